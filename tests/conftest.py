@@ -1,0 +1,56 @@
+"""What holds for every test: which engine it needs, a clean cache, a browser where one is installed."""
+
+import os
+import shutil
+
+import hypothesis
+import pytest
+from django.core.cache import cache
+from django.db import connection
+
+from tests.engines import in_ci
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+
+# A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
+hypothesis.settings.register_profile("records", deadline=None, derandomize=in_ci())
+hypothesis.settings.load_profile("records")
+
+
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("postgres"):
+        (reason,) = marker.args  # a test that leaves one engine out says why
+        if connection.vendor != "postgresql":
+            pytest.skip(f"only PostgreSQL can show it: {reason}")
+
+
+@pytest.fixture(autouse=True)
+def clean_cache():
+    """Rate limits and cached answers of one test are not the next one's."""
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A running Chromium for tests marked `browser`."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    program = chromium()
+    if program is None:
+        missing = "no Chromium is installed (Debian: apt-get install chromium)"
+        pytest.fail(missing) if in_ci() else pytest.skip(missing)
+    # Playwright's event loop runs in this thread; Django would take our queries for asynchronous ones.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_api.sync_playwright() as playwright:
+        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses its sandbox to root
+        opened = playwright.chromium.launch(executable_path=program, args=sandbox)
+        yield opened
+        opened.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+def chromium():
+    found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    return found or (CHROMIUM_ON_MACOS if os.path.exists(CHROMIUM_ON_MACOS) else None)
