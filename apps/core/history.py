@@ -1,0 +1,143 @@
+"""Who changed what: one line per record written, in the same transaction as the change itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import models
+
+from apps.odata import clock
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who writes, and through which door. A person, an API application, or neither (a command)."""
+
+    channel: str = "Command"
+    staff_id: uuid.UUID | None = None
+    application: str | None = None
+    request_id: str | None = None
+
+
+_AUTHOR: ContextVar[Author] = ContextVar("history_author", default=Author())
+
+
+def author() -> Author:
+    """Whoever writes now."""
+    return _AUTHOR.get()
+
+
+def write_as(who: Author) -> None:
+    """From here on in this context, ``who`` writes (a request's authentication says so)."""
+    _AUTHOR.set(who)
+
+
+@contextmanager
+def writing_as(who: Author) -> Iterator[None]:
+    """Within the block, ``who`` writes."""
+    token = _AUTHOR.set(who)
+    try:
+        yield
+    finally:
+        _AUTHOR.reset(token)
+
+
+def column_values(record: models.Model) -> dict[str, Any]:
+    """The values of the record's loaded columns; folded twins of a column are not told twice."""
+    held = record.__dict__
+    return {
+        field.attname: held[field.attname]
+        for field in record._meta.concrete_fields
+        if field.attname in held and not hasattr(field, "of")
+    }
+
+
+def differences(record: Any) -> dict[str, list[Any]]:
+    """``{column: [before, after]}`` against what was loaded, as JSON values; stamps are left out."""
+    before = getattr(record, "_stored", {})
+    left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
+    found: dict[str, list[Any]] = {}
+    for name, value in column_values(record).items():
+        if name in left_out or name not in before or before[name] == value:
+            continue
+        if name in record.secret_columns:
+            found[name] = ["•••", "•••"]
+        else:
+            found[name] = [json_value(before[name]), json_value(value)]
+    return found
+
+
+def json_value(value: Any) -> Any:
+    """A column's value as JSON keeps it without loss."""
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal | uuid.UUID):
+        return str(value)
+    return value
+
+
+def record_save(record: Any, adding: bool) -> None:
+    """Write the line of a record just saved; nothing when nothing changed."""
+    if adding:
+        lines(type(record), [record.pk], "Created")
+        return
+    changed = differences(record)
+    if not changed:
+        return
+    kind = "Changed"
+    if "archive_date" in changed:
+        kind = "Restored" if record.archive_date is None else "Archived"
+    lines(type(record), [record.pk], kind, changed)
+
+
+def record_delete(record: Any) -> None:
+    """Write the line of a record about to be deleted, with all it held."""
+    held = {
+        name: [json_value(value), None]
+        for name, value in column_values(record).items()
+        if value is not None and name not in record.secret_columns
+    }
+    lines(type(record), [record.pk], "Deleted", held)
+
+
+def record_list(record: Any, name: str, before: Iterable[str], after: Iterable[str]) -> None:
+    """Write that a list of the record (its teams) changed; nothing when it did not."""
+    old, new = sorted(before), sorted(after)
+    if old != new:
+        lines(type(record), [record.pk], "Changed", {name: [old, new]})
+
+
+def lines(
+    model: type[models.Model],
+    keys: Iterable[Any],
+    kind: str,
+    changed: dict[str, list[Any]] | None = None,
+) -> None:
+    """One line for each key, by whoever writes now."""
+    change = apps.get_model("core", "Change")
+    who, at, label = author(), clock.now(), model._meta.label_lower
+    change.objects.bulk_create(
+        [
+            change(
+                at=at,
+                record_type=label,
+                record_key=str(key),
+                kind=kind,
+                staff_id=who.staff_id,
+                application=who.application,
+                channel=who.channel,
+                request_id=who.request_id,
+                differences=changed,
+            )
+            for key in keys
+        ],
+        batch_size=2000,
+    )

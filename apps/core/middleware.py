@@ -1,0 +1,54 @@
+"""What every request starts with: an id, the subscriber's zone, a fresh clock, and nobody as author."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.core import history
+from apps.core.models import Subscriber
+from apps.odata import clock
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+#: A caller's own request id is kept when it is plain, so that both logs can be laid side by side.
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
+
+
+class RequestContext:
+    """Set the scene for one request, and tell its id in ``X-Request-ID``."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if _PLAIN_ID.fullmatch(given) else str(uuid.uuid4())
+        request.request_id = request_id  # type: ignore[attr-defined]
+        if request.path_info not in ("/livez", "/livez/"):
+            clock.speak_in(Subscriber.current().zone)
+        with history.writing_as(history.Author(channel="API", request_id=request_id)):
+            response = self.get_response(request)
+        response["X-Request-ID"] = request_id
+        return response
+
+
+class BackOfficeAuthor:
+    """Whoever is signed in to the back office is the author of what it writes."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith("/admin/"):
+            return self.get_response(request)
+        who = history.Author(
+            channel="Back office",
+            staff_id=request.user.pk if request.user.is_authenticated else None,
+            request_id=request.request_id,  # type: ignore[attr-defined]
+        )
+        with history.writing_as(who):
+            return self.get_response(request)

@@ -1,0 +1,222 @@
+"""What every record shares: its identifier, its stamps, its history; and the subscriber's settings."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+
+from apps.core import history
+from apps.core.identifiers import folded, new_guid
+from apps.odata import clock
+
+#: Filled by the system on every write; a change of these alone is no change.
+STAMPS = frozenset({"creation_date", "modify_date"})
+
+
+class FoldedField(models.CharField):
+    """A hidden twin of a text in the form its uniqueness is judged by (see ``identifiers.folded``)."""
+
+    def __init__(self, of: str = "", **options: Any) -> None:
+        self.of = of
+        options = {"editable": False, "null": True, "max_length": 255, **options}
+        super().__init__(**options)
+
+    def deconstruct(self) -> Any:
+        name, path, args, options = super().deconstruct()
+        options.pop("editable", None)
+        return name, path, args, {**options, "of": self.of}
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = folded(getattr(model_instance, self.of))
+        setattr(model_instance, self.attname, value)
+        return value
+
+
+class Stamped(models.Model):
+    """A record with its three stamps, whose every change is written to the history."""
+
+    creation_date = models.DateTimeField("created", default=clock.now, editable=False)
+    modify_date = models.DateTimeField("modified", default=clock.now, editable=False)
+    archive_date = models.DateTimeField("archived", null=True, blank=True, editable=False)
+
+    #: Columns whose values the history never shows, only that they changed.
+    secret_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Columns whose change is no change of the record (a login's time).
+    unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
+        record = super().from_db(db, field_names, values)
+        record._stored = {name: record.__dict__.get(name) for name in field_names}
+        return record
+
+    @property
+    def is_archived(self) -> bool:
+        return self.archive_date is not None
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Store the record and, in the same transaction, what changed and who changed it."""
+        adding = self._state.adding
+        if not adding and history.differences(self):
+            self.modify_date = clock.now()
+            if options.get("update_fields") is not None:
+                options["update_fields"] = {*options["update_fields"], "modify_date"}
+        with transaction.atomic(using=options.get("using")):
+            super().save(*args, **options)
+            history.record_save(self, adding)
+        self._stored = history.column_values(self)
+
+    def delete(self, *args: Any, **options: Any) -> Any:
+        with transaction.atomic():
+            history.record_delete(self)
+            return super().delete(*args, **options)
+
+
+class Record(Stamped):
+    """A record known by its guid."""
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Lookup(models.Model):
+    """Mixed into short lists that other records choose from: a name, unique without regard to case."""
+
+    name = models.CharField(max_length=90)
+    name_key = FoldedField(of="name", unique=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Change(models.Model):
+    """One line of the history: who did what to which record, when, and through which door."""
+
+    class Kind(models.TextChoices):
+        CREATED = "Created"
+        CHANGED = "Changed"
+        ARCHIVED = "Archived"
+        RESTORED = "Restored"
+        DELETED = "Deleted"
+
+    class Channel(models.TextChoices):
+        API = "API"
+        BACK_OFFICE = "Back office"
+        IMPORT = "Import"
+        COMMAND = "Command"
+
+    at = models.DateTimeField(db_index=True)
+    record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
+    record_key = models.CharField(max_length=36)
+    kind = models.CharField(max_length=10, choices=Kind)
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    application = models.CharField(
+        max_length=150, null=True, help_text="The API application's name, kept when it is deleted"
+    )
+    channel = models.CharField(max_length=12, choices=Channel)
+    request_id = models.CharField(max_length=36, null=True)
+    differences = models.JSONField(null=True, help_text="{column: [before, after]}")
+
+    class Meta:
+        indexes = (models.Index(fields=["record_type", "record_key", "id"], name="core_change_of_record"),)
+        ordering = ("-id",)
+        verbose_name = "change"
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.record_type} {self.record_key}"
+
+
+class Consent(models.TextChoices):
+    """Whether somebody agreed to be written to."""
+
+    YES = "Yes"
+    NO = "No"
+    UNSUBSCRIBED = "Unsubscribed"
+
+
+def check_time_zone(name: str) -> None:
+    if name not in available_timezones():
+        raise ValidationError(f"{name} is not a time zone; Australia/Sydney would be one.")
+
+
+class Subscriber(Stamped):
+    """The one organisation that runs this service, and its settings."""
+
+    name = models.CharField("organisation", max_length=255, default="My organisation")
+    time_zone = models.CharField(
+        max_length=60,
+        default="Australia/Sydney",
+        validators=[check_time_zone],
+        help_text="Times are shown in it, and times given without an offset are read in it.",
+    )
+    currency = models.CharField(max_length=3, default="AUD")
+    email_consent_default = models.CharField(
+        "email consent when not given", max_length=12, choices=Consent, default=Consent.YES
+    )
+    claim_number_prefix = models.CharField(max_length=20, default="CLM-", blank=True)
+    claim_number_digits = models.PositiveSmallIntegerField(default=7)
+    invoice_number_prefix = models.CharField(max_length=20, default="INV-", blank=True)
+    invoice_number_digits = models.PositiveSmallIntegerField(default=7)
+    email_marketing_module = models.BooleanField(default=False)
+    payment_provider_module = models.BooleanField("submits claims to a payment provider", default=False)
+    team_on_opportunities = models.BooleanField(default=True)
+    four_eyes = models.BooleanField(
+        "four eyes", default=False, help_text="Nobody approves a claim they entered themselves."
+    )
+
+    class Meta:
+        verbose_name = "subscriber settings"
+        verbose_name_plural = "subscriber settings"
+        default_permissions = ("view", "change")
+        constraints = (models.CheckConstraint(condition=models.Q(pk=1), name="core_one_subscriber"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+    #: Seconds a worker may go on with settings that another worker changed.
+    KEPT_FOR: ClassVar[float] = 5.0
+    _kept: ClassVar[tuple[float, Subscriber] | None] = None
+
+    def save(self, *args: Any, **options: Any) -> None:
+        self.pk = 1
+        super().save(*args, **options)
+        self.forget()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+    @classmethod
+    def current(cls) -> Subscriber:
+        """The settings, read once in a few seconds; the defaults while none were saved."""
+        now = time.monotonic()
+        if cls._kept is None or now - cls._kept[0] > cls.KEPT_FOR:
+            Subscriber._kept = (now, cls.objects.filter(pk=1).first() or cls(pk=1))
+        assert Subscriber._kept is not None
+        return Subscriber._kept[1]
+
+    @classmethod
+    def forget(cls) -> None:
+        """Read the settings anew at the next ``current()``."""
+        Subscriber._kept = None

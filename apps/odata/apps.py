@@ -1,0 +1,15 @@
+"""The protocol kernel as a Django app: it teaches SQLite what it lacks and checks the declarations."""
+
+from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from apps.odata import sqlite
+
+
+class ODataConfig(AppConfig):
+    name = "apps.odata"
+    label = "odata"
+    verbose_name = "OData interface"
+
+    def ready(self) -> None:
+        connection_created.connect(sqlite.prepare, dispatch_uid="odata.sqlite")

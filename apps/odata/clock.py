@@ -1,0 +1,52 @@
+"""The zone a request speaks, and its one reading of the clock."""
+
+from __future__ import annotations
+
+import datetime as dt
+from contextvars import ContextVar
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+
+_NOW: ContextVar[dt.datetime | None] = ContextVar("odata_now", default=None)
+
+
+def speak_in(zone: ZoneInfo) -> None:
+    """Let every time of this request be told and read in ``zone``; starts a new reading of the clock."""
+    timezone.activate(zone)
+    _NOW.set(None)
+
+
+def now() -> dt.datetime:
+    """The time of this request: the same at every call, so that rules cannot disagree at midnight."""
+    moment = _NOW.get()
+    if moment is None:
+        moment = timezone.now()
+        _NOW.set(moment)
+    return moment
+
+
+def forget_now() -> None:
+    """Read the clock anew at the next ``now()``: at the start of a request, command or batch."""
+    _NOW.set(None)
+
+
+def today() -> dt.date:
+    """The calendar day of ``now()`` in the zone of this request."""
+    return timezone.localtime(now()).date()
+
+
+def let_database_speak_in_zone(connection: Any) -> None:
+    """Make PostgreSQL tell times in the current zone, at no cost when it already does.
+
+    The server reports its TimeZone with every change, and poolers that share connections keep it per
+    client, so the client library knows it without asking.
+    """
+    if connection.vendor != "postgresql":
+        return
+    connection.ensure_connection()
+    zone = timezone.get_current_timezone_name()
+    if connection.connection.info.parameter_status("TimeZone") != zone:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('TimeZone', %s, false)", [zone])

@@ -1,0 +1,307 @@
+"""What declarations become once their models are known: types with properties and parts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models
+
+from apps.odata.declaration import Access, Kind, Numbered, Part, Property, Resource, Shape, Verb
+from apps.odata.edm import EdmType, edm_type
+
+
+class DeclarationError(Exception):
+    """A declaration that cannot be: told as a system check at start."""
+
+    def __init__(self, message: str, id: str) -> None:
+        super().__init__(message)
+        self.id = id
+
+
+@dataclass(frozen=True, eq=False)
+class StructuralProperty:
+    """A declared property and the Django field it ends at.
+
+    ``path`` is the ORM path from the type's model, ``field`` the Django field the value has (for a
+    foreign key the referred key), ``attribute`` the name drafts and rules use, ``refers_to`` the model
+    whose key the value is, when the property is a foreign key that bodies set (``StaffGuid``).
+    """
+
+    declared: Property
+    path: str
+    steps: tuple[models.Field, ...]
+
+    @property
+    def name(self) -> str:
+        return self.declared.name
+
+    @property
+    def access(self) -> Access:
+        return self.declared.access
+
+    @property
+    def writable(self) -> bool:
+        return self.access in (Access.REQUIRED, Access.OPTIONAL)
+
+    @cached_property
+    def source_field(self) -> models.Field:
+        """The last field on the path as the model declares it; a foreign key stays one."""
+        return self.steps[-1]
+
+    @cached_property
+    def field(self) -> models.Field:
+        return final_field(self.source_field)
+
+    @cached_property
+    def edm(self) -> EdmType:
+        return edm_type(self.field)
+
+    @cached_property
+    def nullable(self) -> bool:
+        return any(step.null for step in self.steps)
+
+    @cached_property
+    def attribute(self) -> str:
+        return self.path
+
+    @cached_property
+    def refers_to(self) -> type[models.Model] | None:
+        return self.source_field.related_model if self.source_field.is_relation else None
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The names of an enumeration, none for any other value."""
+        return tuple(value for value, _ in self.field.flatchoices)
+
+    @cached_property
+    def enum(self) -> type[models.TextChoices] | None:
+        """The choices class of an enumeration (its name names the CSDL enum type)."""
+        return getattr(self.field, "enum", None)
+
+    @cached_property
+    def numbers(self) -> dict[int, str]:
+        """The numbers bodies may use for an enumeration's names."""
+        enum = self.enum
+        return dict(enum.__numbers__) if enum is not None and issubclass(enum, Numbered) else {}
+
+
+@dataclass(frozen=True, eq=False)
+class NavigationPart:
+    """A declared part and the type of what is in it.
+
+    ``path`` is the ORM path to the related model, empty for embedded parts; ``relation`` the Django field
+    (foreign key, many-to-many or reverse relation) it goes through.
+    """
+
+    declared: Part
+    type: StructuredType
+    path: str
+    steps: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        return self.declared.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.declared.kind
+
+    @property
+    def many(self) -> bool:
+        return self.declared.many
+
+    @property
+    def item_only(self) -> bool:
+        return self.declared.item_only
+
+    @property
+    def writable(self) -> bool:
+        return not self.declared.read_only
+
+    @property
+    def relation(self) -> Any:
+        return self.steps[-1]
+
+    @property
+    def attribute(self) -> str:
+        """The name drafts and rules use (``line_items``, ``account_manager``)."""
+        return self.path
+
+
+@dataclass(eq=False)
+class StructuredType:
+    """An object's type: an entity type when it has a key, else a complex type.
+
+    ``order`` are the ORM order terms of a list of it, ending on the key.
+    """
+
+    name: str
+    model: type[models.Model]
+    shape: type[Shape]
+    properties: Mapping[str, StructuralProperty] = field(default_factory=dict)
+    parts: Mapping[str, NavigationPart] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+    @cached_property
+    def key(self) -> StructuralProperty | None:
+        return next((p for p in self.properties.values() if p.access is Access.KEY), None)
+
+    @cached_property
+    def writable_properties(self) -> tuple[StructuralProperty, ...]:
+        return tuple(p for p in self.properties.values() if p.writable)
+
+    @cached_property
+    def writable_parts(self) -> tuple[NavigationPart, ...]:
+        return tuple(p for p in self.parts.values() if p.writable)
+
+    @cached_property
+    def embedded_parts(self) -> tuple[NavigationPart, ...]:
+        return tuple(p for p in self.parts.values() if p.kind is Kind.EMBEDDED)
+
+    def member(self, name: str) -> StructuralProperty | NavigationPart | None:
+        """The property or part of that exact name."""
+        return self.properties.get(name) or self.parts.get(name)
+
+    def closest(self, name: str) -> str | None:
+        """The member whose name is most like ``name``, to suggest in an error."""
+        names = {known.lower(): known for known in (*self.properties, *self.parts)}
+        found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
+        return names[found[0]] if found else None
+
+    def walk(self) -> Iterator[StructuredType]:
+        """This type and every type inside it."""
+        yield self
+        for part in self.parts.values():
+            yield from part.type.walk()
+
+
+@dataclass(eq=False)
+class EntitySet:
+    """A resource ready to serve: its declaration and its type."""
+
+    resource: Resource
+    type: StructuredType
+
+    @property
+    def name(self) -> str:
+        return self.type.name
+
+    @property
+    def path(self) -> str:
+        return self.resource.path
+
+    @property
+    def model(self) -> type[models.Model]:
+        return self.type.model
+
+    @property
+    def key(self) -> StructuralProperty:
+        assert self.type.key is not None
+        return self.type.key
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(verb.value for verb in self.resource.methods)
+
+    def offers(self, verb: Verb) -> bool:
+        return verb in self.resource.methods
+
+    @cached_property
+    def stamp(self) -> str | None:
+        """The column an ETag is made of, when the model has it."""
+        name = self.resource.stamp
+        return name if name and name in {f.name for f in self.model._meta.concrete_fields} else None
+
+
+def entity_set(resource: type[Resource] | Resource) -> EntitySet:
+    """Bind a declaration to its model; ``DeclarationError`` when it names what is not there."""
+    declared = resource if isinstance(resource, Resource) else resource()
+    if declared.model is None:
+        raise DeclarationError(f"{type(declared).__name__} names no model", "odata.E001")
+    name = declared.name or declared.path[:1].upper() + declared.path[1:]
+    bound = structured_type(type(declared), declared.model, name)
+    if bound.key is None:
+        raise DeclarationError(f"{type(declared).__name__} declares no Key", "odata.E002")
+    bound.order = total_order(tuple(declared.order), declared.model)
+    return EntitySet(declared, bound)
+
+
+def structured_type(
+    shape: type[Shape], model: type[models.Model], name: str, prefix: str = ""
+) -> StructuredType:
+    """Bind one shape; ``name`` is how its CSDL type is called, ``prefix`` stands before its sources."""
+    properties: dict[str, StructuralProperty] = {}
+    parts: dict[str, NavigationPart] = {}
+    for member in shape.fields:
+        if member.name in properties or member.name in parts:
+            raise DeclarationError(f"{name} declares {member.name} twice", "odata.E003")
+        if isinstance(member, Property):
+            steps = follow(model, prefix + member.source, f"{name}.{member.name}")
+            properties[member.name] = StructuralProperty(member, prefix + member.source, steps)
+        else:
+            parts[member.name] = navigation_part(member, model, name, prefix)
+    return StructuredType(name, model, shape, properties, parts)
+
+
+def navigation_part(part: Part, model: type[models.Model], owner: str, prefix: str) -> NavigationPart:
+    """Bind one part of ``owner``."""
+    name = f"{owner}{part.name}"
+    if part.kind is Kind.EMBEDDED:
+        return NavigationPart(part, structured_type(part.shape, model, name, prefix + part.prefix), "", ())
+    steps = follow(model, prefix + part.source, f"{owner}.{part.name}")
+    target = steps[-1].related_model
+    if target is None:
+        raise DeclarationError(f"{owner}.{part.name}: {part.source} is no relation", "odata.E005")
+    if part.shape.model is not None and not issubclass(target, part.shape.model):
+        raise DeclarationError(
+            f"{owner}.{part.name}: {part.source} leads to {target.__name__}, "
+            f"the shape is of {part.shape.model.__name__}",
+            "odata.E006",
+        )
+    many = bool(steps[-1].one_to_many or steps[-1].many_to_many)
+    if many is not part.many:
+        raise DeclarationError(
+            f"{owner}.{part.name}: {part.source} is {'a list' if many else 'one record'}", "odata.E007"
+        )
+    bound = structured_type(part.shape, target, name)
+    bound.order = total_order(part.order, target)
+    return NavigationPart(part, bound, prefix + part.source, steps)
+
+
+def follow(model: type[models.Model], path: str, place: str) -> tuple[Any, ...]:
+    """The fields along an ORM path; ``DeclarationError`` naming the step that is not there."""
+    steps: list[Any] = []
+    for name in path.split("__"):
+        try:
+            step = model._meta.get_field(name)
+        except FieldDoesNotExist:
+            known = difflib.get_close_matches(name, [f.name for f in model._meta.get_fields()], n=1)
+            hint = f"; is {known[0]} meant?" if known else ""
+            raise DeclarationError(
+                f"{place}: {model.__name__} has no field {name}{hint}", "odata.E004"
+            ) from None
+        steps.append(step)
+        model = step.related_model or model
+    return tuple(steps)
+
+
+def final_field(step: models.Field) -> models.Field:
+    """The field that holds the value: for a foreign key the key it refers to, however long the chain."""
+    while step.is_relation:
+        step = step.target_field
+    return step
+
+
+def total_order(terms: tuple[str, ...], model: type[models.Model]) -> tuple[str, ...]:
+    """``terms``, ending on the key in the direction of the first term, so that an index can serve both."""
+    key = model._meta.pk
+    assert key is not None
+    if any(term.lstrip("-") in (key.name, "pk") for term in terms):
+        return terms
+    falling = bool(terms) and terms[0].startswith("-")
+    return (*terms, f"-{key.name}" if falling else key.name)

@@ -1,0 +1,48 @@
+"""The words people's records choose from, as interface.md 4.1 spells them."""
+
+from django.db import models
+
+
+class PersonalTitle(models.TextChoices):
+    MISS = "Miss"
+    MR = "Mr"
+    MRS = "Mrs"
+    MS = "Ms"
+    MX = "Mx"
+    DR = "Dr"
+    PROF = "Prof"
+    OTHER = "Other"
+
+
+class Gender(models.TextChoices):
+    MALE = "Male"
+    FEMALE = "Female"
+    UNSPECIFIED = "Unspecified"
+
+
+class PriceGuideRegion(models.TextChoices):
+    """Where the scheme's price guide places a participant (interface.md 2.9)."""
+
+    ACT_NSW_QLD_VIC = "ACT/NSW/QLD/VIC"
+    NT_SA_TAS_WA = "NT/SA/TAS/WA"
+    REMOTE = "Remote"
+    VERY_REMOTE = "Very Remote"
+
+
+class AppliesTo(models.TextChoices):
+    """The records a custom field is asked of."""
+
+    STAFF = "Staff"
+    CLIENT = "Client"
+    CONTACT = "Contact"
+
+
+class AnswerKind(models.TextChoices):
+    """How a custom field is answered."""
+
+    TEXT = "Text"
+    NUMBER = "Number"
+    DATE = "Date"
+    YES_NO = "YesNo"
+    CHOICE = "Choice"
+    CHOICES = "Choices"

@@ -1,0 +1,325 @@
+"""Staff, clients and contacts, and the lists they choose from (interface.md 2.1, 2.2; decisions.md 6, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import Permission
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from apps.core.models import Consent, FoldedField, Lookup, Record, Stamped
+from apps.odata import clock
+from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
+
+
+def text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
+    """An optional text: null when not given, never empty."""
+    return models.CharField(label, max_length=length, null=True, blank=True, **options)
+
+
+class Role(Lookup, Record):
+    """What somebody does, and what they may do in the back office."""
+
+    permissions = models.ManyToManyField(Permission, blank=True)
+    all_permissions = models.BooleanField(default=False, help_text="May do everything, now and later.")
+
+    class Meta(Record.Meta):
+        ordering = ("name",)
+
+
+class Position(Lookup, Record):
+    """A position title."""
+
+    class Meta(Record.Meta):
+        ordering = ("name",)
+
+
+class Location(Lookup, Record):
+    """A place staff work from."""
+
+    class Meta(Record.Meta):
+        ordering = ("name",)
+
+
+class Team(Lookup, Stamped):
+    """A group of staff, known by a number (interface.md 2.1)."""
+
+    id = models.AutoField("number", primary_key=True)
+
+    class Meta(Stamped.Meta):
+        ordering = ("name",)
+
+
+class Addressed(models.Model):
+    """A street address and a postal one."""
+
+    street_address = text()
+    street_address2 = text("street address, second line")
+    suburb = text()
+    city = text()
+    state = text()
+    country = text()
+    post_code = text("postcode")
+    postal_street_address = text("postal address")
+    postal_street_address2 = text("postal address, second line")
+    postal_suburb = text()
+    postal_city = text()
+    postal_state = text()
+    postal_post_code = text("postal postcode")
+
+    class Meta:
+        abstract = True
+
+
+class Person(Addressed):
+    """What staff and contacts have in common."""
+
+    first_name = models.CharField(max_length=90)
+    last_name = models.CharField(max_length=90)
+    personal_title = text("title", 5, choices=PersonalTitle)
+    personal_title_other = text("other title")
+    accepts_email_contact = models.CharField(max_length=12, choices=Consent, default=Consent.YES)
+    accepts_sms_contact = models.CharField(
+        "accepts SMS contact", max_length=12, choices=Consent, default=Consent.YES
+    )
+    unique_code = text()
+    unique_code_key = FoldedField(of="unique_code", unique=True)
+    scheme_number = text(length=20)
+    gender = text(length=11, choices=Gender)
+    send_birthday_reminder = models.BooleanField(default=False)
+    birthday = models.DateField(null=True, blank=True)
+    send_partner_birthday_reminder = models.BooleanField(default=False)
+    partner_birthday = models.DateField("partner's birthday", null=True, blank=True)
+    partner_first_name = text("partner's first name")
+    partner_last_name = text("partner's last name")
+    number_of_children = models.IntegerField(null=True, blank=True, validators=[MinValueValidator(0)])
+    hobbies_interests = text("hobbies and interests", 400)
+    additional_information = text(length=400)
+    use_primary_email = models.BooleanField(default=False)
+    use_secondary_email = models.BooleanField(default=False)
+    secondary_email = models.EmailField(max_length=90, null=True, blank=True)
+    phone1 = text("phone 1")
+    phone2 = text("phone 2")
+    fax = text()
+    home_phone = text()
+    social_network_a_url = text("social network A")
+    social_network_b_url = text("social network B")
+    video_channel_url = text("video channel")
+    professional_network_url = text("professional network")
+    other_social_media_url = text("other social media")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.full_name
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.first_name} {self.last_name}"
+
+
+class StaffManager(BaseUserManager["Staff"]):
+    """Finds staff by login, which is the primary email without regard to case."""
+
+    def get_by_natural_key(self, username: str | None) -> Staff:
+        return self.get(primary_email_key=(username or "").strip().casefold())
+
+
+class Staff(Person, AbstractBaseUser, Record):
+    """Somebody who works for the subscriber, and so a user of the back office."""
+
+    abbreviation = text("initials", 5)
+    primary_email = models.EmailField(max_length=90, help_text="The login.")
+    primary_email_key = FoldedField(of="primary_email", unique=True)
+    working_hours_per_week = models.SmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(168)]
+    )
+    employment_type = text()
+    commencement_date = models.DateField(null=True, blank=True)
+    disable_login_date = models.DateTimeField("login disabled from", null=True, blank=True)
+    role = models.ForeignKey(Role, on_delete=models.PROTECT, related_name="staff")
+    position = models.ForeignKey(
+        Position, null=True, blank=True, on_delete=models.PROTECT, verbose_name="position title"
+    )
+    location = models.ForeignKey(Location, null=True, blank=True, on_delete=models.PROTECT)
+    account_manager = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="manages"
+    )
+    teams = models.ManyToManyField(Team, blank=True, related_name="staff")
+
+    objects: ClassVar[StaffManager] = StaffManager()
+
+    USERNAME_FIELD = "primary_email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    secret_columns = frozenset({"password"})
+    unrecorded_columns = frozenset({"last_login"})
+
+    class Meta(Record.Meta):
+        verbose_name = "staff member"
+        verbose_name_plural = "staff"
+        ordering = ("last_name", "first_name", "guid")
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="people_staff_newest"),
+            models.Index(fields=["modify_date", "guid"], name="people_staff_modified"),
+        )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the login is open now (decisions.md 6)."""
+        if self.is_archived:
+            return False
+        return self.disable_login_date is None or self.disable_login_date > clock.now()
+
+    @property
+    def is_staff(self) -> bool:
+        """May enter the back office: whoever's role grants anything."""
+        return bool(self.is_superuser or self.granted)
+
+    @property
+    def is_superuser(self) -> bool:
+        return self.is_active and self.role.all_permissions
+
+    @cached_property
+    def granted(self) -> frozenset[str]:
+        """The permissions of the role, as ``app.codename``."""
+        pairs = self.role.permissions.values_list("content_type__app_label", "codename")
+        return frozenset(f"{app}.{codename}" for app, codename in pairs)
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        return self.is_active and (self.role.all_permissions or perm in self.granted)
+
+    def has_perms(self, perm_list: Iterable[str], obj: Any = None) -> bool:
+        return all(self.has_perm(perm, obj) for perm in perm_list)
+
+    def has_module_perms(self, app_label: str) -> bool:
+        if not self.is_active:
+            return False
+        return self.role.all_permissions or any(perm.startswith(f"{app_label}.") for perm in self.granted)
+
+
+class Client(Addressed, Record):
+    """An organisation that is a customer or a provider of the subscriber."""
+
+    business_name = models.CharField(max_length=255)
+    business_name_key = FoldedField(of="business_name", unique=True, max_length=510)
+    business_number = text("business number (ABN)")
+    unique_code = text()
+    unique_code_key = FoldedField(of="unique_code", unique=True)
+    is_self = models.BooleanField("the subscriber itself", default=False, editable=False)
+    external_reference = text()
+    business_phone = text()
+    business_phone2 = text("business phone 2")
+    business_fax = text()
+    web_address = text()
+    key_contact = models.ForeignKey(
+        "Contact", null=True, blank=True, on_delete=models.PROTECT, related_name="key_contact_of"
+    )
+
+    class Meta(Record.Meta):
+        ordering = ("business_name", "guid")
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="people_client_newest"),
+            models.Index(fields=["modify_date", "guid"], name="people_client_modified"),
+            models.Index(fields=["business_number"], name="people_client_business_number"),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=["is_self"], condition=models.Q(is_self=True), name="people_client_one_self"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.business_name
+
+
+class Contact(Person, Record):
+    """A person who is no member of staff: a participant, a representative, somebody at a client."""
+
+    primary_email = models.EmailField(max_length=90, null=True, blank=True)
+    client = models.ForeignKey(
+        Client, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts"
+    )
+    role = models.ForeignKey(Role, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts")
+    position_title = text()
+    scheme_price_guide_region = text("price guide region", 20, choices=PriceGuideRegion)
+    representative = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="represents"
+    )
+    representative_relationship = text()
+    account_manager = models.ForeignKey(
+        Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts"
+    )
+
+    class Meta(Record.Meta):
+        ordering = ("last_name", "first_name", "guid")
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="people_contact_newest"),
+            models.Index(fields=["modify_date", "guid"], name="people_contact_modified"),
+            models.Index(fields=["scheme_number"], name="people_contact_scheme_number"),
+            models.Index(fields=["last_name", "first_name"], name="people_contact_by_name"),
+        )
+
+
+class CustomField(Lookup, Record):
+    """A question the subscriber asks of staff, clients or contacts beyond the fields built in."""
+
+    name_key = FoldedField(of="name", max_length=255)
+    applies_to = models.CharField(max_length=7, choices=AppliesTo)
+    kind = models.CharField(max_length=7, choices=AnswerKind, default=AnswerKind.TEXT)
+    options = models.TextField(blank=True, default="", help_text="For choices: one to a line.")
+    position = models.PositiveSmallIntegerField(default=0)
+
+    class Meta(Record.Meta):
+        ordering = ("applies_to", "position", "name")
+        constraints = (
+            models.UniqueConstraint(fields=["applies_to", "name_key"], name="people_customfield_unique_name"),
+        )
+
+
+class CustomFieldAnswer(models.Model):
+    """One record's answer to one custom field; exactly one of staff, client and contact is set."""
+
+    custom_field = models.ForeignKey(CustomField, on_delete=models.CASCADE, related_name="answers")
+    staff = models.ForeignKey(Staff, null=True, on_delete=models.CASCADE, related_name="custom_field_answers")
+    client = models.ForeignKey(
+        Client, null=True, on_delete=models.CASCADE, related_name="custom_field_answers"
+    )
+    contact = models.ForeignKey(
+        Contact, null=True, on_delete=models.CASCADE, related_name="custom_field_answers"
+    )
+
+    class Meta:
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(fields=["custom_field", "staff"], name="people_answer_once_staff"),
+            models.UniqueConstraint(fields=["custom_field", "client"], name="people_answer_once_client"),
+            models.UniqueConstraint(fields=["custom_field", "contact"], name="people_answer_once_contact"),
+            models.CheckConstraint(
+                name="people_answer_of_one_record",
+                condition=models.Q(staff__isnull=False, client__isnull=True, contact__isnull=True)
+                | models.Q(staff__isnull=True, client__isnull=False, contact__isnull=True)
+                | models.Q(staff__isnull=True, client__isnull=True, contact__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.custom_field}: {', '.join(r.response for r in self.responses.all())}"
+
+
+class CustomFieldResponse(models.Model):
+    """One response within an answer; fields of kind Choices can have several."""
+
+    answer = models.ForeignKey(CustomFieldAnswer, on_delete=models.CASCADE, related_name="responses")
+    response = models.CharField(max_length=400)
+
+    class Meta:
+        default_permissions = ()
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.response

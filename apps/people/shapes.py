@@ -1,0 +1,126 @@
+"""The objects that people's records are made of and referred to by (interface.md 2.1, 2.2)."""
+
+from apps.odata.declaration import Contains, Embedded, Key, Optional, Part, ReadOnly, RefersTo, Shape
+from apps.people.models import (
+    Client,
+    Contact,
+    CustomFieldAnswer,
+    CustomFieldResponse,
+    Location,
+    Position,
+    Role,
+    Staff,
+    Team,
+)
+
+
+class AddressShape(Shape):
+    """A street address; Country is required when a State is given."""
+
+    fields = (
+        Optional("StreetAddress"),
+        Optional("StreetAddress2"),
+        Optional("Suburb"),
+        Optional("City"),
+        Optional("State"),
+        Optional("Country"),
+        Optional("PostCode"),
+    )
+
+
+class PostalAddressShape(Shape):
+    """Where post goes when not to the address."""
+
+    fields = (
+        Optional("PostalAddress", source="postal_street_address", aliases=("PostalStreetAddress",)),
+        Optional("PostalAddress2", source="postal_street_address2", aliases=("PostalStreetAddress2",)),
+        Optional("PostalSuburb"),
+        Optional("PostalCity"),
+        Optional("PostalState"),
+        Optional("PostalPostCode"),
+    )
+
+
+class ResponseShape(Shape):
+    model = CustomFieldResponse
+    fields = (ReadOnly("Response"),)
+
+
+class CustomFieldAnswerShape(Shape):
+    """A custom field with what was answered."""
+
+    model = CustomFieldAnswer
+    fields = (
+        ReadOnly("CustomFieldGuid", source="custom_field"),
+        ReadOnly("Name", source="custom_field__name"),
+        Contains("Responses", ResponseShape, read_only=True),
+    )
+
+
+class TeamBrief(Shape):
+    model = Team
+    fields = (Key("TeamId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class StaffBrief(Shape):
+    model = Staff
+    fields = (Key("StaffGuid"), ReadOnly("FirstName"), ReadOnly("LastName"), ReadOnly("ArchiveDate"))
+
+
+class ContactBrief(Shape):
+    model = Contact
+    fields = (Key("ContactGuid"), ReadOnly("FirstName"), ReadOnly("LastName"), ReadOnly("ArchiveDate"))
+
+
+class ClientBrief(Shape):
+    model = Client
+    fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("ArchiveDate"))
+
+
+class RoleBrief(Shape):
+    model = Role
+    fields = (Key("RoleGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class PositionBrief(Shape):
+    model = Position
+    fields = (Key("PositionGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class LocationBrief(Shape):
+    model = Location
+    fields = (Key("LocationGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class RepresentativeShape(Shape):
+    """Who speaks for a contact, and as what."""
+
+    fields = (
+        Optional("ContactGuid", source="representative"),
+        ReadOnly("FirstName", source="representative__first_name"),
+        ReadOnly("LastName", source="representative__last_name"),
+        Optional("RepresentativeRelationship"),
+        ReadOnly("ArchiveDate", source="representative__archive_date"),
+    )
+
+
+def addresses() -> tuple[Part, ...]:
+    """The two address parts of staff, clients and contacts."""
+    return Embedded("Address", AddressShape), Embedded("PostalAddress", PostalAddressShape)
+
+
+def custom_fields() -> Part:
+    """The answers to custom fields, told of one record only (decisions.md 1)."""
+    return Contains(
+        "CustomFields",
+        CustomFieldAnswerShape,
+        source="custom_field_answers",
+        order=("custom_field__position",),
+        item_only=True,
+        read_only=True,
+    )
+
+
+def account_manager() -> Part:
+    """The staff member who looks after the record."""
+    return RefersTo("AccountManager", StaffBrief)

@@ -1,0 +1,251 @@
+"""Every setting in one flat file; readers fail loudly, defaults suit a first look on one machine."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+# --- where things lie ---------------------------------------------------------------------------------
+
+VAR_DIR = Path(env.str("VAR_DIR", str(BASE_DIR / "var")))
+VAR_DIR.mkdir(parents=True, exist_ok=True)
+
+
+def kept_secret(name: str) -> str:
+    """A random secret that outlives restarts: made once under var/, readable by its owner only."""
+    path = VAR_DIR / name
+    if not path.exists():
+        fresh = VAR_DIR / f"{name}.{secrets.token_hex(4)}"
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_urlsafe(64))
+        try:
+            path.hardlink_to(fresh)  # whoever is first wins; the others read the winner's
+        except FileExistsError:
+            pass
+        fresh.unlink()
+    return path.read_text().strip()
+
+
+# --- Django -------------------------------------------------------------------------------------------
+
+DEBUG = env.bool("DEBUG", False)
+SECRET_KEY = env.str("SECRET_KEY", "") or kept_secret("secret_key")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "axes",
+    "csp",
+    "apps.odata",
+    "apps.core",
+    "apps.access",
+    "apps.people",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "apps.core.middleware.RequestContext",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.core.middleware.BackOfficeAuthor",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "records_site.urls"
+WSGI_APPLICATION = "records_site.wsgi.application"
+APPEND_SLASH = False  # addresses of the interface are matched with and without
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- database -----------------------------------------------------------------------------------------
+
+DATABASES = {"default": env.db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'records.sqlite3'}")}
+DATABASES["default"]["ATOMIC_REQUESTS"] = False
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+        "PRAGMA busy_timeout=20000;",
+    }
+else:
+    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
+
+LANGUAGE_CODE = "en-au"
+TIME_ZONE = "Australia/Sydney"
+USE_TZ = True
+USE_I18N = True
+
+# --- people who sign in -------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "people.Staff"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "apps.people.signing_in.StaffBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = reverse_lazy("admin:login")
+LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", 12 * 3600)
+AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", 10)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_RESET_ON_SUCCESS = True
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_HTTP_RESPONSE_CODE = 429
+AXES_VERBOSE = False
+AXES_ENABLE_ADMIN = False
+
+# --- transport ----------------------------------------------------------------------------------------
+
+# Behind TLS (the only way to run it for others) say HTTPS=true; a first look on one's own machine has none.
+HTTPS = env.bool("HTTPS", False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
+if env.bool("TRUST_PROXY", False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF, UNSAFE_INLINE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+#: The back office's interface library evaluates expressions in its markup; only /admin/ may.
+BACK_OFFICE_SCRIPT_SOURCES = [SELF, UNSAFE_INLINE, UNSAFE_EVAL]
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
+
+# --- the interface ------------------------------------------------------------------------------------
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, forms to Django's field limit
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
+
+ODATA_SERVICE = "records_site.service.service"
+API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
+API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
+API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
+API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
+API_MAX_LINES = env.int("API_MAX_LINES", 100)
+API_MAX_DEPTH = env.int("API_MAX_DEPTH", 32)
+API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 600)
+API_REQUESTS_PER_DAY = env.int("API_REQUESTS_PER_DAY", 0)  # 0: no quota
+API_TOKEN_SECONDS = env.int("API_TOKEN_SECONDS", 3600)
+API_IDEMPOTENCY_SECONDS = env.int("API_IDEMPOTENCY_SECONDS", 24 * 3600)
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.access.authentication.BearerAuthentication",
+        "apps.access.authentication.BasicAuthentication",
+        "apps.access.authentication.StaffSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.odata.permissions.MayUseResource"],
+    "DEFAULT_THROTTLE_CLASSES": ["apps.access.throttling.ApplicationThrottle"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "apps.odata.openapi.RecordSchema",
+    "EXCEPTION_HANDLER": "apps.odata.refusing.refusal",
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Records Service",
+    "VERSION": "2.0",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# --- the back office ----------------------------------------------------------------------------------
+
+UNFOLD = {
+    "SITE_TITLE": "Records Service",
+    "SITE_HEADER": "Records Service",
+    "SITE_URL": "/",
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "STYLES": [lambda request: static("back_office.css")]
+    if (BASE_DIR / "static" / "back_office.css").exists()
+    else [],
+}
+
+# --- logging: one line an event on standard error -----------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
+}
