@@ -1,0 +1,261 @@
+"""The plan of the house as data, held against the imports that stand in the code."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# What each app may import of ours, besides itself. The order follows the foreign keys.
+MAY_IMPORT: dict[str, set[str]] = {
+    "odata": set(),
+    "core": {"odata"},
+    "access": {"core", "odata"},
+    "people": {"core", "odata", "access"},
+    "documents": {"core", "odata", "access", "people"},
+    "sales": {"core", "odata", "access", "people"},
+    "engagements": {"core", "odata", "access", "people"},
+    "funding": {"core", "odata", "access", "people", "documents", "engagements"},
+}
+
+# The storeys of an app, the ground floor first. A module imports from its own and from those below;
+# faces only have faces above them.
+STOREYS = ("choices", "models", "rules", "verbs", "faces")
+FACES = {"resources", "shapes", "viewsets", "urls", "admin", "commands"}
+
+VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "services", "utils"}
+
+MODEL_SIGNALS = "django.db.models.signals"
+
+# Imports that must wait until a function runs, each with the reason: {(module, imported): reason}.
+LATE_IMPORTS: dict[tuple[str, str], str] = {}
+# And the one function in which Django asks for them: models can be imported only when every app is loaded.
+READY = "ready"
+
+
+class Import(NamedTuple):
+    """One imported name, where it stands, and how."""
+
+    module: str
+    imported: str
+    line: int
+    function: str | None
+    only_for_types: bool
+
+    def __str__(self):
+        return f"{self.module.replace('.', '/')}.py:{self.line} imports {self.imported}"
+
+
+def modules() -> dict[str, Path]:
+    """Every module of ours that people write, by its dotted name."""
+    found = {}
+    for folder in ("apps", "records_site"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if "migrations" not in parts:
+                found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+def imports_of(module: str, path: Path) -> Iterator[Import]:
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+
+    def walk(node: ast.AST, function: str | None, only_for_types: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            inside = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
+            typing = only_for_types or (
+                isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")
+            )
+            for name in imported_names(child, package):
+                yield Import(module, name, child.lineno, function, only_for_types)
+            yield from walk(child, inside, typing)
+
+    yield from walk(tree(path), None, False)
+
+
+def imported_names(node: ast.AST, package: list[str]) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    start = package[: len(package) - node.level + 1] if node.level else []
+    base = ".".join([*start, *([node.module] if node.module else [])])
+    return [f"{base}.{alias.name}" for alias in node.names]
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+MODULES = modules()
+IMPORTS = [found for module, path in MODULES.items() for found in imports_of(module, path)]
+
+
+def our_module(imported: str) -> str | None:
+    """The module of ours that an imported name stands in: apps.core.models for `apps.core.models.Record`."""
+    while imported and imported not in MODULES:
+        imported = imported.rpartition(".")[0]
+    return imported or None
+
+
+def app_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "apps" and len(parts) > 1 else None
+
+
+def storey_of(module: str) -> int | None:
+    """The storey that a module's name puts it on; None for one that no name binds."""
+    rooms = module.split(".")[2:]
+    if not rooms:
+        return None
+    if FACES & set(rooms):
+        return STOREYS.index("faces")
+    if rooms[0] in STOREYS:
+        return STOREYS.index(rooms[0])
+    if rooms[0].endswith("_rules"):
+        return STOREYS.index("rules")
+    return STOREYS.index("verbs") if rooms[0].endswith("ing") else None
+
+
+def imports_between_apps() -> Iterator[tuple[Import, str]]:
+    """Imports from one module of an app to another, without the protocol: it has stages, and no storeys."""
+    for found in IMPORTS:
+        target = our_module(found.imported)
+        if target and {app_of(found.module), app_of(target)} & {None, "odata"} == set():
+            yield found, target
+
+
+def test_the_plan_is_read_from_real_modules():
+    """So that none of the tests below passes because it saw nothing."""
+    assert {"apps.odata", "apps.core", "apps.people", "records_site.wsgi"} <= set(MODULES)
+    assert any(our_module(found.imported) for found in IMPORTS)
+
+
+def test_every_app_stands_in_the_plan():
+    assert {app_of(module) for module in MODULES} - {None} <= set(MAY_IMPORT)
+
+
+def test_an_app_imports_only_the_apps_above_it():
+    wrong = []
+    for found in IMPORTS:
+        app, other = app_of(found.module), app_of(our_module(found.imported) or "")
+        if app and other and other != app and other not in MAY_IMPORT[app]:
+            wrong.append(f"{found}: {app} may import {', '.join(sorted(MAY_IMPORT[app])) or 'no other app'}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_app_knows_nothing_of_the_site():
+    wrong = [found for found in IMPORTS if app_of(found.module) and found.imported.startswith("records_site")]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_a_module_imports_only_from_its_own_storey_and_below():
+    wrong = []
+    for found, target in imports_between_apps():
+        storey, other = storey_of(found.module), storey_of(target)
+        if app_of(found.module) == app_of(target) and None not in (storey, other) and other > storey:
+            wrong.append(f"{found}: {STOREYS[storey]} stand below {STOREYS[other]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_faces_import_faces():
+    faces = STOREYS.index("faces")
+    wrong = [
+        str(found)
+        for found, target in imports_between_apps()
+        if storey_of(target) == faces and storey_of(found.module) != faces
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_two_modules_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {module: set() for module in MODULES}
+    for found in IMPORTS:
+        target = our_module(found.imported)
+        if target and target != found.module and not found.only_for_types and found.function is None:
+            graph[found.module].add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail("a circle of imports: " + " <- ".join(error.args[1]))
+
+
+def test_imports_stand_at_the_top_of_their_module():
+    wrong = [
+        f"{found} inside {found.function}()"
+        for found in IMPORTS
+        if found.function and found.function != READY and (found.module, found.imported) not in LATE_IMPORTS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_late_import_that_is_excused_is_still_there():
+    inside = {(found.module, found.imported) for found in IMPORTS if found.function}
+    assert set(LATE_IMPORTS) <= inside
+
+
+def test_nothing_is_imported_by_star():
+    wrong = [str(found) for found in IMPORTS if found.imported.endswith(".*")]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    wrong = [module for module in MODULES if app_of(module) and VAGUE_NAMES & set(module.split("."))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_module_opens_by_saying_what_it_is_for():
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in MODULES.values()
+        if path.stat().st_size and not ast.get_docstring(tree(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_our_apps_do_not_talk_through_model_signals():
+    """A verb calls what must happen; nobody has to search for who listens."""
+    wrong = [str(found) for found in IMPORTS if found.imported.startswith(MODEL_SIGNALS)]
+    wrong += [str(found) for found in IMPORTS if found.imported == "django.dispatch.Signal"]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("module", "storey"),
+    [
+        ("apps.funding.choices", "choices"),
+        ("apps.funding.models", "models"),
+        ("apps.funding.claim_rules", "rules"),
+        ("apps.funding.claiming", "verbs"),
+        ("apps.funding.resources", "faces"),
+        ("apps.funding.management.commands.import_prices", "faces"),
+    ],
+)
+def test_a_name_tells_the_storey(module, storey):
+    assert STOREYS[storey_of(module)] == storey
+
+
+def test_an_import_is_seen_wherever_it_stands(tmp_path):
+    path = tmp_path / "claiming.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from . import models\n"
+        "from ..people import choices\n"
+        "if TYPE_CHECKING:\n    from apps.sales import models\n"
+        "def file():\n    import apps.documents.filing\n"
+    )
+    seen = {
+        found.imported: (found.function, found.only_for_types)
+        for found in imports_of("apps.funding.claiming", path)
+    }
+    assert seen == {
+        "typing.TYPE_CHECKING": (None, False),
+        "apps.funding.models": (None, False),
+        "apps.people.choices": (None, False),
+        "apps.sales.models": (None, True),
+        "apps.documents.filing": ("file", False),
+    }

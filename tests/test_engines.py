@@ -1,0 +1,107 @@
+"""The tests' own PostgreSQL, and what `./run test` does where there is none."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+
+from tests import engines, postgres
+
+ROOT = Path(__file__).resolve().parent.parent
+
+HOLD_A_SERVER = """
+import time
+from tests import postgres
+with postgres.throwaway_server() as url:
+    print(url, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def asks_for_a_server():
+    try:
+        postgres.find_programs(postgres.usual_places())
+    except postgres.Unavailable as reason:
+        pytest.skip(f"PostgreSQL: {reason}")
+
+
+def folder_of(url):
+    return Path(parse_qs(urlsplit(url).query)["host"][0])
+
+
+@pytest.mark.usefixtures("asks_for_a_server")
+def test_a_server_is_there_for_as_long_as_it_is_needed():
+    with postgres.throwaway_server() as url:
+        folder = folder_of(url)
+        with psycopg.connect(host=str(folder), user="records", dbname="postgres") as connection:
+            row = connection.execute("SELECT upper('é'), 'Z' < 'a', current_setting('fsync')").fetchone()
+    assert row == ("É", True, "off")
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("asks_for_a_server")
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_killed_leaves_no_server_behind(blow):
+    run = subprocess.Popen(
+        [sys.executable, "-c", HOLD_A_SERVER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT
+    )
+    folder = folder_of(run.stdout.readline().decode().strip())
+    server = int((folder / "data/postmaster.pid").read_text().split()[0])
+    run.send_signal(blow)
+    run.communicate()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and (folder.exists() or Path(f"/proc/{server}").exists()):
+        time.sleep(0.05)
+    assert not folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
+
+
+def test_a_machine_without_postgresql_is_told_what_to_install(tmp_path):
+    with pytest.raises(postgres.Unavailable, match="apt-get install postgresql"):
+        postgres.find_programs([tmp_path])
+
+
+def test_an_older_postgresql_is_not_taken(tmp_path):
+    for program in postgres.PROGRAMS:
+        (tmp_path / program).write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 13.4'\n")
+        (tmp_path / program).chmod(0o755)
+    with pytest.raises(postgres.Unavailable, match="holds PostgreSQL 13, and 15 or newer is needed"):
+        postgres.find_programs([tmp_path])
+
+
+@pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
+def test_only_ci_must_have_postgresql(monkeypatch, capsys, ci, status):
+    def nowhere(words):
+        raise engines.Skipped("it is not here.")
+
+    monkeypatch.setitem(engines.RUNS, "sqlite", lambda words: 0)
+    monkeypatch.setitem(engines.RUNS, "postgresql", nowhere)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setenv("CI", ci)
+    assert engines.main([]) == status
+    last = capsys.readouterr().out.splitlines()[-2:]
+    assert last[0].startswith("SQLite: passed in ")
+    assert last[1] == f"PostgreSQL: {'FAILED, ' if ci else ''}not run: it is not here."
+
+
+def test_one_failing_engine_fails_the_run(monkeypatch, capsys):
+    monkeypatch.setitem(engines.RUNS, "sqlite", lambda words: 1)
+    monkeypatch.setitem(engines.RUNS, "postgresql", lambda words: 0)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert engines.main([]) == 1
+    assert "SQLite: FAILED (pytest's exit status is 1)" in capsys.readouterr().out
+
+
+def test_one_engine_can_be_asked_for():
+    assert engines.chosen_engines(["--engine=postgresql", "-k", "race"]) == (["postgresql"], ["-k", "race"])
+    assert engines.chosen_engines(["-x"]) == (["sqlite", "postgresql"], ["-x"])
+    with pytest.raises(SystemExit, match="no engine oracle"):
+        engines.chosen_engines(["--engine=oracle"])

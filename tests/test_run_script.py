@@ -1,0 +1,287 @@
+"""`./run`: one clear line for everything that a fresh machine can lack, and a .venv that is made once."""
+
+import ast
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "run"
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A copy of the script in a folder with blanks in its name, with locks of its own and no .venv."""
+    folder = tmp_path / "records service"
+    folder.mkdir()
+    shutil.copy(SCRIPT, folder / "run")
+    (folder / "requirements.txt").write_text("one==1\n")
+    (folder / "requirements-dev.txt").write_text("one==1\ntwo==2\n")
+    return folder
+
+
+@pytest.fixture
+def run(house, monkeypatch):
+    """The script as a module, living in the house."""
+    loader = importlib.machinery.SourceFileLoader("run_script", str(house / "run"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_script", loader))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def bin_folder(tmp_path, monkeypatch):
+    """The only folder on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def a_program(path, *lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def a_venv(house, *pip_does):
+    """A .venv whose Python notes what it is asked, and whose pip does as told."""
+    asked = house / "asked"
+    return a_program(
+        house / ".venv" / "bin" / "python",
+        f'echo "$@" >>"{asked}"',
+        'if [ "$2" = pip ]; then',
+        *(pip_does or (":",)),
+        "fi",
+    )
+
+
+def installs(house):
+    asked = (house / "asked").read_text() if (house / "asked").exists() else ""
+    return [line for line in asked.splitlines() if line.startswith("-m pip install")]
+
+
+def start(house, *words, **environment):
+    return subprocess.Popen(
+        [sys.executable, house / "run", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        env={**os.environ, **environment},
+    )
+
+
+def outcome(process):
+    printed, complaint = process.communicate(timeout=30)
+    return process.returncode, printed, complaint
+
+
+def test_any_python_3_can_read_the_script():
+    tree = ast.parse(SCRIPT.read_text(), feature_version=(3, 4))
+    newer = (ast.JoinedStr, ast.NamedExpr, ast.AnnAssign, ast.Match)
+    assert not [f"line {node.lineno}" for node in ast.walk(tree) if isinstance(node, newer)]
+
+
+def test_the_script_needs_the_standard_library_only():
+    tree = ast.parse(SCRIPT.read_text())
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert names
+    assert names <= sys.stdlib_module_names
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+
+
+@pytest.mark.parametrize("words", [(), ("-h",), ("--help",)])
+def test_help_is_shown_without_installing_anything(house, words):
+    status, printed, complaint = outcome(start(house, *words))
+    assert (status, complaint) == (0, "")
+    for word in ("demo", "test", "serve", "lint", "lock"):
+        assert f"\n  {word} " in printed
+    assert not (house / ".venv").exists()
+
+
+def test_a_python_that_is_too_old_is_told_what_to_do(run, bin_folder, monkeypatch):
+    old = a_program(bin_folder / "python3", "echo 3.9.18")
+    monkeypatch.setattr(run.sys, "executable", str(old))
+    monkeypatch.setattr(run.sys, "version", "3.9.18 (main)")
+    with pytest.raises(SystemExit) as refusal:
+        run.prepare()
+    assert refusal.value.code == (
+        "run: Python 3.11 or newer is needed and this is 3.9.18. "
+        "Install one (python.org), or install uv, and start again."
+    )
+
+
+def test_a_newer_python_on_the_path_is_found(run, bin_folder, monkeypatch):
+    monkeypatch.setattr(run.sys, "executable", str(a_program(bin_folder / "python3", "echo 3.9.18")))
+    a_program(bin_folder / "python3.13", "echo 'pyenv: python3.13: command not found'", "exit 127")
+    newer = a_program(bin_folder / "python3.12", "echo 3.12.1")
+    assert run.python_with_venv() == (str(newer), "3.12.1")
+
+
+def test_a_python_without_its_venv_module_is_told_what_to_install(run, bin_folder, monkeypatch):
+    bare = a_program(bin_folder / "python3", "echo 3.11.2", "echo 'No module named ensurepip' >&2", "exit 1")
+    monkeypatch.setattr(run.sys, "executable", str(bare))
+    with pytest.raises(SystemExit) as refusal:
+        run.prepare()
+    assert refusal.value.code == (
+        "run: Python 3.11.2 lacks its venv module. "
+        "Install it (Debian, Ubuntu: apt-get install python3-venv), or install uv, and start again."
+    )
+
+
+def test_uv_makes_the_venv_where_python_cannot(run, house, bin_folder, monkeypatch):
+    monkeypatch.setattr(run.sys, "executable", str(a_program(bin_folder / "python3", "echo 3.9.18")))
+    a_program(bin_folder / "uv", f'echo "$@" >"{house}/uv-was-asked"')
+    run.make_venv()
+    assert (house / "uv-was-asked").read_text().split() == [
+        *("venv", "--quiet", "--seed", "--python", ">=3.11"),
+        *str(house / ".venv").split(),
+    ]
+
+
+def test_the_lock_is_installed_once(run, house):
+    a_venv(house)
+    run.prepare()
+    run.prepare()
+    assert len(installs(house)) == 1
+    assert "--require-hashes --only-binary :all:" in installs(house)[0]
+
+
+def test_a_changed_lock_is_installed_again(run, house):
+    a_venv(house)
+    run.prepare()
+    (house / "requirements.txt").write_text("one==2\n")
+    run.prepare()
+    assert len(installs(house)) == 2
+
+
+def test_what_development_needs_contains_what_the_service_needs(run, house):
+    a_venv(house)
+    run.prepare(run.DEVELOPMENT_LOCK)
+    run.prepare()
+    assert len(installs(house)) == 1
+
+
+def test_installing_for_the_service_may_change_what_development_had(run, house):
+    a_venv(house)
+    run.prepare(run.DEVELOPMENT_LOCK)
+    (house / "requirements.txt").write_text("one==2\n")
+    run.prepare()
+    assert not run.is_installed(run.DEVELOPMENT_LOCK)
+
+
+def test_an_interrupted_install_starts_over_from_an_empty_venv(run, house, monkeypatch):
+    a_venv(house, "kill -9 $PPID", "sleep 5")
+    assert outcome(start(house, "migrate"))[0] == -9
+    made = []
+    monkeypatch.setattr(run, "make_venv", lambda: made.append(a_venv(house)))
+    run.prepare()
+    assert made
+    assert run.is_installed(run.SERVICE_LOCK)
+
+
+def test_a_venv_whose_python_is_gone_is_made_again(run, house, monkeypatch):
+    a_venv(house)
+    run.prepare()
+    (house / ".venv/bin/python").unlink()
+    (house / ".venv/bin/python").symlink_to("/nowhere/python3.11")
+    made = []
+
+    def make_venv():
+        (house / ".venv/bin/python").unlink()
+        made.append(a_venv(house))
+
+    monkeypatch.setattr(run, "make_venv", make_venv)
+    run.prepare()
+    assert made
+
+
+def test_two_at_once_install_once(house):
+    a_venv(house, "sleep 1")
+    first, second = start(house, "migrate"), start(house, "migrate")
+    printed = outcome(first)[1] + outcome(second)[1]
+    assert len(installs(house)) == 1
+    assert printed.count("run: waiting for another ./run, which is preparing .venv\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("pip_says", "line"),
+    [
+        (
+            "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(...)'",
+            "run: the package index cannot be reached. Look at the network and the proxy, "
+            "or name a mirror in PIP_INDEX_URL, and start again. Details: .venv/pip.log",
+        ),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+            "run: a package is not the one that requirements.txt names (its hash differs). "
+            "Look at what your index serves; .venv/pip.log names the package.",
+        ),
+        (
+            "ERROR: Could not install packages due to an OSError: No space left on device",
+            "run: pip could not install requirements.txt: Could not install packages due to an OSError: "
+            "No space left on device (details: .venv/pip.log)",
+        ),
+    ],
+)
+def test_a_failing_install_is_told_in_one_line_and_tried_again_next_time(house, pip_says, line):
+    a_venv(house, f'echo "{pip_says}" >&2', "exit 1")
+    for tries in (1, 2):
+        status, _, complaint = outcome(start(house, "migrate"))
+        assert (status, complaint) == (1, line + "\n")
+        assert len(installs(house)) == tries
+    assert (house / ".venv/pip.log").read_text() == pip_says + "\n"
+
+
+@pytest.mark.parametrize("word", ["demo", "serve"])
+def test_a_busy_port_is_told_in_one_line_with_another_to_try(house, word):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        status, _, complaint = outcome(start(house, word, PORT=str(port)))
+    remedy = {"demo": f"PORT={port + 1} ./run demo", "serve": f"./run serve --port {port + 1}"}[word]
+    assert status == 1
+    assert complaint == f"run: cannot listen on 127.0.0.1:{port} (Address already in use). Try: {remedy}\n"
+
+
+@pytest.mark.parametrize("port", ["", "no", "0", "65536", "-1", "²"])
+def test_a_port_that_is_none_is_refused(house, port):
+    assert outcome(start(house, "demo", PORT=port)) == (
+        1,
+        "",
+        f"run: {port!r} is not a port: a number from 1 to 65535.\n",
+    )
+
+
+def test_any_other_word_is_a_command_of_the_service(house, tmp_path):
+    """In the caller's own folder, so that it finds the files it names, and with the command's exit status."""
+    a_program(house / ".venv/bin/python", 'case "$1" in */manage.py) pwd; echo "$@"; exit 7 ;; esac')
+    started = subprocess.run(
+        [sys.executable, house / "run", "import_records", "client", "people.csv"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert started.stdout.splitlines()[-2:] == [
+        str(tmp_path),
+        f"{house / 'manage.py'} import_records client people.csv",
+    ]
+    assert started.returncode == 7
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, house, monkeypatch):
+    (house / ".venv.lock").mkdir()
+    status, _, complaint = outcome(start(house, "migrate"))
+    assert (status, complaint) == (1, f"run: {house / '.venv.lock'}: Is a directory\n")
