@@ -7,6 +7,7 @@ import hypothesis
 import pytest
 from django.core.cache import cache
 from django.db import connection
+from playwright.sync_api import sync_playwright
 
 from tests.engines import in_ci
 
@@ -36,14 +37,13 @@ def clean_cache():
 @pytest.fixture(scope="session")
 def browser():
     """A running Chromium for tests marked `browser`."""
-    sync_api = pytest.importorskip("playwright.sync_api")
     program = chromium()
     if program is None:
         missing = "no Chromium is installed (Debian: apt-get install chromium)"
         pytest.fail(missing) if in_ci() else pytest.skip(missing)
     # Playwright's event loop runs in this thread; Django would take our queries for asynchronous ones.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses its sandbox to root
         opened = playwright.chromium.launch(executable_path=program, args=sandbox)
         yield opened

@@ -128,8 +128,8 @@ def make_folder(account: pwd.struct_passwd | None) -> Path:
 def make_cluster(programs: Path, folder: Path, account: pwd.struct_passwd | None) -> None:
     # Words compare by code point on every machine, while upper and lower know more than ASCII.
     letters = "UTF-8" if sys.platform == "darwin" else "C.UTF-8"
-    command = [programs / "initdb", "--pgdata", folder / "data", "--username", "records", "--auth", "trust"]
-    command += ["--encoding", "UTF8", "--locale", "C", "--lc-ctype", letters, "--no-sync"]
+    command: list[str | Path] = [programs / "initdb", "--pgdata", folder / "data", "--username", "records"]
+    command += ["--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--lc-ctype", letters, "--no-sync"]
     try:
         made = subprocess.run(
             command,
@@ -145,8 +145,8 @@ def make_cluster(programs: Path, folder: Path, account: pwd.struct_passwd | None
         raise Unavailable(f"initdb failed: {made.stderr.strip()}")
 
 
-def start(programs: Path, folder: Path, account: pwd.struct_passwd | None) -> subprocess.Popen[bytes]:
-    server = [programs / "postgres", "-D", folder / "data", "-k", folder]
+def start(programs: Path, folder: Path, account: pwd.struct_passwd | None) -> subprocess.Popen[Any]:
+    server: list[str | Path] = [programs / "postgres", "-D", folder / "data", "-k", folder]
     for name, value in SETTINGS.items():
         server += ["-c", f"{name}={value}"]
     return subprocess.Popen(

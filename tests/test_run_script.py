@@ -220,8 +220,9 @@ def test_two_at_once_install_once(house):
     [
         (
             "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(...)'",
-            "run: the package index cannot be reached. Look at the network and the proxy, "
-            "or name a mirror in PIP_INDEX_URL, and start again. Details: .venv/pip.log",
+            "run: the package index cannot be reached, or has no wheels for this machine. "
+            "Look at the network and the proxy, or name a mirror in PIP_INDEX_URL, and start again. "
+            "Details: .venv/pip.log",
         ),
         (
             "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
