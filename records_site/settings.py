@@ -191,6 +191,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, for
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
 ODATA_SERVICE = "records_site.service.service"
+ODATA_POST_WRAPPER = "apps.access.idempotency.replayable"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
 API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)

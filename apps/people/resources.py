@@ -77,6 +77,7 @@ class StaffResource(Resource):
 
     model = Staff
     path = "staff"
+    search = ("first_name", "last_name", "unique_code", "scheme_number", "primary_email", "phone1")
     methods = GET, POST, PUT
     fields = (
         Key("StaffGuid"),
@@ -114,6 +115,7 @@ class ClientResource(Resource):
 
     model = Client
     path = "client"
+    search = ("business_name", "business_number", "unique_code", "external_reference")
     methods = GET, POST
     fields = (
         Key("ClientGuid"),
@@ -142,6 +144,7 @@ class ContactResource(Resource):
 
     model = Contact
     path = "contact"
+    search = ("first_name", "last_name", "unique_code", "scheme_number", "primary_email", "phone1")
     methods = GET, POST
     fields = (
         Key("ContactGuid"),

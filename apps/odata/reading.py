@@ -1,0 +1,176 @@
+"""From the options of a request to rows of JSON: filter, order, page, and the parts that choose rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections, models
+from django.db.models import OuterRef
+
+from apps.odata.binding import SortKey, bind_filter, sort_keys
+from apps.odata.clock import let_database_speak_in_zone
+from apps.odata.errors import BadQuery, NotFound
+from apps.odata.options import PartOptions, QueryOptions
+from apps.odata.paging import page_condition, token_for
+from apps.odata.plain_filters import apply_plain_filters
+from apps.odata.record_json import PartJson, RecordJson
+from apps.odata.schema import EntitySet, NavigationPart
+from apps.odata.searching import search_condition
+from apps.odata.selecting import AskedPart, Shown, shown
+
+#: Rows fetched at a time by a stream.
+CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a collection: the JSON text of each, the total when asked for, where to go on."""
+
+    rows: list[str]
+    context: str
+    count: int | None = None
+    next_token: str | None = None
+
+
+class Reading:
+    """One GET on a collection or record, for one caller."""
+
+    def __init__(self, entity_set: EntitySet, caller: Any, options: QueryOptions, item: bool = False) -> None:
+        self.entity_set = entity_set
+        self.type = entity_set.type
+        self.options = options
+        self.shown = shown(self.type, options, item)
+        self.visible = entity_set.resource.visible_to(caller)
+        let_database_speak_in_zone(connections[self.visible.db])
+
+    @property
+    def context(self) -> str:
+        """The context URL's fragment: ``Claim(LineItems())``."""
+        return f"{self.entity_set.name}{self.shown.fragment}"
+
+    def filtered(self) -> models.QuerySet:
+        """The rows that $filter, $search and the plain filters leave."""
+        rows = self.visible
+        options = self.options
+        if options.filter is not None:
+            rows = rows.filter(bind_filter(options.filter, self.type, options.aliases))
+        if options.search is not None:
+            rows = rows.filter(search_condition(self.entity_set, options.search))
+        if options.plain:
+            rows = apply_plain_filters(self.entity_set, rows, options.plain)
+        return rows
+
+    def record(self, key: Any) -> tuple[str, Any]:
+        """The JSON and the modify stamp of one record; ``NotFound`` when this caller sees none."""
+        columns = [record_json(self.shown, self.type)]
+        if self.entity_set.stamp:
+            columns.append(models.F(self.entity_set.stamp))
+        found = list(self.visible.filter(pk=key).order_by().values_list(*columns)[:1])
+        if not found:
+            raise NotFound(f"There is no {self.entity_set.name} with this key.")
+        row = found[0]
+        return row[0], (row[1] if self.entity_set.stamp else None)
+
+    def records(self, keys: list[Any]) -> list[str]:
+        """The JSON of these records, in this order."""
+        by_key = dict(
+            self.visible.filter(pk__in=keys).order_by().values_list("pk", record_json(self.shown, self.type))
+        )
+        return [by_key[key] for key in keys if key in by_key]
+
+    def count(self) -> int:
+        return self.filtered().order_by().count()
+
+    def page(self, size: int) -> Page:
+        """At most ``size`` rows from where $skiptoken or $skip says; one more is looked at, not shown."""
+        options = self.options
+        top = options.top
+        wanted = size if top is None else min(size, top)
+        rows = self.filtered()
+        count = rows.order_by().count() if options.count else None
+        if wanted == 0:
+            return Page([], self.context, count)
+        keys = sort_keys(self.type, options.orderby, options.aliases)
+        if options.skiptoken is not None:
+            rows = rows.filter(page_condition(keys, options.skiptoken))
+        found = self.rows(rows, keys, options.skip or 0, wanted + 1)
+        token = None
+        if len(found) > wanted and (top is None or top > wanted):
+            token = token_for(keys, found[wanted - 1][1:])
+        return Page([row[0] for row in found[:wanted]], self.context, count, token)
+
+    def rows(
+        self, rows: models.QuerySet, keys: tuple[SortKey, ...], skip: int, take: int
+    ) -> list[tuple[Any, ...]]:
+        """(JSON, sort values …) of some rows.
+
+        Skipped rows would be rendered, and SQLite renders before it sorts: the page's keys are chosen in an
+        inner query wherever that can happen.
+        """
+        ordered = rows.order_by(*(key.order_by for key in keys))
+        if skip or connections[rows.db].vendor == "sqlite":
+            chosen = ordered.values("pk")[skip : skip + take]
+            ordered = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
+            ordered = ordered.order_by(*(key.order_by for key in keys))
+        else:
+            ordered = ordered[:take]
+        return list(ordered.values_list(record_json(self.shown, self.type), *(key.value for key in keys)))
+
+    def stream(self) -> Iterator[str]:
+        """Every row that is asked for, a chunk in memory at a time."""
+        options = self.options
+        if options.skiptoken is not None:
+            raise BadQuery("$skiptoken goes with pages; a stream has none.", target="$skiptoken")
+        keys = sort_keys(self.type, options.orderby, options.aliases)
+        rows = self.filtered().order_by(*(key.order_by for key in keys))
+        start = options.skip or 0
+        if start or options.top is not None:
+            stop = None if options.top is None else start + options.top
+            chosen = rows.values("pk")[start:stop]
+            rows = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
+            rows = rows.order_by(*(key.order_by for key in keys))
+        return rows.values_list(record_json(self.shown, self.type), flat=True).iterator(chunk_size=CHUNK)
+
+
+def record_json(what: Shown, type_: Any, as_text: bool = True) -> RecordJson:
+    """The expression that renders what is shown of a record."""
+    lists: dict[str, Any] = {}
+    for name, asked in what.asked.items():
+        if asked.options.count:
+            lists[f"{name}@odata.count"] = PartJson(counted_rows(asked), count=True)
+        lists[name] = PartJson(chosen_rows(asked))
+    return RecordJson(type_, what.selection, lists, as_text)
+
+
+def part_rows(part: NavigationPart) -> models.QuerySet:
+    """The rows of a list part that belong to the record around it."""
+    relation = part.relation
+    back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
+    back = back or relation.field.name
+    return part.type.model._base_manager.filter(**{back: OuterRef("pk")})
+
+
+def filtered_rows(asked: AskedPart) -> models.QuerySet:
+    rows = part_rows(asked.part)
+    if asked.options.filter is not None:
+        rows = rows.filter(bind_filter(asked.options.filter, asked.part.type))
+    return rows
+
+
+def counted_rows(asked: AskedPart) -> models.QuerySet:
+    """What ``$count=true`` inside an expanded part counts: before $top and $skip."""
+    return filtered_rows(asked).order_by().values(json=models.F("pk"))
+
+
+def chosen_rows(asked: AskedPart) -> models.QuerySet:
+    """The rows of a part that its own options choose, as JSON in the column ``json``."""
+    options: PartOptions = asked.options
+    keys = sort_keys(asked.part.type, options.orderby)
+    rows = filtered_rows(asked).order_by(*(key.order_by for key in keys))
+    rows = rows.annotate(json=record_json(asked.shown, asked.part.type, as_text=False)).values("json")
+    start = options.skip or 0
+    if start or options.top is not None:
+        rows = rows[start : None if options.top is None else start + options.top]
+    return rows

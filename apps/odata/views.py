@@ -1,0 +1,326 @@
+"""The faces of the interface: a DRF viewset per resource, the service document and $metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.module_loading import import_string
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
+
+from apps.odata import csdl, protocol, writing
+from apps.odata.declaration import Resource
+from apps.odata.errors import BadQuery, NotFound, PreconditionFailed, TooLarge, UnsupportedMediaType
+from apps.odata.flat import csv_lines
+from apps.odata.keys import read_key
+from apps.odata.options import QueryOptions, parse_options
+from apps.odata.protocol import Preferences, preferences
+from apps.odata.reading import Page, Reading
+from apps.odata.schema import EntitySet
+from apps.odata.service import Service, current
+from apps.odata.service_document import service_document
+
+_DROPPED_FROM_NEXT = {"skiptoken", "skip", "top"}
+
+
+class ODataView(APIView):
+    """What all views of the interface share: formats are ours to choose, errors have one shape."""
+
+    @cached_property
+    def service(self) -> Service:
+        return current()
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """DRF's renderers are not used: the database writes the JSON."""
+        return JSONRenderer(), protocol.JSON
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        return protocol.finish(HttpResponse(status=204), Allow=", ".join(self.allowed_methods))
+
+    def base_url(self) -> str:
+        """``https://host/api/``: everything is relative to it."""
+        return self.request.build_absolute_uri("/api/")
+
+    def query_options(self) -> QueryOptions:
+        options = parse_options(self.request.META.get("QUERY_STRING", ""))
+        protocol.check_version(options, self.request)
+        return options
+
+    def refuse_plain(self, options: QueryOptions) -> None:
+        """Plain parameters are filters; an address without rows has none."""
+        if options.plain:
+            raise BadQuery(f"There is no parameter {options.plain[0][0][:60]} here.", target=options.plain[0][0])
+
+
+class RecordViewSet(ViewSetMixin, ODataView):
+    """List, item, count, create and replace of one resource, all from its declaration.
+
+    A subclass says ``resource = ClaimResource`` and may add ``@action`` methods of its own.
+    """
+
+    resource: ClassVar[type[Resource]]
+    action: str
+
+    @cached_property
+    def entity_set(self) -> EntitySet:
+        return self.service.of_resource[self.resource]
+
+    # --- reading --------------------------------------------------------------------------------------
+
+    def list(self, request: Request) -> HttpResponse:
+        """A page of the collection, or all of it as a stream."""
+        return self.collection(request, self.query_options())
+
+    def query(self, request: Request) -> HttpResponse:
+        """``POST /{set}/$query``: the query string as the body, for filters too long for an address."""
+        media = request.content_type.split(";")[0].strip().lower()
+        if media not in ("text/plain", "application/x-www-form-urlencoded"):
+            raise UnsupportedMediaType("The query is sent as text/plain.")
+        text = self.body(request)
+        own = request.META.get("QUERY_STRING", "").encode("latin-1")
+        options = parse_options(b"&".join(piece for piece in (own, text.strip()) if piece))
+        protocol.check_version(options, request)
+        return self.collection(request, options)
+
+    def collection(self, request: Request, options: QueryOptions) -> HttpResponse:
+        wanted = protocol.wanted_format(options, request)
+        reading = Reading(self.entity_set, request.auth, options)
+        if wanted != "json":
+            return self.streamed(reading, wanted)
+        preferred = preferences(request)
+        size = preferred.max_page_size or settings.API_PAGE_SIZE
+        page = reading.page(size)
+        body = self.page_body(page, options)
+        return protocol.finish(HttpResponse(body, content_type=protocol.JSON), Preference_Applied=preferred.applied)
+
+    def page_body(self, page: Page, options: QueryOptions) -> str:
+        """``{"@odata.context", "@odata.count"?, "value": [...], "@odata.nextLink"?}``."""
+        count = "" if page.count is None else f'"@odata.count":{page.count},'
+        after = ""
+        if page.next_token is not None:
+            after = f',"@odata.nextLink":{quoted(self.next_link(options, page))}'
+        return (
+            f'{{"@odata.context":{quoted(self.context_url(page.context))},{count}'
+            f'"value":[{",".join(page.rows)}]{after}}}'
+        )
+
+    def next_link(self, options: QueryOptions, page: Page) -> str:
+        """The same address, going on behind the last row shown."""
+        kept = [
+            (name, value)
+            for name, value in self.request.query_params.lists()
+            for value in value
+            if name.lower().removeprefix("$") not in _DROPPED_FROM_NEXT
+        ]
+        if options.top is not None:
+            kept.append(("$top", str(options.top - len(page.rows))))
+        assert page.next_token is not None
+        kept.append(("$skiptoken", page.next_token))
+        query = urlencode(kept, safe="$,()/:@'*")
+        return f"{self.base_url()}{self.entity_set.name}?{query}"
+
+    def streamed(self, reading: Reading, wanted: str) -> HttpResponse:
+        """One body of constant memory, a record to a line."""
+        if wanted == "ndjson":
+            content: Iterator[str] = (f"{row}\n" for row in reading.stream())
+            media = protocol.NDJSON
+        else:
+            content, media = csv_lines(self.entity_set.type, reading.shown.selection, reading.stream()), protocol.CSV
+        response = StreamingHttpResponse(content, content_type=f"{media}; charset=utf-8")
+        if wanted == "csv":
+            response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
+        return protocol.finish(response)
+
+    def count(self, request: Request) -> HttpResponse:
+        """``/{set}/$count``: the number of rows as plain text."""
+        reading = Reading(self.entity_set, request.auth, self.query_options())
+        return protocol.finish(HttpResponse(str(reading.count()), content_type="text/plain"))
+
+    def retrieve(self, request: Request, key: str) -> HttpResponse:
+        """One record, bare, with its ETag."""
+        options = self.query_options()
+        refuse_for_item(options)
+        self.refuse_plain(options)
+        if protocol.wanted_format(options, request) != "json":
+            raise BadQuery("One record is served as application/json.", target="$format")
+        reading = Reading(self.entity_set, request.auth, options, item=True)
+        row, stamp = reading.record(read_key(self.entity_set, key))
+        tag = protocol.etag(stamp) if stamp is not None else ""
+        asked = request.META.get("HTTP_IF_NONE_MATCH", "")
+        if tag and asked and protocol.matches(asked, tag):
+            return protocol.finish(HttpResponse(status=304), ETag=tag)
+        body = self.item_body(reading.context, row)
+        return protocol.finish(HttpResponse(body, content_type=protocol.JSON), ETag=tag)
+
+    def context_url(self, fragment: str) -> str:
+        return f"{self.base_url()}$metadata#{fragment}"
+
+    def item_body(self, context: str, row: str) -> str:
+        """The bare record with its context first."""
+        url = quoted(self.context_url(f"{context}/$entity"))
+        return f'{{"@odata.context":{url}{"," if len(row) > 2 else ""}{row[1:]}'
+
+    # --- writing --------------------------------------------------------------------------------------
+
+    def create(self, request: Request) -> HttpResponse:
+        """POST: all records of the body are stored, or none."""
+        wrap: Callable[..., HttpResponse] = import_string(settings.ODATA_POST_WRAPPER)
+        return wrap(request, lambda: self.created(request))
+
+    def created(self, request: Request) -> HttpResponse:
+        options = self.query_options()
+        self.refuse_plain(options)
+        raw = self.json_body(request)
+        made = writing.create(self.entity_set, raw, **self.warning_options(options))
+        preferred = preferences(request)
+        location = f"{self.base_url()}{self.entity_set.name}({made.keys[0]})" if len(made.keys) == 1 else ""
+        if preferred.minimal:
+            return protocol.finish(
+                HttpResponse(status=204),
+                Location=location,
+                OData_EntityId=location,
+                Preference_Applied=preferred.applied,
+            )
+        reading = Reading(self.entity_set, request.auth, EXPANDED)
+        rows = reading.records(made.keys)
+        if made.bare:
+            body = self.item_body(reading.context, rows[0])
+        else:
+            body = self.page_body(Page(rows, reading.context), options)
+        return protocol.finish(
+            HttpResponse(body, status=201, content_type=protocol.JSON),
+            Location=location,
+            Preference_Applied=preferred.applied,
+        )
+
+    def warning_options(self, options: QueryOptions) -> dict[str, bool]:
+        """``ignoreWarnings`` for the resources that warn; elsewhere there is no such parameter."""
+        text = options.service.get("ignoreWarnings")
+        if not self.resource.warns:
+            return {}
+        if text is None:
+            return {"ignore_warnings": False}
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise BadQuery("ignoreWarnings must be true or false.", target="ignoreWarnings")
+        return {"ignore_warnings": text.lower() in ("true", "1")}
+
+    def replace(self, request: Request, key: str) -> HttpResponse:
+        """PUT: the record becomes what the body says; what it leaves out becomes null or its default."""
+        options = self.query_options()
+        self.refuse_plain(options)
+        raw = self.json_body(request)
+        wanted = request.META.get("HTTP_IF_MATCH", "")
+        record_key = read_key(self.entity_set, key)
+        if not self.entity_set.resource.visible_to(request.auth).filter(pk=record_key).exists():
+            raise NotFound(f"There is no {self.entity_set.name} with this key.")
+        writing.replace(self.entity_set, record_key, raw, check=lambda record: self.check_stamp(record, wanted))
+        reading = Reading(self.entity_set, request.auth, EXPANDED, item=True)
+        row, stamp = reading.record(record_key)
+        preferred: Preferences = preferences(request)
+        tag = protocol.etag(stamp) if stamp is not None else ""
+        if preferred.minimal:
+            return protocol.finish(HttpResponse(status=204), ETag=tag, Preference_Applied=preferred.applied)
+        body = self.item_body(reading.context, row)
+        return protocol.finish(
+            HttpResponse(body, content_type=protocol.JSON), ETag=tag, Preference_Applied=preferred.applied
+        )
+
+    def check_stamp(self, record: Any, wanted: str) -> None:
+        """Hold If-Match against the record as it stands under its lock."""
+        if not wanted or self.entity_set.stamp is None:
+            return
+        if not protocol.matches(wanted, protocol.etag(getattr(record, self.entity_set.stamp))):
+            raise PreconditionFailed("The record was changed since it was read; read it again.")
+
+    # --- bodies ---------------------------------------------------------------------------------------
+
+    def json_body(self, request: Request) -> bytes:
+        media, *words = (word.strip().lower() for word in request.content_type.split(";"))
+        if media != "application/json":
+            raise UnsupportedMediaType("A body is sent as application/json.")
+        charset = next((word[8:].strip('"') for word in words if word.startswith("charset=")), "utf-8")
+        if charset not in ("utf-8", "utf8"):
+            raise UnsupportedMediaType("A body is sent in UTF-8.")
+        return self.body(request)
+
+    def body(self, request: Request) -> bytes:
+        """The bytes of a body of at most ``API_MAX_BODY_BYTES``, none of them read when it says it is more."""
+        if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() not in ("", "identity"):
+            raise UnsupportedMediaType("A body is sent without Content-Encoding.")
+        limit: int = settings.API_MAX_BODY_BYTES
+        told = request.META.get("CONTENT_LENGTH") or "0"
+        if not told.isdecimal():
+            raise BadQuery("Content-Length must be a number.")
+        if int(told) > limit:
+            raise too_large(limit)
+        raw: bytes = request._request.read(limit + 1)
+        if len(raw) > limit:
+            raise too_large(limit)
+        return raw
+
+
+EXPANDED = parse_options("$expand=*")
+
+
+def too_large(limit: int) -> TooLarge:
+    return TooLarge(f"A body holds at most {limit:,} bytes.")
+
+
+def refuse_for_item(options: QueryOptions) -> None:
+    """Options that choose rows say nothing about one record."""
+    for name in ("filter", "orderby", "top", "skip", "search", "skiptoken"):
+        if getattr(options, name) not in (None, ()):
+            raise BadQuery(f"${name} is for collections; this address is one record.", target=f"${name}")
+
+
+def quoted(text: str) -> str:
+    """A URL as a JSON string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class ServiceDocumentView(ODataView):
+    """``GET /api/``: what the service offers."""
+
+    def get(self, request: Request) -> HttpResponse:
+        options = self.query_options()
+        self.refuse_plain(options)
+        body = service_document(self.service, self.base_url())
+        return protocol.finish(HttpResponse(body, content_type=protocol.JSON))
+
+
+class MetadataView(ODataView):
+    """``GET /api/$metadata``: the data model as CSDL, XML unless JSON is asked for."""
+
+    def get(self, request: Request) -> HttpResponse:
+        if wants_json_metadata(request._request):
+            body, media = csdl.csdl_json(self.service), "application/json"
+        else:
+            body, media = csdl.csdl_xml(self.service), "application/xml"
+        return protocol.finish(HttpResponse(body, content_type=media))
+
+
+def wants_json_metadata(request: HttpRequest) -> bool:
+    """$format says it, else an Accept header that names JSON and no XML."""
+    for name, value in request.GET.items():
+        if name.lower() in ("$format", "format"):
+            return "json" in value.lower()
+    accept = request.META.get("HTTP_ACCEPT", "")
+    return "json" in accept and "xml" not in accept and "*/*" not in accept
+
+
+class NothingHereView(ODataView):
+    """Every other address under /api/: the caller is not asked who it is to be told that it is not there."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    throttle_classes = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        raise NotFound("There is nothing at this address.")
