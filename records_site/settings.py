@@ -99,7 +99,8 @@ TEMPLATES = [
 
 # --- database -----------------------------------------------------------------------------------------
 
-DATABASES = {"default": env.db_url("DATABASE_URL", f"sqlite:///{VAR_DIR / 'records.sqlite3'}")}
+DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sqlite3'}"
+DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {
