@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
+from django.db.models.enums import ChoicesType
 
 from apps.odata.declaration import Access, Kind, Numbered, Part, Property, Resource, Shape, Verb
 from apps.odata.edm import EdmType, edm_type
@@ -81,7 +83,7 @@ class StructuralProperty:
     @cached_property
     def enum(self) -> type[models.TextChoices] | None:
         """The choices class of an enumeration (its name names the CSDL enum type)."""
-        return getattr(self.field, "enum", None)
+        return choices_class(self.field)
 
     @cached_property
     def numbers(self) -> dict[int, str]:
@@ -295,6 +297,22 @@ def final_field(step: models.Field) -> models.Field:
     while step.is_relation:
         step = step.target_field
     return step
+
+
+def choices_class(field: models.Field) -> type[models.TextChoices] | None:
+    """The class that a field's choices were made from; Django keeps only its names and labels.
+
+    It stands in the body of the model (or of a base of it) or among the imports of its module.
+    """
+    for base in field.model.__mro__ if field.choices else ():
+        for found in (*vars(base).values(), *vars(sys.modules[base.__module__]).values()):
+            if is_text_choices(found) and found.choices == list(field.flatchoices):
+                return found
+    return None
+
+
+def is_text_choices(thing: Any) -> bool:
+    return isinstance(thing, ChoicesType) and issubclass(thing, models.TextChoices)
 
 
 def total_order(terms: tuple[str, ...], model: type[models.Model]) -> tuple[str, ...]:
