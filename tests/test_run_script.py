@@ -257,6 +257,12 @@ def test_a_busy_port_is_told_in_one_line_with_another_to_try(house, word):
     assert complaint == f"run: cannot listen on 127.0.0.1:{port} (Address already in use). Try: {remedy}\n"
 
 
+def test_a_host_that_is_not_here_is_told_in_one_line(house):
+    status, _, complaint = outcome(start(house, "serve", "--host", "192.0.2.1"))
+    assert status == 1
+    assert complaint == "run: cannot listen on 192.0.2.1:8000 (Cannot assign requested address).\n"
+
+
 @pytest.mark.parametrize("port", ["", "no", "0", "65536", "-1", "²"])
 def test_a_port_that_is_none_is_refused(house, port):
     assert outcome(start(house, "demo", PORT=port)) == (
