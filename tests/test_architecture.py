@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The storeys of an app, the ground floor first. A module imports from its own and from those below;
 # faces only have faces above them.
 STOREYS = ("choices", "models", "rules", "verbs", "faces")
-FACES = {"resources", "shapes", "viewsets", "urls", "admin", "commands"}
+FACES = {"resources", "shapes", "views", "viewsets", "urls", "admin", "commands"}
 
 VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "services", "utils"}
 
