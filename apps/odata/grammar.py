@@ -33,22 +33,24 @@ from apps.odata.tree import (
 MAX_LENGTH = 16_384
 #: How deep parentheses, calls and operators may nest. Readers of the tree may recurse: it bounds them too.
 MAX_DEPTH = 40
-#: Operators, names and values of one expression; a chain of 300 comparisons is refused.
-MAX_NODES = 800
+#: Operators, functions and names of one expression; enough for a chain of 300 comparisons.
+MAX_NODES = 600
 #: Items of one ``in`` list, which cost the database far less than comparisons do.
 MAX_OPTIONS = 500
 
-_IDENTIFIER = r"[^\W\d]\w{0,127}(?!\w)"
+_IDENTIFIER = r"[^\W\d]\w{0,127}+(?!\w)"
 _NAME = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*+"
+_DATE = r"[0-9]{4,6}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,12})?+)?+"
 # Possessive throughout: no token is ever read twice, whatever the text.
 _TOKEN = re.compile(
     rf"""
     [ \t\r\n]*+ (?:
     (?P<guid>[0-9A-Fa-f]{{8}}-(?:[0-9A-Fa-f]{{4}}-){{3}}[0-9A-Fa-f]{{12}}(?!\w))
-  | (?P<datetime>\d{{4,6}}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{{1,12}})?+)?+(?:[Zz]|[-+\ ]\d\d:\d\d)?+(?![\w:]))
-  | (?P<date>\d{{4,6}}-\d\d-\d\d(?![\w-]))
-  | (?P<time>\d\d:\d\d(?::\d\d(?:\.\d{{1,12}})?+)?+(?![\w:]))
-  | (?P<number>[-+]?\d++(?:\.\d++)?+(?:[eE][-+]?\d++)?+(?![\w.]))
+  | (?P<datetime>{_DATE}[Tt]{_TIME}(?:[Zz]|[-+\ ][0-9]{{2}}:[0-9]{{2}})?+(?![\w:]))
+  | (?P<date>{_DATE}(?![\w-]))
+  | (?P<time>{_TIME}(?![\w:]))
+  | (?P<number>[-+]?[0-9]++(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.]))
   | (?P<typed>{_NAME}'(?:[^']++|'')*+')
   | (?P<string>'(?:[^']++|'')*+')
   | (?P<dollar>\$[A-Za-z]++)
@@ -110,8 +112,23 @@ FUNCTIONS = {
 #: Functions of OData 4.01 that are known and not offered. Pattern matching is among them because the two
 #: engines speak different dialects, and because a pattern can be made to run for hours.
 NOT_OFFERED = frozenset(
-    """matchespattern fractionalseconds totaloffsetminutes totalseconds maxdatetime mindatetime cast isof case
-    hassubset hassubsequence geo.distance geo.length geo.intersects isdefined""".split()
+    (
+        "matchespattern",
+        "fractionalseconds",
+        "totaloffsetminutes",
+        "totalseconds",
+        "maxdatetime",
+        "mindatetime",
+        "cast",
+        "isof",
+        "isdefined",
+        "case",
+        "hassubset",
+        "hassubsequence",
+        "geo.distance",
+        "geo.length",
+        "geo.intersects",
+    )
 )
 _TYPED_NOT_OFFERED = ("duration", "binary", "geography", "geometry")
 
@@ -169,9 +186,9 @@ class _Parser:
         found = _TOKEN.match(self.text, self.position)
         if found is None:
             self.fail_at_character()
-        assert found is not None and found.lastgroup is not None
-        start = found.start(found.lastgroup)
-        token = Token(found.lastgroup, found[found.lastgroup], start, start > self.position)
+        kind = found.lastgroup or "end"
+        start = found.start(kind)
+        token = Token(kind, found[kind], start, start > self.position)
         self.position = found.end()
         return token
 
@@ -217,6 +234,8 @@ class _Parser:
             self.fail("JSON values are not read here; a list is written ('a','b')", at)
         if rest[0] == '"':
             self.fail("strings stand in single quotes", at)
+        if len(rest) > 128 and rest[:128].isidentifier():
+            self.fail("no name is longer than 128 characters", at)
         if rest[0].isdigit():
             self.fail("no number, date, time or guid has this form", at)
         self.fail(f"{rest[0]!r} is not expected here", at)
@@ -227,14 +246,15 @@ class _Parser:
             self.fail(f"the expression is nested deeper than {MAX_DEPTH} levels")
 
     def check_size(self, *trees: Expression) -> None:
+        """Chains like ``1 add 1 add 1`` make deep trees without any parentheses."""
         nodes = 0
         for tree in trees:
             for node, depth in walk(tree):
                 nodes += not isinstance(node, Literal | Alias)
                 if depth > MAX_DEPTH * 2:
-                    self.fail(f"the expression is nested deeper than {MAX_DEPTH} levels", node.at)
-        if nodes > MAX_NODES // 2:
-            self.fail(f"the expression has more than {MAX_NODES // 2} operators and names", 0)
+                    self.fail(f"the expression is nested deeper than {MAX_DEPTH * 2} operators", node.at)
+        if nodes > MAX_NODES:
+            self.fail(f"the expression has more than {MAX_NODES} operators, functions and names", 0)
 
     # --- expressions ----------------------------------------------------------------------------------
 
@@ -274,12 +294,12 @@ class _Parser:
             return Junction(left.at, operator, (*left.operands, right))
         return Junction(at, operator, (left, right))
 
-    def options(self) -> tuple[Literal | Alias, ...]:
+    def options(self) -> tuple[Literal | Alias | Path, ...]:
         self.expect("(")
-        found: list[Literal | Alias] = []
+        found: list[Literal | Alias | Path] = []
         while True:
             option = self.primary()
-            if not isinstance(option, Literal | Alias):
+            if not isinstance(option, Literal | Alias | Path):
                 self.fail("a list holds values only", option.at)
             found.append(option)
             if len(found) > MAX_OPTIONS:
@@ -299,7 +319,6 @@ class _Parser:
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
-            # `(a or b) or c` keeps its parentheses in the tree only where they mean something.
             return inner
         return self.primary()
 
@@ -341,7 +360,7 @@ class _Parser:
             self.refuse(f"The function {token.text}")
         if function not in FUNCTIONS:
             close = difflib.get_close_matches(function, FUNCTIONS, n=1)
-            hint = f"; is {close[0]} meant?" if close else ""
+            hint = f" (is {close[0]} meant?)" if close else ""
             self.fail(f"there is no function {token.text}{hint}", token.at)
         self.expect("(")
         arguments: list[Expression] = []
@@ -438,10 +457,9 @@ class _Parser:
 
     def decimal(self, token: Token) -> Decimal:
         """A number the databases can hold; the exponent is judged before anything is computed."""
-        if len(token.text) <= 60:
-            number = Decimal(token.text)
-            if not number or -60 <= number.adjusted() <= 60:
-                return number if number else Decimal(0)
+        _, _, exponent = token.text.lower().partition("e")
+        if len(token.text) <= 60 and abs(int(exponent or 0)) <= 60:
+            return Decimal(token.text)
         raise BadQuery(
             f"{self.target}: the number at position {token.at + 1} has too many digits.",
             target=self.target,
@@ -465,7 +483,7 @@ class _Parser:
         return SortTerm(expression, way == "desc")
 
 
-_WORDS: dict[str, tuple[Kind, None | bool]] = {
+_WORDS: dict[str, tuple[Kind, bool | None]] = {
     "null": (Kind.NULL, None),
     "true": (Kind.BOOLEAN, True),
     "false": (Kind.BOOLEAN, False),

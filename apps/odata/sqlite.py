@@ -7,12 +7,15 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.odata import functions
+
 
 def prepare(sender: Any, connection: Any, **_: Any) -> None:
     """Receiver of Django's ``connection_created``."""
     if connection.vendor != "sqlite":
         return
     connection.connection.create_function("odata_datetime", 1, odata_datetime, deterministic=False)
+    functions.register(connection.connection)
 
 
 def odata_datetime(stored: str | None) -> str | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 
 class Kind(Enum):
-    """The kinds of literals; the value is how an error message calls one."""
+    """The kinds of values; the text is how an error message calls one. No literal is an OBJECT."""
 
     NULL = "null"
     BOOLEAN = "a boolean"
@@ -24,6 +24,7 @@ class Kind(Enum):
     DATETIME = "a date and time"
     TIME = "a time of day"
     ENUM = "an enumeration member"
+    OBJECT = "an object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class EnumMember:
     name: str
 
 
-Value: TypeAlias = None | bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumMember
+Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumMember | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,10 @@ class Negate(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """``Gender in ('Female','Male')``."""
+    """``Gender in ('Female','Male')``; a path among the options is an enumeration member without quotes."""
 
     operand: Expression
-    options: tuple[Literal | Alias, ...]
+    options: tuple[Literal | Alias | Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
