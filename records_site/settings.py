@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 from pathlib import Path
 
@@ -65,8 +66,10 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "apps.core.middleware.PagePolicies",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContext",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -74,7 +77,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "apps.core.middleware.BackOfficeAuthor",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -126,7 +128,10 @@ USE_I18N = True
 AUTH_USER_MODEL = "people.Staff"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "apps.people.signing_in.StaffBackend"]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ["first_name", "last_name", "primary_email", "unique_code"]},
+    },
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
@@ -138,11 +143,19 @@ LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", 12 * 3600)
-AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", 10)
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+AXES_HANDLER = "apps.people.signing_in.LoginGuard"
+AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", 10)  # of one login from one address
+LOGIN_FAILURE_LIMIT_PER_ADDRESS = env.int("LOGIN_FAILURE_LIMIT_PER_ADDRESS", 100)  # over all logins
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_COOLOFF_TIME = 0.25  # hours
+AXES_COOLOFF_TIME = dt.timedelta(minutes=env.int("LOGIN_LOCKED_MINUTES", 15))
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "apps.people.signing_in.counted_name"
+AXES_CLIENT_IP_CALLABLE = "apps.people.signing_in.caller_address"
+AXES_LOCKOUT_CALLABLE = "apps.people.signing_in.locked_out"
 AXES_HTTP_RESPONSE_CODE = 429
 AXES_VERBOSE = False
 AXES_ENABLE_ADMIN = False
@@ -156,7 +169,8 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
-if env.bool("TRUST_PROXY", False):
+TRUST_PROXY = env.bool("TRUST_PROXY", False)  # a proxy sets X-Forwarded-Proto and -For, and drops others'
+if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -175,7 +189,12 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 #: The back office's interface library evaluates expressions in its markup; only /admin/ may.
-BACK_OFFICE_SCRIPT_SOURCES = [SELF, UNSAFE_INLINE, UNSAFE_EVAL]
+BACK_OFFICE_SCRIPT_SOURCES = [SELF, UNSAFE_EVAL]
+PERMISSIONS_POLICY = ", ".join(
+    f"{feature}=()"
+    for feature in ("accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer")
+    + ("microphone", "midi", "payment", "publickey-credentials-get", "usb", "xr-spatial-tracking")
+)
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -236,13 +255,39 @@ SPECTACULAR_SETTINGS = {
 UNFOLD = {
     "SITE_TITLE": "Records Service",
     "SITE_HEADER": "Records Service",
+    "SITE_SYMBOL": "folder_shared",
     "SITE_URL": "/",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("favicon.svg")},
+    ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "STYLES": [lambda request: static("back_office.css")]
-    if (BASE_DIR / "static" / "back_office.css").exists()
-    else [],
+    "ENVIRONMENT": "apps.core.back_office.environment_label",
+    "DASHBOARD_CALLBACK": "apps.core.back_office.first_page",
+    "SIDEBAR": {"navigation": "apps.core.back_office.menu"},
+    "STYLES": [lambda request: static("back_office.css")],
+    "COLORS": {
+        "primary": {
+            "50": "#eefaf8",
+            "100": "#d3f1ec",
+            "200": "#a9e3da",
+            "300": "#74cdc2",
+            "400": "#43b0a5",
+            "500": "#28938a",
+            "600": "#1d7570",
+            "700": "#1b5f5c",
+            "800": "#194c4b",
+            "900": "#18403f",
+            "950": "#082525",
+        },
+    },
 }
+#: Shown at the top of every page, so that nobody mistakes a copy for the real thing ("Training").
+ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
+
+# --- demo data: the sets that load_demo loads, in the order in which they refer to each other ----------
+
+DEMO_DATA = ["apps.people.demo.loading.PEOPLE"]
 
 # --- logging: one line an event on standard error -----------------------------------------------------
 

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from apps.core import history
@@ -16,6 +17,28 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 #: A caller's own request id is kept when it is plain, so that both logs can be laid side by side.
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
+
+#: Answered even when there is no database to read the settings from.
+HEALTH = frozenset({"/livez", "/readyz"})
+
+
+class PagePolicies:
+    """What browsers may do with our answers, where it differs from the site's own policy.
+
+    The back office's interface library evaluates expressions in its markup, so its pages may; and they
+    show personal data, so nothing keeps them.
+    """
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+        if request.path_info.startswith("/admin/"):
+            response["Cache-Control"] = "no-store, private"
+            response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}  # type: ignore[attr-defined]
+        return response
 
 
 class RequestContext:
@@ -28,7 +51,7 @@ class RequestContext:
         given = request.headers.get("X-Request-ID", "")
         request_id = given if _PLAIN_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
-        if request.path_info not in ("/livez", "/livez/"):
+        if request.path_info.rstrip("/") not in HEALTH:
             clock.speak_in(Subscriber.current().zone)
         with history.writing_as(history.Author(channel="API", request_id=request_id)):
             response = self.get_response(request)

@@ -1,0 +1,124 @@
+"""The back office's pages for the subscriber's settings and the history of everything."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateTimeFilter
+from unfold.decorators import display
+from unfold.views import ChangeList
+
+from apps.core import history_lines
+from apps.core.back_office import RecordAdmin
+from apps.core.models import Change, Subscriber
+
+admin.site.unregister(Group)  # what somebody may do, their role says
+
+
+@admin.register(Subscriber)
+class SubscriberAdmin(RecordAdmin):
+    """One record, so no list: the menu leads straight to the form."""
+
+    menu_group = "Administration"
+    menu_order = 900
+    icon = "tune"
+    may_be_archived = False
+    fieldsets = (
+        (None, {"fields": ("name", "time_zone", "currency", "email_consent_default")}),
+        (
+            "Numbers",
+            {
+                "description": "Running numbers for claims and invoices that come without one.",
+                "fields": (
+                    ("claim_number_prefix", "claim_number_digits"),
+                    ("invoice_number_prefix", "invoice_number_digits"),
+                ),
+            },
+        ),
+        (
+            "Modules and rules",
+            {
+                "fields": (
+                    "email_marketing_module",
+                    "payment_provider_module",
+                    "team_on_opportunities",
+                    "four_eyes",
+                )
+            },
+        ),
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        return redirect("admin:core_subscriber_change", 1)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The settings; the defaults while nobody has saved any."""
+        return super().get_object(request, "1", from_field) or Subscriber(pk=1)
+
+
+class ToldChanges(ChangeList):
+    """A page of the history, put into words at once: a query for each kind of record, not for each line."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        changes = list(self.result_list)
+        for change, line in zip(changes, history_lines.told(changes), strict=True):
+            change.line = line
+        self.result_list = changes
+
+
+@admin.register(Change)
+class ChangeAdmin(ModelAdmin):
+    """Everything that was ever changed, to be read only."""
+
+    menu_group = "Administration"
+    menu_order = 920
+    icon = "history"
+    list_display = ("at", "what", "kind_label", "who", "channel", "details")
+    list_filter = (
+        ("kind", ChoicesDropdownFilter),
+        ("channel", ChoicesDropdownFilter),
+        ("at", RangeDateTimeFilter),
+    )
+    list_filter_submit = True
+    list_display_links: ClassVar[Any] = None
+    list_per_page = 50
+    show_full_result_count = False
+    search_fields = ("record_key", "application", "request_id")
+    search_help_text = "A record's identifier, an application, a request id"
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
+        return ToldChanges
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @display(description="record")
+    def what(self, change: Any) -> str:
+        return str(change.line.what)
+
+    @display(description="kind", ordering="kind", label=history_lines.COLOURS)
+    def kind_label(self, change: Change) -> str:
+        return change.kind
+
+    @display(description="who")
+    def who(self, change: Any) -> str:
+        return str(change.line.who)
+
+    @display(description="details")
+    def details(self, change: Any) -> str:
+        return "; ".join(f"{each.label}: {each.before} → {each.after}" for each in change.line.differences)
