@@ -1,0 +1,215 @@
+"""Plain filters: what each finds, which there are, and how a wrong one is refused (decisions.md 2, 3)."""
+
+import datetime as dt
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+
+from apps.odata.errors import BadQuery
+from apps.odata.plain_filters import apply_plain_filters, filterset_for
+from apps.odata.service import current
+from tests.odata import sample
+
+ENTITY_SETS = pytest.mark.parametrize("entity_set", current().entity_sets, ids=lambda found: found.name)
+
+ANY_VALUE = {
+    "Edm.Guid": "0190163D-8694-739B-AEA5-966C26F8AD91",
+    "Edm.Boolean": "true",
+    "Edm.Date": "2026-07-01",
+    "Edm.DateTimeOffset": "2026-07-01T09:30:00+10:00",
+    "Edm.Decimal": "12.50",
+    "Edm.Int16": "12",
+    "Edm.Int32": "12",
+    "Edm.Int64": "12",
+    "Edm.String": "50%_\\'",
+}
+
+
+@pytest.fixture
+def in_sydney():
+    with timezone.override(ZoneInfo("Australia/Sydney")):
+        yield
+
+
+def found(**params):
+    """The guids of the jobs that the parameters find; ``_in_`` in a name stands for its slash."""
+    given = [(name.replace("_in_", "/"), value) for name, value in params.items()]
+    rows = apply_plain_filters(sample.JOBS, sample.Job.objects.all(), given)
+    return set(rows.values_list("guid", flat=True))
+
+
+def expected(jobs, condition):
+    """The guids of the jobs of which the condition holds: some, but not all."""
+    chosen = {job["JobGuid"] for job in jobs if condition(job)}
+    assert 0 < len(chosen) < len(jobs)
+    return chosen
+
+
+def refused(**params):
+    with pytest.raises(BadQuery) as refusal:
+        found(**params)
+    return refusal.value
+
+
+@pytest.mark.parametrize("name", ["Rank", "Rank__eq"])
+def test_a_name_alone_means_equal(stored_jobs, name):
+    assert found(**{name: "2"}) == expected(stored_jobs, lambda job: job["Rank"] == 2)
+
+
+def test_not_equal_finds_those_without_a_value(stored_jobs):
+    assert found(Size__ne="1") == expected(stored_jobs, lambda job: job["Size"] != 1)
+
+
+@pytest.mark.parametrize("operator", ["gt", "ge", "lt", "le"])
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("Size", "2", 2),
+        ("Total", "2.5", Decimal("2.5")),
+        ("Start", "2026-07-01", dt.date(2026, 7, 1)),
+        ("Created", "2026-06-30T14:00:00Z", dt.datetime(2026, 6, 30, 14, tzinfo=dt.UTC)),
+        ("Created", "2026-07-01", dt.datetime(2026, 6, 30, 14, tzinfo=dt.UTC)),
+        ("Created", "2026-07-01T00:00:00+10:00", dt.datetime(2026, 6, 30, 14, tzinfo=dt.UTC)),
+        ("Created", "2026-07-01T00:00:00 10:00", dt.datetime(2026, 6, 30, 14, tzinfo=dt.UTC)),
+        ("Created", "2026-07-01 00:00:00", dt.datetime(2026, 6, 30, 14, tzinfo=dt.UTC)),
+    ],
+)
+def test_values_are_compared_in_their_own_type(stored_jobs, name, text, value, operator):
+    holds = {"gt": "__gt__", "ge": "__ge__", "lt": "__lt__", "le": "__le__"}[operator]
+    chosen = expected(stored_jobs, lambda job: job[name] is not None and getattr(job[name], holds)(value))
+    assert found(**{f"{name}__{operator}": text}) == chosen
+
+
+def test_a_list_stands_between_commas(stored_jobs):
+    assert found(Rank__in="1,3") == expected(stored_jobs, lambda job: job["Rank"] in (1, 3))
+    open_or_done = expected(stored_jobs, lambda job: job["Status"] in ("Open", "Done"))
+    assert found(Status__in="Open,Done") == open_or_done
+
+
+def test_an_enumeration_is_asked_by_name_or_number(stored_jobs):
+    on_hold = expected(stored_jobs, lambda job: job["Status"] == "OnHold")
+    assert found(Status="OnHold") == found(Status="200") == on_hold
+
+
+@pytest.mark.parametrize("text", ["true", "false"])
+def test_null_is_asked_for_by_a_suffix(stored_jobs, text):
+    chosen = expected(stored_jobs, lambda job: (job["Start"] is None) is (text == "true"))
+    assert found(Start__isnull=text) == chosen
+
+
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [
+        *(("contains", text) for text in ("a", "A", "%", "_", "\\", "'", "É", "é", "ß", "本", "😀")),
+        *(("startswith", text) for text in ("a", "A", " ", "100%", "É")),
+        *(("endswith", text) for text in ("a", "A", " ", "%", "Σ")),
+    ],
+)
+def test_texts_are_found_with_regard_to_case_and_without_wildcards(stored_jobs, operator, text):
+    holds = {"contains": "__contains__", "startswith": "startswith", "endswith": "endswith"}[operator]
+    chosen = {job["JobGuid"] for job in stored_jobs if getattr(job["Code"], holds)(text)}
+    assert found(**{f"Code__{operator}": text}) == chosen
+
+
+def test_a_guid_may_have_any_case(stored_jobs):
+    guid = stored_jobs[0]["JobGuid"]
+    assert found(JobGuid=str(guid).upper()) == {guid}
+
+
+def test_what_lies_in_an_object_has_a_path(stored_jobs):
+    sydney = expected(stored_jobs, lambda job: job["Place"]["Suburb"] == "Sydney")
+    zed = expected(stored_jobs, lambda job: (job["Owner"] or {}).get("Name") == "Zed")
+    assert found(Place_in_Suburb="Sydney") == sydney
+    assert found(Owner_in_Name="Zed") == zed
+
+
+def test_a_path_through_nothing_is_null(stored_jobs):
+    nameless = expected(stored_jobs, lambda job: (job["Owner"] or {}).get("Name") is None)
+    assert found(Owner_in_Name__isnull="true") == nameless
+
+
+def test_every_filter_must_hold(stored_jobs):
+    both = expected(stored_jobs, lambda job: job["Rank"] == 1 and job["Urgent"] is True)
+    assert found(Rank="1", Urgent="true") == both
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("JobGuid", "1", "JobGuid must be a guid."),
+        ("Urgent", "True", "Urgent must be true or false."),
+        ("Urgent", "1", "Urgent must be true or false."),
+        ("Size", "1.5", "Size must be a whole number."),
+        ("Size", "9" * 30, "Size must be from"),
+        ("Size__in", "1,,2", "Size__in must be a whole number."),
+        ("Total__ge", "NaN", "Total__ge must be a number."),
+        ("Total__ge", "1e5", "Total__ge must be a number."),
+        ("Total__ge", "9" * 61, "Total__ge may have 60 digits at most."),
+        ("Start__lt", "1/7/2026", "Start__lt must be a date"),
+        ("Start__lt", "2026-02-30", "Start__lt must be a date"),
+        ("Moment", "2026-10-04 02:30:00", "Moment names a time that does not exist"),
+        ("Moment", "0001-01-01T00:00:00+14:00", "Moment must be a time"),
+        ("Status", "onhold", "Status must be one of Open, OnHold, Done."),
+        ("Status", "400", "Status must be one of Open, OnHold, Done."),
+        ("Start__isnull", "yes", "Start__isnull must be true or false."),
+        ("Code", "", "Code is empty; for null there is the suffix __isnull."),
+        ("Rank__in", ",".join("1" * 501), "Rank__in holds at most 500 values."),
+    ],
+)
+def test_a_value_that_cannot_be_read_names_its_parameter(in_sydney, name, text, told):
+    error = refused(**{name: text})
+    assert error.message.startswith(told)
+    assert error.target == name
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Staus", " Is Status meant?"),
+        ("status", " Is Status meant?"),
+        ("Start__gte", " Is Start__ge meant?"),
+        ("start__isnull", " Is Start__isnull meant?"),
+        ("anything", ""),
+        ("Lines", ""),
+    ],
+)
+def test_an_unknown_parameter_is_refused_with_the_one_that_may_be_meant(name, hint):
+    error = refused(**{name: "1"})
+    assert error.message == f"Job has no parameter {name}.{hint}"
+    assert error.target == name
+
+
+@pytest.mark.parametrize("name", ["Secret", "secret", "Secret__contains", "Answers/Note", "Lines/Note"])
+def test_what_is_not_shown_in_a_list_cannot_be_asked_for(name):
+    assert name not in filterset_for(sample.JOBS).base_filters
+    assert "has no parameter" in refused(**{name: "x"}).message
+
+
+def test_suffixes_are_those_that_make_sense():
+    names = set(filterset_for(sample.JOBS).base_filters)
+    assert {"Code__contains", "Start__ge", "Total__lt", "Status__in", "Urgent__ne"} <= names
+    assert not {"Urgent__in", "Urgent__gt", "Start__contains", "Status__contains", "JobGuid__lt"} & names
+
+
+def test_filters_are_declared_once():
+    assert filterset_for(sample.JOBS) is filterset_for(sample.JOBS)
+
+
+@ENTITY_SETS
+def test_every_declared_property_has_a_filter(entity_set):
+    declared = {name for name, prop in entity_set.type.properties.items() if not prop.declared.hidden}
+    assert declared <= set(filterset_for(entity_set).base_filters)
+
+
+@ENTITY_SETS
+@pytest.mark.django_db
+def test_every_filter_can_be_asked_of_the_database(entity_set):
+    for name, declared in filterset_for(entity_set).base_filters.items():
+        prop = declared.prop
+        text = prop.choices[0] if prop.choices else ANY_VALUE[prop.edm.name]
+        if declared.lookup_expr == "isnull":
+            text = "true"
+        rows = apply_plain_filters(entity_set, entity_set.model._base_manager.all(), [(name, text)])
+        assert list(rows) == [], name
