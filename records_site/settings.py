@@ -114,6 +114,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    DATABASES["default"]["TIME_ZONE"] = "Australia/Sydney"  # until the subscriber's zone is read (odata.clock)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
@@ -190,10 +191,10 @@ CONTENT_SECURITY_POLICY = {
 }
 #: The back office's interface library evaluates expressions in its markup; only /admin/ may.
 BACK_OFFICE_SCRIPT_SOURCES = [SELF, UNSAFE_EVAL]
-PERMISSIONS_POLICY = ", ".join(
-    f"{feature}=()"
-    for feature in ("accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer")
-    + ("microphone", "midi", "payment", "publickey-credentials-get", "usb", "xr-spatial-tracking")
+#: Powers of a browser that no page of ours needs.
+PERMISSIONS_POLICY = (
+    "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), "
+    "microphone=(), midi=(), payment=(), publickey-credentials-get=(), usb=(), xr-spatial-tracking=()"
 )
 
 STATIC_URL = "static/"

@@ -40,13 +40,17 @@ def today() -> dt.date:
 def let_database_speak_in_zone(connection: Any) -> None:
     """Make PostgreSQL tell times in the current zone, at no cost when it already does.
 
-    The server reports its TimeZone with every change, and poolers that share connections keep it per
-    client, so the client library knows it without asking.
+    Django reads times as being in the zone it believes the session to have, so the wrapper is told first
+    and sets the session itself. The server reports its TimeZone, so that is only asked for when it differs.
     """
     if connection.vendor != "postgresql":
         return
     connection.ensure_connection()
     zone = timezone.get_current_timezone_name()
-    if connection.connection.info.parameter_status("TimeZone") != zone:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('TimeZone', %s, false)", [zone])
+    spoken = connection.connection.info.parameter_status("TimeZone")  # a rolled back change is undone there
+    if spoken == zone == connection.timezone_name:
+        return
+    connection.settings_dict["TIME_ZONE"] = zone
+    for cached in ("timezone", "timezone_name"):
+        connection.__dict__.pop(cached, None)
+    connection.ensure_timezone()

@@ -94,11 +94,11 @@ class Reading:
             return Page([], self.context, count)
         keys = sort_keys(self.type, options.orderby, options.aliases)
         if options.skiptoken is not None:
-            rows = rows.filter(page_condition(keys, options.skiptoken))
+            rows = rows.filter(page_condition(self.entity_set.name, keys, options.skiptoken))
         found = self.rows(rows, keys, options.skip or 0, wanted + 1)
         token = None
         if len(found) > wanted and (top is None or top > wanted):
-            token = token_for(keys, found[wanted - 1][1:])
+            token = token_for(self.entity_set.name, keys, found[wanted - 1][1:])
         return Page([row[0] for row in found[:wanted]], self.context, count, token)
 
     def rows(

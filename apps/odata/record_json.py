@@ -73,7 +73,8 @@ class RecordJson(Expression):
 
     def resolve_expression(self, query: Any = None, *args: Any, **kwargs: Any) -> RecordJson:
         resolved = super().resolve_expression(query, *args, **kwargs)
-        resolved.alias = query.get_initial_alias()
+        if resolved.alias is None:  # Django resolves a subquery's columns once more against the outer query
+            resolved.alias = query.get_initial_alias()
         return resolved
 
     def relabeled_clone(self, change_map: dict[str, str]) -> RecordJson:

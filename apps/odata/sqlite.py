@@ -14,8 +14,8 @@ def prepare(sender: Any, connection: Any, **_: Any) -> None:
     """Receiver of Django's ``connection_created``."""
     if connection.vendor != "sqlite":
         return
+    functions.register(connection)
     connection.connection.create_function("odata_datetime", 1, odata_datetime, deterministic=False)
-    functions.register(connection.connection)
 
 
 def odata_datetime(stored: str | None) -> str | None:
