@@ -21,9 +21,16 @@ from apps.odata.binding import bind_filter
 from apps.odata.edm import INTEGER_RANGES
 from apps.odata.errors import BadQuery
 from apps.odata.grammar import MAX_OPTIONS
+from apps.odata.json_values import (
+    ValueFault,
+    choice_reader,
+    decimal_of,
+    guid_reader,
+    read_date,
+    read_datetime,
+)
 from apps.odata.schema import EntitySet, StructuralProperty, StructuredType
 from apps.odata.tree import Binary, Call, Expression, In, Kind, Literal, Path
-from apps.odata.values import ValueFault, choice_reader, decimal_of, guid_reader, read_date, read_datetime
 
 #: Digits of a number that is compared with.
 MAX_DIGITS = 60
