@@ -1,9 +1,10 @@
 """The protocol kernel as a Django app: it teaches SQLite what it lacks and checks the declarations."""
 
 from django.apps import AppConfig
+from django.core.checks import register
 from django.db.backends.signals import connection_created
 
-from apps.odata import sqlite
+from apps.odata import checks, sqlite
 
 
 class ODataConfig(AppConfig):
@@ -13,3 +14,4 @@ class ODataConfig(AppConfig):
 
     def ready(self) -> None:
         connection_created.connect(sqlite.prepare, dispatch_uid="odata.sqlite")
+        register(checks.check_declarations, "odata")

@@ -1,0 +1,210 @@
+"""Every mistake a declaration can hold is told at start, by its id and with a hint."""
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import models
+
+from apps.odata import checks
+from apps.odata.declaration import (
+    GET,
+    POST,
+    PUT,
+    Access,
+    Contains,
+    Embedded,
+    Key,
+    Numbered,
+    Optional,
+    Property,
+    ReadOnly,
+    RefersTo,
+    Required,
+    Resource,
+    Shape,
+)
+from apps.odata.service import Service, current
+from tests.odata import sample
+
+
+class Weight(Numbered, models.TextChoices):
+    LIGHT = "Light"
+    HEAVY = "Heavy"
+
+    __numbers__ = {1: "Light", 2: "Heavvy"}
+
+
+class Parcel(models.Model):  # noqa: DJ008  (nobody looks at one)
+    guid = models.UUIDField(primary_key=True)
+    name = models.CharField(max_length=20)
+    note = models.CharField(max_length=20, null=True)
+    weight = models.CharField(max_length=5, choices=Weight)
+    data = models.BinaryField()
+    job = models.ForeignKey(sample.Job, models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        apps, app_label = sample.registry, "odata"
+
+
+class NoteShape(Shape):
+    fields = (ReadOnly("Note"),)
+
+
+class KeylessJob(Shape):
+    model = sample.Job
+    fields = (ReadOnly("Code"),)
+
+
+class JobBrief(Shape):
+    model = sample.Job
+    fields = (Key("JobGuid"), ReadOnly("Code"))
+
+
+class LineNote(Shape):
+    model = sample.Line
+    fields = (Optional("Note"),)
+
+
+class Good(Resource):
+    """A resource with nothing wrong; the others differ from it in what they test."""
+
+    model = Parcel
+    path = "parcel"
+    order = ("name",)
+    methods = (GET, POST)
+    fields = (Key("ParcelGuid"), Required("Name"))
+    create = dict
+
+    def visible_to(self, caller):
+        return Parcel.objects.all()
+
+
+def resource(**differences):
+    return type("ParcelResource", (Good,), differences)
+
+
+def fields(*members):
+    return resource(fields=(Key("ParcelGuid"), *members))
+
+
+def told(*resources):
+    """The messages about resources, each with its id and its hint."""
+    return checks.check_service(Service(*resources, namespace="Test"))
+
+
+def test_nothing_is_told_of_a_good_declaration():
+    assert told(Good) == []
+
+
+def test_nothing_is_told_of_this_service():
+    assert checks.check_service(current()) == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "id", "part_of_message"),
+    [
+        (resource(model=None), "odata.E001", "names no model"),
+        (resource(fields=(Required("Name"),)), "odata.E002", "declares no Key"),
+        (fields(Required("Name"), Optional("Name", source="note")), "odata.E003", "declares Name twice"),
+        (fields(Optional("Nmae")), "odata.E004", "is name meant?"),
+        (fields(RefersTo("Name", JobBrief)), "odata.E005", "name is no relation"),
+        (fields(RefersTo("Job", sample.OwnerShape)), "odata.E006", "leads to Job"),
+        (fields(RefersTo("Job", JobBrief, many=True)), "odata.E007", "job is one record"),
+        (fields(ReadOnly("Data")), "odata.E008", "BinaryField"),
+        (fields(ReadOnly("Lines", source="job__lines")), "odata.E008", "a list of records"),
+        (resource(create=None), "odata.E009", "offers POST and has no create"),
+        (resource(methods=(GET, POST, PUT)), "odata.E009", "offers PUT and has no replace"),
+        (resource(visible_to=Resource.visible_to), "odata.E010", "visible to whom"),
+        (resource(path="parcel-post"), "odata.E012", "'parcel-post'"),
+        (resource(path=""), "odata.E012", "''"),
+        (resource(path="par/cel"), "odata.E012", "'par/cel'"),
+        (resource(name="Package"), "odata.E012", "the name Package and the path parcel"),
+        (resource(path="container"), "odata.E011", "the entity container"),
+        (fields(Optional("Post-Code", source="note")), "odata.E013", "Post-Code"),
+        (fields(Optional("1stNote", source="note")), "odata.E013", "1stNote"),
+        (fields(Optional("Note"), Optional("NOTE", source="name")), "odata.E014", "both Note and NOTE"),
+        (fields(Optional("Note", aliases=("note",))), "odata.E014", "both Note and note"),
+        (fields(Optional("Note", aliases=("Note",))), "odata.E014", "both Note and Note"),
+        (fields(Optional("Note", aliases=("Memo", "Memo"))), "odata.E014", "both Memo and Memo"),
+        (fields(Optional("Code", source="job__code")), "odata.E015", "belongs to another record"),
+        (fields(Contains("Lines", LineNote, source="job__lines")), "odata.E015", "belongs to another record"),
+        (fields(Required("Weight")), "odata.E016", "numbers of Weight"),
+        (resource(order=("-name", "colour")), "odata.E017", "ordered by colour"),
+        (resource(search=("name", "colour")), "odata.E017", "searches colour"),
+        (resource(search=("job",)), "odata.E017", "searches job"),
+        (fields(Embedded("Notes", NoteShape)), "odata.E018", "nothing in it can be"),
+        (
+            fields(Property(name="Note", source="note", access=Access.READ_ONLY, hidden=True)),
+            "odata.E019",
+            "neither shown nor set",
+        ),
+        (fields(RefersTo("Job", KeylessJob)), "odata.E020", "have no Key"),
+        (fields(Required("Note")), "odata.W001", "Note is required"),
+        (fields(RefersTo("Job", JobBrief, required=True)), "odata.W001", "Job is required"),
+        (fields(Optional("Count", source="note")), "odata.W002", "?Count= is read as an option"),
+        (fields(ReadOnly("Version", source="note")), "odata.W002", "?Version="),
+    ],
+)
+def test_a_mistake_is_told_with_a_hint(broken, id, part_of_message):
+    (message,) = told(broken)
+    assert message.id == id
+    assert part_of_message in message.msg
+    assert message.hint
+    assert message.obj is broken
+
+
+def test_a_mistake_inside_a_part_is_told():
+    class BadLine(Shape):
+        model = sample.Line
+        fields = (Key("LineId", source="id"), Optional("Line-Note", source="note"))
+
+    class BadJob(Good):
+        model = sample.Job
+        path = "job"
+        order = ("code",)
+        fields = (Key("JobGuid"), Contains("Lines", BadLine, order=("colour",)))
+
+    assert {message.id for message in told(BadJob)} == {"odata.E013", "odata.E017"}
+
+
+def test_what_is_read_only_may_belong_to_another_record():
+    assert told(fields(ReadOnly("Code", source="job__code"))) == []
+
+
+def test_an_order_may_name_the_key():
+    assert told(resource(order=("-pk",))) == []
+
+
+def test_two_resources_cannot_share_a_path():
+    (message,) = told(Good, resource(path="PARCEL", name="PARCEL"))
+    assert (message.id, "path or name of Good" in message.msg) == ("odata.E011", True)
+
+
+def test_one_resources_mistake_hides_no_others():
+    messages = told(resource(model=None, path="one"), resource(order=("colour",), path="two"))
+    assert {message.id for message in messages} == {"odata.E001", "odata.E017"}
+
+
+def test_a_resource_without_a_path_is_told_once():
+    class Pathless(Resource):
+        model = Parcel
+        fields = (Key("ParcelGuid"),)
+
+        def visible_to(self, caller):
+            return Parcel.objects.all()
+
+    assert [message.id for message in told(Pathless)] == ["odata.E012"]
+
+
+def test_every_id_is_explained_and_tried():
+    """The list at the head of the module is the one people find when they search for an id."""
+    (mark,) = (m for m in test_a_mistake_is_told_with_a_hint.pytestmark if m.name == "parametrize")
+    tried = {id for _, id, _ in mark.args[1]}
+    explained = {line.split()[0] for line in checks.__doc__.splitlines() if line.startswith("odata.")}
+    assert tried == explained
+
+
+def test_the_check_runs_at_start(monkeypatch):
+    monkeypatch.setattr(checks, "current", lambda: Service(resource(order=("colour",))))
+    with pytest.raises(SystemCheckError, match=r"odata\.E017"):
+        call_command("check", "--tag", "odata")
