@@ -150,11 +150,12 @@ def sort_keys(
         )
     binder = _Binder(type_, aliases or {}, target)
     keys: dict[str, SortKey] = {}
-    for term in terms:
-        key = binder.sort_key(term)
-        keys.setdefault(key.name, key)
+    for key in map(binder.sort_key, terms):
+        if key is not None:
+            keys.setdefault(key.name, key)
     given = tuple(keys.values())
-    last = declared_key(type_, ("-" if given[0].descending else "") + type_.model._meta.pk.name)
+    falling = bool(given) and given[0].descending
+    last = declared_key(type_, ("-" if falling else "") + type_.model._meta.pk.name)
     return given if any(key.value == last.value for key in given) else (*given, last)
 
 
@@ -264,7 +265,7 @@ class _Binder:
             if right.kind is Kind.NULL:
                 return against_null(operator, left)
             right = self.fitted(right, left)
-        self.must_compare(left, right)
+        self.check_comparable(left, right)
         return compared(operator, left, right, exact)
 
     def pair(self, left: Expression, right: Expression) -> tuple[Operand | Known, Operand | Known]:
@@ -288,10 +289,9 @@ class _Binder:
             return Known(Kind.STRING, node.segments[0])
         return self.operand(node)
 
-    def must_compare(self, left: Operand, right: Operand) -> None:
-        if Kind.OBJECT in (left.kind, right.kind):
-            told = left.told if left.kind is Kind.OBJECT else right.told
-            self.fail(f"{told} is an object; it can be compared with null only.")
+    def check_comparable(self, left: Operand, right: Operand) -> None:
+        if left.kind is Kind.OBJECT is right.kind:
+            self.fail(f"{left.told} is an object; it can be compared with null only.")
         if (
             left.kind is right.kind
             or {left.kind, right.kind} <= {*_NUMBERS}
@@ -317,7 +317,8 @@ class _Binder:
         return sql.IS_TRUE(found) if exact and operand.nullable else found
 
     def option(self, node: Literal | Alias | Path, beside: Operand) -> Known:
-        found = self.member_or_fail(node, beside)
+        is_word = isinstance(node, Path) and len(node.segments) == 1
+        found = self.member_or_fail(node, beside) if is_word else self.operand(node)
         if not isinstance(found, Known):
             self.fail(f"a list holds values only, {found.told} is none.")
         return found
@@ -675,12 +676,12 @@ class _Binder:
 
     # --- order ----------------------------------------------------------------------------------------
 
-    def sort_key(self, term: SortTerm) -> SortKey:
+    def sort_key(self, term: SortTerm) -> SortKey | None:
+        """None for a constant: it orders nothing, and PostgreSQL would take a number for a column's place."""
         found = self.operand(term.expression)
         if isinstance(found, Known):
-            found = self.constant(found)
-        name = repr(term.expression)
-        return SortKey(name, found.kind, found.sql, term.descending, found.nullable)
+            return None
+        return SortKey(repr(term.expression), found.kind, found.sql, term.descending, found.nullable)
 
 
 def against_null(operator: str, operand: Operand) -> Any:

@@ -298,12 +298,13 @@ def like_pattern(text: str, before: str = "", after: str = "%") -> str:
 
 
 def register(connection: Any) -> None:
-    """Teach a new SQLite connection (the driver's, not Django's) the functions used above."""
+    """Teach a SQLite connection that was just made the functions used above."""
+    driver = connection.connection
     for name, function in _OF_ONE.items():
-        connection.create_function(name, 1, function, deterministic=True)
+        driver.create_function(name, 1, function, deterministic=True)
     for name, function in _OF_TWO.items():
-        connection.create_function(name, 2, function, deterministic=True)
-    connection.create_function("odata_part", 3, part_in_zone, deterministic=True)
+        driver.create_function(name, 2, function, deterministic=True)
+    driver.create_function("odata_part", 3, part_in_zone, deterministic=True)
 
 
 #: Digits enough for any double, and a quotient by zero is refused rather than infinite.
@@ -326,9 +327,9 @@ def exactly(compute: Callable[..., Decimal]) -> Callable[..., int | float | None
 
 def stored_number(number: Decimal) -> int | float:
     """A number as SQLite holds it: an integer where it can be one, else the nearest double."""
-    if number.is_finite() and number.adjusted() < 18 and number == number.to_integral_value():
-        return int(number)
-    return float(number)
+    if not number.is_finite() or number.adjusted() > 18 or number != (whole_number := int(number)):
+        return float(number)
+    return whole_number if -(2**63) <= whole_number < 2**63 else float(number)
 
 
 def quotient(left: Decimal, right: Decimal) -> Decimal:

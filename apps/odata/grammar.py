@@ -34,9 +34,11 @@ MAX_LENGTH = 16_384
 #: How deep parentheses, calls and operators may nest. Readers of the tree may recurse: it bounds them too.
 MAX_DEPTH = 40
 #: Operators, functions and names of one expression; enough for a chain of 300 comparisons.
-MAX_NODES = 600
+MAX_NODES = 650
 #: Items of one ``in`` list, which cost the database far less than comparisons do.
 MAX_OPTIONS = 500
+#: Segments of one path.
+MAX_SEGMENTS = 20
 
 _IDENTIFIER = r"[^\W\d]\w{0,127}+(?!\w)"
 _NAME = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*+"
@@ -267,7 +269,9 @@ class _Parser:
             if strength < weakest:
                 break
             at = self.advance().at
-            if not self.token.spaced and not (operator == "in" and self.token.text == "("):
+            if not (
+                self.token.spaced or self.token.kind == "end" or (operator, self.token.text) == ("in", "(")
+            ):
                 self.fail(f"white space is expected after {operator!r}")
             left = self.joined(operator, left, strength, at)
         self.depth -= 1
@@ -387,6 +391,8 @@ class _Parser:
             if self.token.text == "(":
                 return self.quantified(Path(first.at, tuple(segments)), token)
             segments.append(token.text)
+            if len(segments) > MAX_SEGMENTS:
+                self.fail(f"a path has at most {MAX_SEGMENTS} segments", first.at)
         return Path(first.at, tuple(segments))
 
     def count(self, path: Path, token: Token) -> Expression:

@@ -262,7 +262,7 @@ def refuse_path(target: str, path: str) -> None:
 def part_options(target: str, text: str, depth: int) -> PartOptions:
     """The nested options of one part, as they stand between the parentheses."""
     found: dict[str, Any] = {}
-    for piece in split_outside(target, text, ";"):
+    for piece in filter(str.strip, split_outside(target, text, ";")):
         name, _, value = piece.partition("=")
         name = name.strip()
         option = name.lower().removeprefix("$")

@@ -17,16 +17,9 @@ from apps.odata.errors import BadQuery
 from apps.odata.functions import Constant
 from apps.odata.tree import Kind
 
-_PREFIX = "odata_key_"
-
-
-def sort_columns(keys: Sequence[SortKey]) -> dict[str, Any]:
-    """The sort values by column name, for ``.annotate()`` of the query that picks a page."""
-    return {f"{_PREFIX}{at}": key.value for at, key in enumerate(keys)}
-
 
 def token_for(entity_set: str, keys: Sequence[SortKey], row_values: Sequence[Any]) -> str:
-    """The $skiptoken that goes on after the row with these values (in the order of ``sort_columns``)."""
+    """The $skiptoken that goes on after the row whose ``key.value`` columns hold these values."""
     values = [written(key.kind, value) for key, value in zip(keys, row_values, strict=True)]
     return signer().sign_object([fingerprint(entity_set, keys), *values], compress=True)
 

@@ -1,0 +1,245 @@
+"""What the grammar of $filter and $orderby reads, and how it refuses the rest."""
+
+import datetime as dt
+import time
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.odata.errors import BadQuery, NotSupported, ODataError
+from apps.odata.grammar import MAX_DEPTH, MAX_LENGTH, parse_expression, parse_orderby
+from apps.odata.tree import (
+    Alias,
+    Binary,
+    Call,
+    Count,
+    EnumMember,
+    In,
+    Junction,
+    Kind,
+    Lambda,
+    Literal,
+    Negate,
+    Not,
+    SortTerm,
+)
+from tests.odata import trees
+from tests.odata.trees import lit, path
+
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
+A, B, C = path("A"), path("B"), path("C")
+ONE = lit(Kind.INTEGER, 1)
+
+
+def refusal(text, parse=parse_expression):
+    with pytest.raises(BadQuery) as refused:
+        parse(text)
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("null", Kind.NULL, None),
+        ("TRUE", Kind.BOOLEAN, True),
+        ("-7", Kind.INTEGER, -7),
+        ("+7", Kind.INTEGER, 7),
+        ("9223372036854775808", Kind.INTEGER, 2**63),
+        ("8.00", Kind.DECIMAL, Decimal("8.00")),
+        ("1e3", Kind.DECIMAL, Decimal(1000)),
+        ("'O''Neil''s'", Kind.STRING, "O'Neil's"),
+        ("''", Kind.STRING, ""),
+        ("'日本 %_'", Kind.STRING, "日本 %_"),
+        ("0000000A-0000-0000-0000-00000000000b", Kind.GUID, UUID("0000000a-0000-0000-0000-00000000000b")),
+        ("2026-07-01", Kind.DATE, dt.date(2026, 7, 1)),
+        ("09:30", Kind.TIME, dt.time(9, 30)),
+        ("09:30:15.25", Kind.TIME, dt.time(9, 30, 15, 250000)),
+        ("2026-07-01T09:30:00Z", Kind.DATETIME, dt.datetime(2026, 7, 1, 9, 30, tzinfo=dt.UTC)),
+        ("2026-07-01t09:30:00.1234567z", Kind.DATETIME, dt.datetime(2026, 7, 1, 9, 30, 0, 123456, dt.UTC)),
+        ("Records.Gender'Female'", Kind.ENUM, EnumMember("Records.Gender", "Female")),
+    ],
+)
+def test_every_kind_of_literal_is_read(text, kind, value):
+    found = parse_expression(text)
+    assert found == Literal(0, kind, value)
+    assert type(found.value) is type(value)
+
+
+def test_a_plus_sign_that_arrived_as_a_blank_is_an_offset():
+    literal = parse_expression("A ge 2026-07-01T09:30:00 10:00").right
+    assert literal.value == dt.datetime.fromisoformat("2026-07-01T09:30:00+10:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("A or B and C", Junction(0, "or", (A, Junction(0, "and", (B, C))))),
+        ("(A or B) and C", Junction(0, "and", (Junction(0, "or", (A, B)), C))),
+        ("A or B or C", Junction(0, "or", (A, B, C))),
+        ("not A and B", Junction(0, "and", (Not(0, A), B))),
+        ("NOT(A)", Not(0, A)),
+        ("not A in (1)", Not(0, In(0, A, (ONE,)))),
+        ("A eq B gt C", Binary(0, "eq", A, Binary(0, "gt", B, C))),
+        ("A add B mul C", Binary(0, "add", A, Binary(0, "mul", B, C))),
+        ("A sub B sub C", Binary(0, "sub", Binary(0, "sub", A, B), C)),
+        ("-A mul B", Binary(0, "mul", Negate(0, A), B)),
+        ("A GT -1", Binary(0, "gt", A, lit(Kind.INTEGER, -1))),
+        ("A has Ns.E'X'", Binary(0, "has", A, lit(Kind.ENUM, EnumMember("Ns.E", "X")))),
+        ("A in (1,@p, Open )", In(0, A, (ONE, Alias(0, "@p"), path("Open")))),
+        ("Address/Suburb", path("Address", "Suburb")),
+        ("$it/A", path("$it", "A")),
+        ("ToLower( A )", Call(0, "tolower", (A,))),
+        ("substring(A,1,1)", Call(0, "substring", (A, ONE, ONE))),
+        ("now()", Call(0, "now", ())),
+        ("A/any()", Lambda(0, "any", A, None, None)),
+        ("A/Any(x:x/B)", Lambda(0, "any", A, "x", path("x", "B"))),
+        ("A/B/all( x : x )", Lambda(0, "all", path("A", "B"), "x", path("x"))),
+        ("A/$count", Count(0, A)),
+        ("A/$count($filter=B)", Count(0, A, B)),
+        ("null/A", path("null", "A")),
+        ("contains", path("contains")),
+    ],
+)
+def test_operators_bind_as_odata_says(text, tree):
+    assert parse_expression(text) == tree
+
+
+@given(tree=trees.conditions)
+def test_what_is_spelled_is_read_back(tree):
+    text = trees.spelled(tree)
+    assert trees.spelled(parse_expression(text)) == text
+
+
+def test_orderby_reads_directions_in_any_case():
+    assert parse_orderby("A,B/C Desc, length(A) asc") == (
+        SortTerm(A),
+        SortTerm(path("B", "C"), True),
+        SortTerm(Call(0, "length", (A,))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Name eq 'x", "position 9: the string that begins here is not closed"),
+        ("A eq", "a name or a value is expected before the end"),
+        ("A Eq(1)", "white space is expected after 'eq'"),
+        ("(A)eq 1", "white space is expected before 'eq'"),
+        ("A == 1", "'=' is not expected here"),
+        ('A eq "x"', "strings stand in single quotes"),
+        ("A in [1]", "a list is written ('a','b')"),
+        ("A in (B/C,length(B))", "a list holds values only"),
+        ("contians(A,'x')", "there is no function contians (is contains meant?)"),
+        ("contains(A)", "contains takes 2 arguments, 1 are given"),
+        ("A/B(1)", "any or all is expected instead of 'B'"),
+        ("A/all()", "a variable and a colon are expected"),
+        ("A/any(x:x/B/any(x:x))", "the variable x is in use already"),
+        ("A/$count($top=1)", "$count takes a $filter only"),
+        ("A eq 2026-02-30", "2026-02-30 is no date that can be"),
+        ("A eq 0000-01-01", "0000-01-01 is no date that can be"),
+        ("A eq 10000-01-01", "10000-01-01 is no date that can be"),
+        ("A eq 2026-01-01T00:00:60Z", "is no datetime that can be"),
+        ("A eq 2026-01-01T00:00:00+99:99", "is no datetime that can be"),
+        ("A eq 25:00", "25:00 is no time that can be"),
+        ("A eq 5x", "no number, date, time or guid has this form"),
+        ("a" * 129 + " eq 1", "no name is longer than 128 characters"),
+        ("A eq 1 B", "'B' is not expected here"),
+        ("A eq 1)", "')' is not expected here"),
+        ("A\x00", "'\\x00' is not expected here"),
+    ],
+)
+def test_a_refusal_says_what_and_where(text, message):
+    refused = refusal(text)
+    assert message in refused.message
+    assert (refused.code, refused.target, refused.status) == ("InvalidFilter", "$filter", 400)
+
+
+@pytest.mark.parametrize("number", ["1e99999999", "1e99999999999999999999999", "9" * 61, "1E-99"])
+def test_numbers_that_no_database_holds_are_refused(number):
+    assert refusal(f"A eq {number}").code == "OutOfRange"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("geo.distance(A,B) lt 5", "geo.distance"),
+        ("MatchesPattern(A,'^(a+)+$')", "MatchesPattern"),
+        ("cast(A,Edm.String) eq 'x'", "cast"),
+        ("fractionalseconds(A) lt 1", "fractionalseconds"),
+        ("A eq duration'PT1H'", "duration"),
+        ("$root/A eq 1", "$root"),
+        ("A/$ref eq 1", "$ref"),
+    ],
+)
+def test_what_odata_knows_and_we_do_not_offer_is_told_as_such(text, named):
+    with pytest.raises(NotSupported, match=r"is part of OData and not offered") as refused:
+        parse_expression(text)
+    assert named in refused.value.message
+    assert refused.value.status == 501
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 3_000 + "A" + ")" * 3_000,
+        "(" * 100_000,
+        "not " * 3_000 + "A",
+        "-" * 3_000 + "A",
+        "tolower(" * 3_000 + "A",
+        " or ".join(["A eq 1"] * 800),
+        " add ".join(["A"] * 400),
+        "A/any(x:" * 500,
+        "A in (" + ",".join(["1"] * 5_000) + ")",
+        "'" * 16_383,
+        "a'" * 8_000,
+        "A eq " + "1" * 16_000,
+        "A eq 1e" + "9" * 16_000,
+        "a." * 8_000,
+        "a/" * 8_000 + "a",
+        "A" * 1_000_000,
+    ],
+)
+def test_what_is_too_much_is_refused_at_once(text):
+    began = time.perf_counter()
+    assert refusal(text).status == 400
+    assert time.perf_counter() - began < 0.1
+
+
+def test_the_limits_leave_room_for_real_questions():
+    guid = "0000000a-0000-0000-0000-00000000000b"
+    parse_expression(" or ".join([f"A eq {guid}"] * 300))
+    parse_expression(f"A in ({','.join([guid] * 400)})")
+    parse_expression("(" * (MAX_DEPTH - 1) + "A" + ")" * (MAX_DEPTH - 1))
+
+
+WORDS = (
+    "A B/C x:x/D any all not and or eq in has add - ( ) , / : ' '' 'x' 1 1.5 2026-07-01 12:30 null true @p"
+)
+MARKS = '$it $count $filter= contains( any( ; . " [ { % \\ é'
+PIECES = st.sampled_from([*WORDS.split(), *MARKS.split(), "\t"])
+
+
+def outcome(parse, text):
+    """The status a text would be answered with."""
+    try:
+        parse(text)
+    except ODataError as refused:
+        return refused.status
+    return 200
+
+
+@given(
+    text=st.text(max_size=200) | st.lists(PIECES, max_size=25).map(" ".join) | st.lists(PIECES).map("".join)
+)
+def test_any_text_is_a_tree_or_a_refusal(text):
+    assert outcome(parse_expression, text) in (200, 400, 501)
+    assert outcome(parse_orderby, text) in (200, 400, 501)
+
+
+def test_the_longest_text_is_still_read():
+    assert parse_expression(f"'{'x' * (MAX_LENGTH - 2)}'").value == "x" * (MAX_LENGTH - 2)
+    assert "longer than" in refusal(f"'{'x' * (MAX_LENGTH - 1)}'").message

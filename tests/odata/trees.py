@@ -1,0 +1,256 @@
+"""Trees of $filter made up by chance, and their spelling."""
+
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from hypothesis import strategies as st
+
+from apps.odata.tree import (
+    Alias,
+    Binary,
+    Call,
+    Count,
+    EnumMember,
+    In,
+    Junction,
+    Kind,
+    Lambda,
+    Literal,
+    Negate,
+    Not,
+    Path,
+    SortTerm,
+)
+from tests.odata import sample
+
+SYDNEY = ZoneInfo("Australia/Sydney")
+
+
+def spelled(node):
+    """The text of a tree, with every parenthesis that could matter."""
+    match node:
+        case Literal():
+            return literal(node.value)
+        case Path():
+            return "/".join(node.segments)
+        case Alias():
+            return node.name
+        case Call():
+            return f"{node.function}({','.join(map(spelled, node.arguments))})"
+        case Binary():
+            return f"({spelled(node.left)}) {node.operator} ({spelled(node.right)})"
+        case Junction():
+            return f" {node.operator} ".join(f"({spelled(operand)})" for operand in node.operands)
+        case Not():
+            return f"not ({spelled(node.operand)})"
+        case Negate():
+            return f"-({spelled(node.operand)})"
+        case In():
+            return f"({spelled(node.operand)}) in ({','.join(map(spelled, node.options))})"
+        case Lambda(body=None):
+            return f"{spelled(node.path)}/any()"
+        case Lambda():
+            return f"{spelled(node.path)}/{node.quantifier}({node.variable}:{spelled(node.body)})"
+        case Count(condition=None):
+            return f"{spelled(node.path)}/$count"
+        case Count():
+            return f"{spelled(node.path)}/$count($filter={spelled(node.condition)})"
+        case SortTerm():
+            return f"({spelled(node.expression)}) {'desc' if node.descending else 'asc'}"
+    raise TypeError(node)
+
+
+def literal(value):
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case EnumMember():
+            return f"{value.type}'{value.name}'"
+        case UUID() | int():
+            return str(value)
+        case Decimal():
+            return f"{value:f}" if "." in f"{value:f}" else f"{value:f}.0"
+    return value.isoformat()
+
+
+def lit(kind, value):
+    return Literal(0, kind, value)
+
+
+def path(*segments):
+    return Path(0, segments)
+
+
+null = st.just(lit(Kind.NULL, None))
+
+
+def literals(kind, values):
+    return st.sampled_from([lit(kind, value) for value in values])
+
+
+def paths(*names):
+    return st.sampled_from([path(*name.split("/")) for name in names])
+
+
+def calls(function, *arguments):
+    return st.builds(lambda *given: Call(0, function, given), *arguments)
+
+
+def binaries(operators, left, right):
+    return st.builds(lambda o, a, b: Binary(0, o, a, b), st.sampled_from(operators), left, right)
+
+
+ARITHMETIC = ("add", "sub", "mul", "div", "divby", "mod")
+COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
+
+
+def texts(prefix="", names=("Code", "Name", "Owner/Name", "Place/Suburb")):
+    leaves = paths(*(prefix + name for name in names)) | literals(Kind.STRING, sample.NAMES)
+
+    def more(inner):
+        small = literals(Kind.INTEGER, (0, 1, 2, -1, 60))
+        return st.one_of(
+            calls("tolower", inner),
+            calls("toupper", inner),
+            calls("trim", inner),
+            calls("concat", inner, inner),
+            calls("substring", inner, small),
+            calls("substring", inner, small, small),
+        )
+
+    return st.recursive(leaves, more, max_leaves=3)
+
+
+def numbers(prefix="", names=("Size", "Rank", "Price", "Total"), text=None):
+    leaves = st.one_of(
+        paths(*(prefix + name for name in names)),
+        literals(Kind.INTEGER, (0, 1, 2, 3, -7, 10**30)),
+        literals(Kind.DECIMAL, sample.AMOUNTS[1:]),
+        *(() if text is None else (calls("length", text), calls("indexof", text, text))),
+    )
+
+    def more(inner):
+        return st.one_of(
+            binaries(ARITHMETIC, inner, inner | null),
+            st.builds(lambda operand: Negate(0, operand), inner),
+            *(calls(name, inner) for name in ("round", "floor", "ceiling")),
+        )
+
+    return st.recursive(leaves, more, max_leaves=3)
+
+
+dates = paths("Start") | literals(Kind.DATE, sample.DATES) | calls("date", paths("Moment", "Created"))
+moments = paths("Moment", "Created") | literals(
+    Kind.DATETIME, [moment.astimezone(SYDNEY) for moment in sample.MOMENTS]
+)
+local_moments = literals(
+    Kind.DATETIME, [moment.astimezone(SYDNEY).replace(tzinfo=None) for moment in sample.MOMENTS]
+)
+times = calls("time", paths("Moment", "Created")) | literals(
+    Kind.TIME, (dt.time(0), dt.time(10, 30, 15, 250000))
+)
+parts_of_time = st.one_of(
+    *(calls(name, paths("Start", "Moment", "Created")) for name in ("year", "month", "day")),
+    *(calls(name, paths("Moment", "Created")) for name in ("hour", "minute", "second")),
+)
+guids = paths("OwnerGuid", "Owner/OwnerGuid", "JobGuid") | literals(
+    Kind.GUID, [UUID(int=1), UUID(int=2), UUID(int=9)]
+)
+
+
+def compared(values, other=None):
+    return binaries(COMPARISONS, values, (values if other is None else other) | null)
+
+
+def listed(values, options):
+    return st.builds(
+        lambda operand, found: In(0, operand, tuple(found)),
+        values,
+        st.lists(options | null, min_size=1, max_size=4),
+    )
+
+
+def searched(text):
+    return st.one_of(*(calls(name, text, text | null) for name in ("contains", "startswith", "endswith")))
+
+
+def joined(inner):
+    return st.one_of(
+        st.builds(lambda operand: Not(0, operand), inner),
+        st.builds(
+            lambda word, operands: Junction(0, word, tuple(operands)),
+            st.sampled_from(("and", "or")),
+            st.lists(inner.filter(lambda node: not isinstance(node, Junction)), min_size=2, max_size=3),
+        ),
+        binaries(("eq", "ne"), inner, inner | literals(Kind.BOOLEAN, (True, False))),
+    )
+
+
+def conditions_on_lines(variable="l", depth=1):
+    text = texts(f"{variable}/", ("Note", "Owner/Name"))
+    number = numbers(f"{variable}/", ("Quantity",)) | paths("Size", "Price")
+    leaves = [compared(text), compared(text, paths("Name")), compared(number), searched(text)]
+    if depth:
+        leaves.append(
+            quantified(
+                paths(f"{variable}/Picks"), "p", compared(paths("p/Size", f"{variable}/Quantity"), numbers())
+            )
+        )
+    return st.recursive(st.one_of(leaves), joined, max_leaves=3)
+
+
+def quantified(lists, variable, body):
+    return st.one_of(
+        st.builds(lambda where: Lambda(0, "any", where, None, None), lists),
+        st.builds(
+            lambda word, where, what: Lambda(0, word, where, variable, what),
+            st.sampled_from(("any", "all")),
+            lists,
+            body,
+        ),
+    )
+
+
+counts = st.one_of(
+    paths("Lines", "Tags").map(lambda where: Count(0, where)),
+    compared(paths("Quantity"), numbers("", ("Quantity",))).map(lambda what: Count(0, path("Lines"), what)),
+)
+
+leaves = st.one_of(
+    compared(texts()),
+    compared(numbers(text=texts())),
+    compared(dates),
+    compared(moments),
+    compared(paths("Moment", "Created"), literals(Kind.DATE, sample.DATES) | local_moments),
+    compared(times),
+    compared(parts_of_time, literals(Kind.INTEGER, (1, 6, 10, 2026))),
+    compared(guids),
+    compared(paths("Urgent"), paths("Urgent") | literals(Kind.BOOLEAN, (True, False))),
+    compared(
+        paths("Status"), literals(Kind.STRING, sample.Status.values) | literals(Kind.INTEGER, (100, 300))
+    ),
+    compared(counts, literals(Kind.INTEGER, (0, 1, 2)) | paths("Size")),
+    paths("Urgent"),
+    literals(Kind.BOOLEAN, (True, False)) | null,
+    listed(texts(), literals(Kind.STRING, sample.NAMES)),
+    listed(numbers(), literals(Kind.INTEGER, sample.SIZES) | literals(Kind.DECIMAL, sample.AMOUNTS[1:])),
+    searched(texts()),
+    searched(paths("Status")),
+    quantified(paths("Lines"), "l", conditions_on_lines()),
+    quantified(paths("Tags"), "t", compared(texts("t/", ("Name",)), texts())),
+    st.sampled_from(("eq", "ne")).flatmap(
+        lambda word: paths("Owner", "Place").map(lambda where: Binary(0, word, where, lit(Kind.NULL, None)))
+    ),
+)
+
+conditions = st.recursive(leaves, joined, max_leaves=4)
+sortable = st.one_of(
+    texts(), numbers(text=texts()), dates, moments, times, guids, paths("Urgent", "Status"), counts
+)
+sort_terms = st.builds(lambda expression, falling: SortTerm(expression, falling), sortable, st.booleans())
