@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import secrets
 from pathlib import Path
@@ -27,10 +28,8 @@ def kept_secret(name: str) -> str:
         fresh = VAR_DIR / f"{name}.{secrets.token_hex(4)}"
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(64))
-        try:
+        with contextlib.suppress(FileExistsError):
             path.hardlink_to(fresh)  # whoever is first wins; the others read the winner's
-        except FileExistsError:
-            pass
         fresh.unlink()
     return path.read_text().strip()
 
@@ -114,7 +113,9 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    DATABASES["default"]["TIME_ZONE"] = "Australia/Sydney"  # until the subscriber's zone is read (odata.clock)
+    DATABASES["default"]["TIME_ZONE"] = (
+        "Australia/Sydney"  # until the subscriber's zone is read (odata.clock)
+    )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----

@@ -27,7 +27,8 @@ class Author:
     request_id: str | None = None
 
 
-_AUTHOR: ContextVar[Author] = ContextVar("history_author", default=Author())
+NOBODY = Author()
+_AUTHOR: ContextVar[Author] = ContextVar("history_author", default=NOBODY)
 
 
 def author() -> Author:

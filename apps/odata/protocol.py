@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from apps.odata.errors import BadQuery, NotAcceptable
 from apps.odata.options import QueryOptions
+
+Answer = TypeVar("Answer", bound=HttpResponseBase)
 
 API_VERSION = "2.0"
 _SPELLINGS = ("2", "2.0")
@@ -116,7 +119,7 @@ def matches(header: str, tag: str) -> bool:
     return any(item.strip().removeprefix("W/") == opaque for item in header.split(","))
 
 
-def finish(response: HttpResponse, **headers: Any) -> HttpResponse:
+def finish(response: Answer, **headers: Any) -> Answer:
     """The headers that every answer of the interface carries."""
     response["OData-Version"] = "4.0"
     response["api-supported-versions"] = API_VERSION

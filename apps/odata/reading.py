@@ -64,7 +64,7 @@ class Reading:
 
     def record(self, key: Any) -> tuple[str, Any]:
         """The JSON and the modify stamp of one record; ``NotFound`` when this caller sees none."""
-        columns = [record_json(self.shown, self.type)]
+        columns: list[Any] = [record_json(self.shown, self.type)]
         if self.entity_set.stamp:
             columns.append(models.F(self.entity_set.stamp))
         found = list(self.visible.filter(pk=key).order_by().values_list(*columns)[:1])

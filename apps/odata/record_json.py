@@ -79,7 +79,7 @@ class RecordJson(Expression):
 
     def relabeled_clone(self, change_map: dict[str, str]) -> RecordJson:
         clone = super().relabeled_clone(change_map)
-        clone.alias = change_map.get(clone.alias, clone.alias)
+        clone.alias = change_map.get(clone.alias, clone.alias) if clone.alias else None
         return clone
 
     def get_group_by_cols(self) -> list[Any]:
@@ -147,7 +147,8 @@ def record_sql(
     return writer.outermost(text) if as_text else text
 
 
-def quoted(name: str) -> str:
+def quoted(name: str | None) -> str:
+    assert name is not None
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -231,9 +232,9 @@ class Writer:
             source = list_source(part, alias, inner) + self.order_by(part.type, inner, depth + 1)
             return self.array(self.members(part.type, inner, selection, depth + 1), source)
         target = part.type.model._meta
+        key = f"{inner}.{quoted(part.relation.target_field.column)}"
         source = (
-            f" FROM {quoted(target.db_table)} {inner} WHERE {inner}.{quoted(part.relation.target_field.column)}"
-            f" = {column_sql(part.steps, alias, depth)}"
+            f" FROM {quoted(target.db_table)} {inner} WHERE {key} = {column_sql(part.steps, alias, depth)}"
         )
         return self.record(self.members(part.type, inner, selection, depth + 1), source)
 

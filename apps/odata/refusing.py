@@ -55,7 +55,9 @@ def refuse(exception: Exception, request: HttpRequest) -> HttpResponse:
         body = errors.error_body("Unavailable", f"The database cannot be reached now. Request {request_id}.")
         return answer(503, body, {"Retry-After": "5"})
     logger.error("request %s failed", request_id, exc_info=exception)
-    return answer(500, errors.error_body("InternalError", f"Something went wrong here. Request {request_id}."))
+    return answer(
+        500, errors.error_body("InternalError", f"Something went wrong here. Request {request_id}.")
+    )
 
 
 def drf_refusal(exception: exceptions.APIException) -> HttpResponse:

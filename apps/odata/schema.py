@@ -16,6 +16,8 @@ from django.db.models.enums import ChoicesType
 from apps.odata.declaration import Access, Kind, Numbered, Part, Property, Resource, Shape, Verb
 from apps.odata.edm import EdmType, edm_type
 
+ModelClass = type[models.Model]
+
 
 class DeclarationError(Exception):
     """A declaration that cannot be: told as a system check at start."""
@@ -198,7 +200,7 @@ class EntitySet:
         return self.resource.path
 
     @property
-    def model(self) -> type[models.Model]:
+    def model(self) -> ModelClass:
         return self.type.model
 
     @property
@@ -294,7 +296,7 @@ def follow(model: type[models.Model], path: str, place: str) -> tuple[Any, ...]:
 
 def final_field(step: models.Field) -> models.Field:
     """The field that holds the value: for a foreign key the key it refers to, however long the chain."""
-    while step.is_relation:
+    while isinstance(step, models.ForeignKey):
         step = step.target_field
     return step
 

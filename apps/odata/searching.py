@@ -34,7 +34,9 @@ def words(text: str) -> list[str]:
     found = []
     for phrase, word in _WORD.findall(text):
         if word in ("OR", "NOT") or "(" in word:
-            raise NotSupported("$search takes words and quoted phrases; use $filter for more.", target="$search")
+            raise NotSupported(
+                "$search takes words and quoted phrases; use $filter for more.", target="$search"
+            )
         if word != "AND":
             found.append(phrase.replace('\\"', '"').replace("\\\\", "\\") or word)
     if not found or len(found) > MAX_WORDS:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -18,16 +19,18 @@ from rest_framework.viewsets import ViewSetMixin
 from apps.odata import csdl, protocol, writing
 from apps.odata.declaration import Resource
 from apps.odata.errors import BadQuery, NotFound, PreconditionFailed, TooLarge, UnsupportedMediaType
-from apps.odata.flat import csv_lines
 from apps.odata.keys import read_key
-from apps.odata.options import QueryOptions, parse_options
+from apps.odata.options import QueryOptions, parameters, parse_options
 from apps.odata.protocol import Preferences, preferences
 from apps.odata.reading import Page, Reading
 from apps.odata.schema import EntitySet
 from apps.odata.service import Service, current
 from apps.odata.service_document import service_document
+from apps.odata.streams import csv_lines, ndjson_lines
 
 _DROPPED_FROM_NEXT = {"skiptoken", "skip", "top"}
+#: Left unescaped in a nextLink, so that people can read it.
+_PLAIN_IN_QUERY = "$,()/:@'*"
 
 
 class ODataView(APIView):
@@ -48,15 +51,22 @@ class ODataView(APIView):
         """``https://host/api/``: everything is relative to it."""
         return self.request.build_absolute_uri("/api/")
 
+    def query_string(self) -> bytes:
+        """The bytes behind the question mark, as they came."""
+        text: str = self.request.META.get("QUERY_STRING", "")
+        return text.encode("latin-1", "replace")
+
     def query_options(self) -> QueryOptions:
-        options = parse_options(self.request.META.get("QUERY_STRING", ""))
+        options = parse_options(self.query_string())
         protocol.check_version(options, self.request)
         return options
 
     def refuse_plain(self, options: QueryOptions) -> None:
         """Plain parameters are filters; an address without rows has none."""
         if options.plain:
-            raise BadQuery(f"There is no parameter {options.plain[0][0][:60]} here.", target=options.plain[0][0])
+            raise BadQuery(
+                f"There is no parameter {options.plain[0][0][:60]} here.", target=options.plain[0][0]
+            )
 
 
 class RecordViewSet(ViewSetMixin, ODataView):
@@ -74,22 +84,21 @@ class RecordViewSet(ViewSetMixin, ODataView):
 
     # --- reading --------------------------------------------------------------------------------------
 
-    def list(self, request: Request) -> HttpResponse:
+    def list(self, request: Request) -> HttpResponseBase:
         """A page of the collection, or all of it as a stream."""
-        return self.collection(request, self.query_options())
+        return self.collection(request, self.query_string())
 
-    def query(self, request: Request) -> HttpResponse:
+    def query(self, request: Request) -> HttpResponseBase:
         """``POST /{set}/$query``: the query string as the body, for filters too long for an address."""
         media = request.content_type.split(";")[0].strip().lower()
         if media not in ("text/plain", "application/x-www-form-urlencoded"):
             raise UnsupportedMediaType("The query is sent as text/plain.")
-        text = self.body(request)
-        own = request.META.get("QUERY_STRING", "").encode("latin-1")
-        options = parse_options(b"&".join(piece for piece in (own, text.strip()) if piece))
-        protocol.check_version(options, request)
-        return self.collection(request, options)
+        pieces = (self.query_string(), self.body(request).strip())
+        return self.collection(request, b"&".join(piece for piece in pieces if piece))
 
-    def collection(self, request: Request, options: QueryOptions) -> HttpResponse:
+    def collection(self, request: Request, query: bytes) -> HttpResponseBase:
+        options = parse_options(query)
+        protocol.check_version(options, request)
         wanted = protocol.wanted_format(options, request)
         reading = Reading(self.entity_set, request.auth, options)
         if wanted != "json":
@@ -97,42 +106,41 @@ class RecordViewSet(ViewSetMixin, ODataView):
         preferred = preferences(request)
         size = preferred.max_page_size or settings.API_PAGE_SIZE
         page = reading.page(size)
-        body = self.page_body(page, options)
-        return protocol.finish(HttpResponse(body, content_type=protocol.JSON), Preference_Applied=preferred.applied)
+        after = "" if page.next_token is None else self.next_link(query, options, page, page.next_token)
+        return protocol.finish(
+            HttpResponse(self.page_body(page, after), content_type=protocol.JSON),
+            Preference_Applied=preferred.applied,
+        )
 
-    def page_body(self, page: Page, options: QueryOptions) -> str:
+    def page_body(self, page: Page, next_link: str = "") -> str:
         """``{"@odata.context", "@odata.count"?, "value": [...], "@odata.nextLink"?}``."""
         count = "" if page.count is None else f'"@odata.count":{page.count},'
-        after = ""
-        if page.next_token is not None:
-            after = f',"@odata.nextLink":{quoted(self.next_link(options, page))}'
+        after = f',"@odata.nextLink":{quoted(next_link)}' if next_link else ""
         return (
             f'{{"@odata.context":{quoted(self.context_url(page.context))},{count}'
             f'"value":[{",".join(page.rows)}]{after}}}'
         )
 
-    def next_link(self, options: QueryOptions, page: Page) -> str:
-        """The same address, going on behind the last row shown."""
+    def next_link(self, query: bytes, options: QueryOptions, page: Page, token: str) -> str:
+        """The same query, going on behind the last row shown."""
         kept = [
             (name, value)
-            for name, value in self.request.query_params.lists()
-            for value in value
+            for name, value in parameters(query)
             if name.lower().removeprefix("$") not in _DROPPED_FROM_NEXT
         ]
         if options.top is not None:
             kept.append(("$top", str(options.top - len(page.rows))))
-        assert page.next_token is not None
-        kept.append(("$skiptoken", page.next_token))
-        query = urlencode(kept, safe="$,()/:@'*")
-        return f"{self.base_url()}{self.entity_set.name}?{query}"
+        kept.append(("$skiptoken", token))
+        return f"{self.base_url()}{self.entity_set.name}?{urlencode(kept, safe=_PLAIN_IN_QUERY)}"
 
-    def streamed(self, reading: Reading, wanted: str) -> HttpResponse:
+    def streamed(self, reading: Reading, wanted: str) -> HttpResponseBase:
         """One body of constant memory, a record to a line."""
         if wanted == "ndjson":
-            content: Iterator[str] = (f"{row}\n" for row in reading.stream())
+            content: Iterator[str] = ndjson_lines(reading.stream())
             media = protocol.NDJSON
         else:
-            content, media = csv_lines(self.entity_set.type, reading.shown.selection, reading.stream()), protocol.CSV
+            content = csv_lines(self.entity_set.type, reading.shown.selection, reading.stream())
+            media = protocol.CSV
         response = StreamingHttpResponse(content, content_type=f"{media}; charset=utf-8")
         if wanted == "csv":
             response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
@@ -193,7 +201,7 @@ class RecordViewSet(ViewSetMixin, ODataView):
         if made.bare:
             body = self.item_body(reading.context, rows[0])
         else:
-            body = self.page_body(Page(rows, reading.context), options)
+            body = self.page_body(Page(rows, reading.context))
         return protocol.finish(
             HttpResponse(body, status=201, content_type=protocol.JSON),
             Location=location,
@@ -220,7 +228,9 @@ class RecordViewSet(ViewSetMixin, ODataView):
         record_key = read_key(self.entity_set, key)
         if not self.entity_set.resource.visible_to(request.auth).filter(pk=record_key).exists():
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
-        writing.replace(self.entity_set, record_key, raw, check=lambda record: self.check_stamp(record, wanted))
+        writing.replace(
+            self.entity_set, record_key, raw, check=lambda record: self.check_stamp(record, wanted)
+        )
         reading = Reading(self.entity_set, request.auth, EXPANDED, item=True)
         row, stamp = reading.record(record_key)
         preferred: Preferences = preferences(request)
@@ -251,7 +261,7 @@ class RecordViewSet(ViewSetMixin, ODataView):
         return self.body(request)
 
     def body(self, request: Request) -> bytes:
-        """The bytes of a body of at most ``API_MAX_BODY_BYTES``, none of them read when it says it is more."""
+        """The bytes of a body of at most ``API_MAX_BODY_BYTES``; not read when it says it is longer."""
         if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() not in ("", "identity"):
             raise UnsupportedMediaType("A body is sent without Content-Encoding.")
         limit: int = settings.API_MAX_BODY_BYTES
@@ -310,7 +320,7 @@ def wants_json_metadata(request: HttpRequest) -> bool:
     """$format says it, else an Accept header that names JSON and no XML."""
     for name, value in request.GET.items():
         if name.lower() in ("$format", "format"):
-            return "json" in value.lower()
+            return "json" in str(value).lower()
     accept = request.META.get("HTTP_ACCEPT", "")
     return "json" in accept and "xml" not in accept and "*/*" not in accept
 
