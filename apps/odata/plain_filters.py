@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,25 +18,16 @@ from django.db.models import QuerySet
 from django_filters import Filter, FilterSet
 
 from apps.odata.binding import bind_filter
-from apps.odata.edm import INTEGER_RANGES
 from apps.odata.errors import BadQuery
 from apps.odata.grammar import MAX_OPTIONS
-from apps.odata.json_values import (
-    ValueFault,
-    choice_reader,
-    decimal_of,
-    guid_reader,
-    read_date,
-    read_datetime,
-)
 from apps.odata.schema import EntitySet, StructuralProperty, StructuredType
 from apps.odata.tree import Binary, Call, Expression, In, Kind, Literal, Path
-
-#: Digits of a number that is compared with.
-MAX_DIGITS = 60
+from apps.odata.values import NotAChoice, OutOfRange, parse_boolean, parse_value
 
 EQUAL, ORDERED = ("eq", "ne"), ("gt", "ge", "lt", "le")
 LISTED, TEXTUAL, NULL = ("in",), ("contains", "startswith", "endswith"), ("isnull",)
+
+TIMES = ("Edm.Date", "Edm.DateTimeOffset")
 
 _KINDS = {
     "Edm.Guid": Kind.GUID,
@@ -76,19 +67,22 @@ def filterable(type_: StructuredType, path: str = "") -> Iterator[tuple[str, Str
 
 
 class WireField(forms.Field):
-    """A form field whose text is read by a function that raises ``ValueFault``."""
+    """A form field whose text is read as the value of a property."""
 
-    def __init__(self, *, read: Callable[[str], Any], **options: Any) -> None:
+    def __init__(self, *, prop: StructuralProperty, operator: str, **options: Any) -> None:
         super().__init__(**options)
-        self.read = read
+        self.prop, self.operator = prop, operator
 
     def clean(self, value: Any) -> Any:
         try:
-            if value == "":
-                raise ValueFault("InvalidQuery", "is empty; for null there is the suffix __isnull.")
-            return self.read(value)
-        except ValueFault as fault:
-            raise forms.ValidationError(fault.sentence, code=fault.code) from None
+            return read(value, self.prop, self.operator)
+        except OutOfRange as error:
+            raise forms.ValidationError(str(error), code="OutOfRange") from None
+        except NotAChoice as error:
+            raise forms.ValidationError(str(error), code="NotAChoice") from None
+        except ValueError as error:
+            code = "" if self.operator == "isnull" else _CODES.get(self.prop.edm.name, "")
+            raise forms.ValidationError(str(error), code=code) from None
 
 
 class WireFilter(Filter):
@@ -97,7 +91,7 @@ class WireFilter(Filter):
     field_class = WireField
 
     def __init__(self, path: str, prop: StructuralProperty, operator: str) -> None:
-        super().__init__(path, operator, label=path, read=reader_of(prop, operator))
+        super().__init__(path, operator, label=path, prop=prop, operator=operator)
         self.prop = prop
         self.kind = _KINDS[prop.edm.name]
 
@@ -163,8 +157,7 @@ def apply_plain_filters(
             raise unknown_parameter(name, entity_set)
     filterset = filterset_class(dict(params), queryset)
     for name, faults in filterset.errors.as_data().items():
-        told = f"{name} {faults[0].message}"
-        raise BadQuery(told, target=name, code=faults[0].code or "")
+        raise BadQuery(f"{name} {faults[0].message}.", target=name, code=faults[0].code or "")
     return filterset.qs
 
 
@@ -179,66 +172,34 @@ def unknown_parameter(name: str, entity_set: EntitySet) -> BadQuery:
 
 # --- values -------------------------------------------------------------------------------------------
 
+_CODES = {
+    "Edm.Guid": "InvalidGuid",
+    "Edm.Date": "InvalidDate",
+    "Edm.DateTimeOffset": "InvalidDate",
+    "Edm.Decimal": "InvalidNumber",
+    "Edm.Int16": "InvalidNumber",
+    "Edm.Int32": "InvalidNumber",
+    "Edm.Int64": "InvalidNumber",
+}
 
-def reader_of(prop: StructuralProperty, operator: str) -> Callable[[str], Any]:
-    """Reads the text of a parameter for an operator: one value, or for ``in`` several between commas."""
+
+def read(text: str, prop: StructuralProperty, operator: str) -> Any:
+    """The value that a parameter's text is for an operator: one, or for ``in`` several between commas."""
+    if not text:
+        raise ValueError("is empty; for null there is the suffix __isnull")
     if operator == "isnull":
-        return read_boolean
-    read = value_reader(prop)
+        return parse_boolean(text)
     if operator != "in":
-        return read
-
-    def read_list(text: str) -> tuple[Any, ...]:
-        items = text.split(",")
-        if len(items) > MAX_OPTIONS:
-            raise ValueFault("InvalidQuery", f"holds at most {MAX_OPTIONS} values.")
-        return tuple(read(item) for item in items)
-
-    return read_list
+        return parse_value(unescaped(text, prop), prop)
+    items = text.split(",")
+    if len(items) > MAX_OPTIONS:
+        raise ValueError(f"holds at most {MAX_OPTIONS} values")
+    return tuple(parse_value(unescaped(item, prop), prop) for item in items)
 
 
-def value_reader(prop: StructuralProperty) -> Callable[[str], Any]:
-    """Reads one value: in the forms bodies take, but free of the limits of what may be stored."""
-    if prop.choices:
-        return choice_reader(prop.choices, prop.numbers)
-    if prop.edm.name in INTEGER_RANGES:
-        return read_integer
-    readers: dict[str, Callable[[str], Any]] = {
-        "Edm.Guid": guid_reader(prop.field),
-        "Edm.Boolean": read_boolean,
-        "Edm.Date": lambda text: read_date(unescaped(text)),
-        "Edm.DateTimeOffset": lambda text: read_datetime(unescaped(text)),
-        "Edm.Decimal": read_decimal,
-    }
-    return readers.get(prop.edm.name, str)
+_BLANK_OFFSET = re.compile(r"(T[0-9:.]+) (?=[0-9]{2}:[0-9]{2}$)")
 
 
-def read_boolean(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueFault("InvalidQuery", "must be true or false.")
-    return text == "true"
-
-
-def read_integer(text: str) -> int:
-    """A whole number that some column could hold; the tree binds a greater one as never equal."""
-    if not re.fullmatch("-?[0-9]+", text):
-        raise ValueFault("InvalidNumber", "must be a whole number.")
-    least, greatest = INTEGER_RANGES["Edm.Int64"]
-    if len(text) > MAX_DIGITS or not least <= int(text) <= greatest:
-        raise ValueFault("OutOfRange", f"must be from {least:,} to {greatest:,}.")
-    return int(text)
-
-
-def read_decimal(text: str) -> Any:
-    if len(text) > MAX_DIGITS:
-        raise ValueFault("OutOfRange", f"may have {MAX_DIGITS} digits at most.")
-    return decimal_of(text)
-
-
-_BLANK_OFFSET = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)")
-
-
-def unescaped(text: str) -> str:
-    """A time whose offset's plus sign was not escaped, and so arrived as a blank."""
-    date, mark, time = text.partition("T")
-    return f"{date}{mark}{_BLANK_OFFSET.sub('+', time)}" if mark else text
+def unescaped(text: str, prop: StructuralProperty) -> str:
+    """A time whose offset's plus sign was not escaped, and so arrived as a blank, has it again."""
+    return _BLANK_OFFSET.sub(r"\1+", text) if prop.edm.name in TIMES else text

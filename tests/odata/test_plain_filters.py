@@ -136,30 +136,30 @@ def test_every_filter_must_hold(stored_jobs):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "code", "told"),
     [
-        ("JobGuid", "1", "JobGuid must be a guid."),
-        ("Urgent", "True", "Urgent must be true or false."),
-        ("Urgent", "1", "Urgent must be true or false."),
-        ("Size", "1.5", "Size must be a whole number."),
-        ("Size", "9" * 30, "Size must be from"),
-        ("Size__in", "1,,2", "Size__in must be a whole number."),
-        ("Total__ge", "NaN", "Total__ge must be a number."),
-        ("Total__ge", "1e5", "Total__ge must be a number."),
-        ("Total__ge", "9" * 61, "Total__ge may have 60 digits at most."),
-        ("Start__lt", "1/7/2026", "Start__lt must be a date"),
-        ("Start__lt", "2026-02-30", "Start__lt names a day or a time that does not exist"),
-        ("Moment", "2026-10-04 02:30:00", "Moment names a local time that does not exist"),
-        ("Moment", "0001-01-01T00:00:00+14:00", "Moment must lie between the years 1 and 9999"),
-        ("Status", "onhold", "Status must be one of Open, OnHold, Done."),
-        ("Status", "400", "Status must be one of Open, OnHold, Done."),
-        ("Start__isnull", "yes", "Start__isnull must be true or false."),
-        ("Code", "", "Code is empty; for null there is the suffix __isnull."),
-        ("Rank__in", ",".join("1" * 501), "Rank__in holds at most 500 values."),
+        ("JobGuid", "1", "InvalidGuid", "JobGuid must be a guid, such as"),
+        ("Urgent", "True", "InvalidQuery", "Urgent must be true or false."),
+        ("Urgent", "1", "InvalidQuery", "Urgent must be true or false."),
+        ("Size", "1.5", "InvalidNumber", "Size must be a whole number, such as 12."),
+        ("Size", "2147483648", "OutOfRange", "Size must lie between -2,147,483,648 and 2,147,483,647."),
+        ("Size__in", "1,,2", "InvalidNumber", "Size__in must be a whole number, such as 12."),
+        ("Total__ge", "NaN", "InvalidNumber", "Total__ge must be a number, such as 12.50."),
+        ("Total__ge", "9" * 61, "OutOfRange", "Total__ge has too many digits."),
+        ("Start__lt", "1/7/2026", "InvalidDate", "Start__lt must be a date, such as 2026-07-01."),
+        ("Start__lt", "2026-02-30", "InvalidDate", "Start__lt names a day or a time that does not exist."),
+        ("Moment", "2026-10-04 02:30:00", "InvalidDate", "Moment names a local time that does not exist"),
+        ("Moment", "0001-01-01T00:00:00+14:00", "OutOfRange", "Moment must lie between the years 1 and"),
+        ("Status", "onhold", "NotAChoice", "Status must be one of Open, OnHold, Done."),
+        ("Status", "400", "NotAChoice", "Status must be one of Open, OnHold, Done."),
+        ("Start__isnull", "yes", "InvalidQuery", "Start__isnull must be true or false."),
+        ("Code", "", "InvalidQuery", "Code is empty; for null there is the suffix __isnull."),
+        ("Rank__in", ",".join("1" * 501), "InvalidNumber", "Rank__in holds at most 500 values."),
     ],
 )
-def test_a_value_that_cannot_be_read_names_its_parameter(in_sydney, name, text, told):
+def test_a_value_that_cannot_be_read_names_its_parameter(in_sydney, name, text, code, told):
     error = refused(**{name: text})
+    assert error.code == code
     assert error.message.startswith(told)
     assert error.target == name
 
