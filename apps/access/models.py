@@ -1,0 +1,104 @@
+"""API applications, and what is kept of their callings: tokens, usage and idempotency keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from apps.access.credentials import new_client_id
+from apps.access.scopes import check_scope
+from apps.core.models import Lookup, Record
+from apps.odata import clock
+
+
+class ApiApplication(Lookup, Record):
+    """A machine caller; archived means revoked. The secret itself is kept nowhere."""
+
+    client_id = models.CharField(
+        "client id", max_length=64, unique=True, default=new_client_id, editable=False
+    )
+    secret_hash = models.CharField(max_length=64, editable=False)
+    previous_secret_hash = models.CharField(max_length=64, null=True, editable=False)
+    previous_secret_until = models.DateTimeField(
+        "previous secret works until", null=True, blank=True, editable=False
+    )
+    scope = models.TextField(
+        "scopes",
+        blank=True,
+        default="",
+        validators=[check_scope],
+        help_text="read and write for everything, or those of single resources. write does not include read.",
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Empty: the service's setting. 0: no limit."
+    )
+    requests_per_day = models.PositiveIntegerField(
+        "requests in 24 hours", null=True, blank=True, help_text="Empty: the service's setting. 0: no limit."
+    )
+    last_used_at = models.DateTimeField("last used", null=True, blank=True, editable=False)
+
+    secret_columns = frozenset({"secret_hash", "previous_secret_hash"})
+    unrecorded_columns = frozenset({"last_used_at"})
+
+    class Meta(Record.Meta):
+        verbose_name = "API application"
+        ordering = ("name",)
+
+
+class AccessToken(models.Model):
+    """A bearer token of an application; only its hash is known."""
+
+    hash = models.CharField(max_length=64, primary_key=True, editable=False)
+    application = models.ForeignKey(ApiApplication, on_delete=models.CASCADE, related_name="tokens")
+    scope = models.TextField("scopes", blank=True)
+    creation_date = models.DateTimeField("issued", default=clock.now)
+    expires_at = models.DateTimeField("expires", db_index=True)
+
+    class Meta:
+        ordering = ("-creation_date", "hash")
+        default_permissions = ("view", "delete")
+
+    def __str__(self) -> str:
+        return f"Token of {self.application}, {self.hash[:8]}…"
+
+
+class Usage(models.Model):
+    """How many requests a caller was granted in one minute, over all workers.
+
+    ``caller`` is a caller's ``identity``; ``minute`` counts from 1970, UTC.
+    """
+
+    caller = models.CharField(max_length=80)
+    minute = models.PositiveIntegerField()
+    requests = models.PositiveIntegerField()
+
+    class Meta:
+        default_permissions: ClassVar[tuple[str, ...]] = ()
+        constraints = (models.UniqueConstraint(fields=["caller", "minute"], name="access_usage_of_a_minute"),)
+
+    def __str__(self) -> str:
+        return f"{self.caller}: {self.requests} in minute {self.minute}"
+
+
+class IdempotencyKey(models.Model):
+    """The answer that a caller's POST with an Idempotency-Key got, to be given again.
+
+    Stored with the records of that POST in one transaction: there is no moment at which one is there
+    without the other.
+    """
+
+    caller = models.CharField(max_length=80)
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    creation_date = models.DateTimeField(default=clock.now, db_index=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    headers = models.JSONField(default=dict)
+    body = models.BinaryField(default=b"")
+
+    class Meta:
+        default_permissions: ClassVar[tuple[str, ...]] = ()
+        constraints = (models.UniqueConstraint(fields=["caller", "key"], name="access_idempotency_key_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.caller}: {self.key}"

@@ -1,0 +1,111 @@
+"""An application, a way to call as it, and a clock that tests can set."""
+
+import base64
+import datetime as dt
+
+import pytest
+from django.http import HttpResponse
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
+
+from apps.access.idempotency import replayable
+from apps.access.issuing import issue_token
+from apps.access.metering import Meter
+from apps.access.recognising import application_of_secret
+from apps.access.registering import register_application
+from apps.core import history
+from apps.odata import clock, service
+
+MINUTE = 29_900_000  # some minute since 1970
+
+
+class ClientView(APIView):
+    """Stands for any resource's view: guarded as the settings say, answers with who called."""
+
+    answers = staticmethod(lambda request: HttpResponse("stored", status=201))
+
+    @property
+    def entity_set(self):
+        return service.current().by_path["client"]
+
+    def get(self, request):
+        author = history.author()
+        response = HttpResponse(request.auth.name)
+        response.author, response.caller, response.user = author, request.auth, request.user
+        return response
+
+    def post(self, request):
+        return replayable(request, lambda: self.answers(request))
+
+
+@pytest.fixture(autouse=True)
+def fresh_clock():
+    clock.forget_now()
+    with history.writing_as(history.Author()):
+        yield
+    clock.forget_now()
+
+
+@pytest.fixture(autouse=True)
+def fresh_meter(monkeypatch):
+    """What one test left unspent in memory is not in the database of the next."""
+    meter = Meter()
+    monkeypatch.setattr("apps.access.throttling.METER", meter)
+    monkeypatch.setattr("apps.access.views.METER", meter)
+    return meter
+
+
+@pytest.fixture
+def call():
+    """call("GET", "Bearer abc", …) -> the answer of a view guarded as the settings say."""
+
+    def calling(
+        method="GET", authorization=None, *, user=None, view=ClientView, path="/api/client", **request
+    ):
+        if authorization is not None:
+            request["HTTP_AUTHORIZATION"] = authorization
+        asked = APIRequestFactory().generic(method, path, **request)
+        asked.request_id = "req-1"
+        if user is not None:
+            asked.user = user
+        return view.as_view()(asked)
+
+    return calling
+
+
+@pytest.fixture
+def registered(db):
+    """registered("Name", "client.read") -> (application, secret)."""
+
+    def registering(name="Payroll", *scope):
+        return register_application(name, scope or ("read", "write"))
+
+    return registering
+
+
+@pytest.fixture
+def token(registered):
+    """token("read") -> an Authorization header of a new application with these scopes."""
+
+    def bearer(*scope, name="Payroll", narrowed_to=None):
+        application, secret = registered(name, *scope)
+        caller = application_of_secret(application.client_id, secret)
+        return f"Bearer {issue_token(caller, narrowed_to or scope or ('read', 'write'))}"
+
+    return bearer
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """at(hours=2) moves the clock on from now."""
+
+    def moving(**ahead):
+        later = dt.datetime.now(dt.UTC) + dt.timedelta(**ahead)
+        monkeypatch.setattr("django.utils.timezone.now", lambda: later)
+        clock.forget_now()
+
+    return moving
+
+
+def basic(client_id, secret):
+    return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
