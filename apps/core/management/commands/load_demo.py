@@ -1,0 +1,155 @@
+"""The command ``load_demo``: realistic records to look around in, the same ones for the same seed and day."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from apps.core.demo import Context, DemoSet, Size, demo_sets
+from apps.core.models import Subscriber
+
+Stored = Callable[[type[models.Model], int, int | None], None]
+
+
+class Command(BaseCommand):
+    help = "Loads demo data: people and organisations that do not exist. The same seed and day give the same."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--seed", type=int, default=1, help="another number gives other records (default 1)"
+        )
+        parser.add_argument(
+            "--as-of",
+            type=dt.date.fromisoformat,
+            metavar="YYYY-MM-DD",
+            help="the day before which the records were made (default today)",
+        )
+        for size in sizes():
+            parser.add_argument(
+                f"--{size.name}",
+                type=at_least(size.least),
+                default=size.default,
+                metavar="N",
+                help=f"{size.help} (default {size.default})",
+            )
+        parser.add_argument(
+            "--if-empty", action="store_true", help="load nothing, and say nothing, when there are records"
+        )
+        parser.add_argument(
+            "--yes-add-to-existing",
+            action="store_true",
+            help="load into a database that holds other records as well",
+        )
+
+    def handle(self, **options: Any) -> None:
+        sets = demo_sets()
+        in_use = any(model._default_manager.exists() for each in sets for model in each.models)
+        if in_use and options["if_empty"]:
+            return
+        if self.is_loaded(sets, options["seed"]):
+            return
+        if in_use and not options["yes_add_to_existing"]:
+            raise CommandError(
+                "The database holds records already. Use an empty one, or say --yes-add-to-existing."
+            )
+        self.load(sets, options)
+
+    def is_loaded(self, sets: tuple[DemoSet, ...], seed: int) -> bool:
+        """Whether this demo data was loaded before. Another seed's is refused: its names would clash."""
+        loaded = {seed for each in sets for seed in each.seeds()}
+        if seed in loaded:
+            self.stdout.write(f"The demo data of seed {seed} is loaded already; nothing was added.")
+            return True
+        if loaded:
+            raise CommandError(
+                f"The database holds the demo data of seed {min(loaded)}; load seed {seed} into another."
+            )
+        return False
+
+    def load(self, sets: tuple[DemoSet, ...], options: dict[str, Any]) -> None:
+        began = time.perf_counter()
+        counted: Counter[type[models.Model]] = Counter()
+        with progress() as show:
+
+            def stored(model: type[models.Model], rows: int, of: int | None) -> None:
+                counted[model] += rows
+                show(model, rows, of)
+
+            context = demo_context(options, stored)
+            try:
+                with transaction.atomic():
+                    for each in sets:
+                        each.load(context)
+            except IntegrityError as error:
+                raise CommandError(
+                    f"Nothing was loaded: a record clashes with one that is there. {error}"
+                ) from error
+        seconds = time.perf_counter() - began
+        told = ", ".join(f"{counted[model]:,} {plural(model)}" for each in sets for model in each.models)
+        self.stdout.write(
+            f"Loaded {told} (seed {context.seed}, as of {context.as_of}) in {seconds:.1f} s: "
+            f"{counted.total() / seconds:,.0f} rows a second."
+        )
+
+
+def demo_context(options: dict[str, Any], stored: Stored) -> Context:
+    zone = Subscriber.current().zone
+    today = timezone.localdate(timezone=zone)
+    as_of = options["as_of"] or today
+    if as_of > today:
+        raise CommandError(f"--as-of {as_of} lies in the future: demo records were made before today.")
+    wanted = {size.name: options[size.name] for size in sizes()}
+    return Context(options["seed"], as_of, zone, wanted, stored)
+
+
+def sizes() -> Iterator[Size]:
+    for each in demo_sets():
+        yield from each.sizes
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A reader of numbers that are not below ``least``."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"{text!r} is not a number from {least} on")
+        return int(text)
+
+    return read
+
+
+def plural(model: type[models.Model]) -> str:
+    return str(model._meta.verbose_name_plural)
+
+
+@contextmanager
+def progress() -> Iterator[Stored]:
+    """A bar for each model on standard error; nothing where nobody watches."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bars: dict[type[models.Model], TaskID] = {}
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as shown:
+
+        def show(model: type[models.Model], rows: int, of: int | None) -> None:
+            if model not in bars:
+                bars[model] = shown.add_task(plural(model), total=of)
+            shown.advance(bars[model], rows)
+
+        yield show
