@@ -7,11 +7,13 @@ import uuid
 from collections.abc import Callable
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from apps.core import history
 from apps.core.models import Subscriber
 from apps.odata import clock
+from apps.odata.refusing import refuse
 
 Answer = Callable[[HttpRequest], HttpResponse]
 
@@ -51,12 +53,21 @@ class RequestContext:
         given = request.headers.get("X-Request-ID", "")
         request_id = given if _PLAIN_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
-        if request.path_info.rstrip("/") not in HEALTH:
-            clock.speak_in(Subscriber.current().zone)
         with history.writing_as(history.Author(channel="API", request_id=request_id)):
-            response = self.get_response(request)
+            response = self.answer(request)
         response["X-Request-ID"] = request_id
         return response
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.rstrip("/") in HEALTH:
+            return self.get_response(request)
+        try:
+            clock.speak_in(Subscriber.current().zone)
+        except (OperationalError, InterfaceError) as error:
+            if not request.path_info.lower().startswith("/api/"):
+                raise
+            return refuse(error, request)
+        return self.get_response(request)
 
 
 class BackOfficeAuthor:
