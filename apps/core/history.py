@@ -14,6 +14,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models
 
+from apps.core.inserting import insert
 from apps.odata import clock
 
 
@@ -123,22 +124,27 @@ def lines(
     changed: dict[str, list[Any]] | None = None,
 ) -> None:
     """One line for each key, by whoever writes now."""
-    change = apps.get_model("core", "Change")
+    write(model, ((key, kind, changed) for key in keys))
+
+
+def write(model: type[models.Model], entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]]) -> None:
+    """A line for each (key, kind, differences), by whoever writes now, in one statement."""
     who, at, label = author(), clock.now(), model._meta.label_lower
-    change.objects.bulk_create(
-        [
-            change(
-                at=at,
-                record_type=label,
-                record_key=str(key),
-                kind=kind,
-                staff_id=who.staff_id,
-                application=who.application,
-                channel=who.channel,
-                request_id=who.request_id,
-                differences=changed,
-            )
-            for key in keys
-        ],
-        batch_size=2000,
+    insert(
+        apps.get_model("core", "Change"),
+        (
+            "record_key",
+            "kind",
+            "differences",
+            "at",
+            "record_type",
+            "staff_id",
+            "application",
+            "channel",
+            "request_id",
+        ),
+        (
+            (str(key), kind, changed, at, label, who.staff_id, who.application, who.channel, who.request_id)
+            for key, kind, changed in entries
+        ),
     )

@@ -15,9 +15,9 @@ from typing import Any
 class Finding:
     """What a rule found: a stable code, a place in Python names, a sentence.
 
-    ``place`` is an attribute of the draft (``"birthday"``) or a path into a contained list
-    (``("line_items", 1, "quantity")``). Each face spells it in its own way: the API in wire names, the
-    back office on the form field, an import on the column.
+    ``place`` is an attribute of the draft (``"birthday"``) or a path into a list of it
+    (``("line_items", 1, "quantity")``, ``("teams", 0)``). Each face spells it in its own way: the API in
+    wire names, the back office on the form field, an import on the column.
     """
 
     code: str
@@ -33,8 +33,9 @@ class Draft:
     """A record as somebody wants it to be: an attribute for every writable member, by its Python name.
 
     Members left out are ``None`` or the default; ``given`` holds the names of those that were given.
-    References are the referred records, contained lists are lists of drafts. Reading a member that has a
-    fault raises ``Unreadable``. ``key`` is set when the draft replaces a record that stands already.
+    References are the referred records, lists of references lists of them, contained lists are lists of
+    drafts. Reading a member that has a fault raises ``Unreadable``. ``key`` is set when the draft replaces
+    a record that stands already.
     """
 
     given: frozenset[str]
@@ -48,8 +49,9 @@ class Draft:
         faulty: Iterable[str] = (),
         key: Any = None,
     ) -> None:
-        self.__dict__.update(values)
-        self.given, self.faulty, self.key = frozenset(given), frozenset(faulty), key
+        held = self.__dict__
+        held.update(values)
+        held["given"], held["faulty"], held["key"] = frozenset(given), frozenset(faulty), key
 
     def __getattr__(self, name: str) -> Any:
         # Only reached for what is not there: a faulty member, or a rule's own mistake.
@@ -57,16 +59,31 @@ class Draft:
             raise Unreadable(name)
         raise AttributeError(f"drafts of this record have no member {name!r}")
 
+    def spoil(self, name: str) -> None:
+        """Take away a member that has a fault (or note a place in a list of it: ``line_items[1]``)."""
+        self.__dict__.pop(name, None)
+        self.faulty |= {name}
+
 
 Rule = Callable[[Any], Iterator[Finding]]
 
+#: (number of the draft, what was found) pairs.
+Findings = Iterable[tuple[int, Finding]]
+
 
 class Refused(Exception):
-    """What a verb says when drafts cannot be: (number of the draft, finding) pairs, in order."""
+    """What a verb says when drafts cannot be: its findings, in the order of the drafts.
 
-    def __init__(self, findings: Sequence[tuple[int, Finding]]) -> None:
-        super().__init__(f"{len(findings)} findings")
-        self.findings = list(findings)
+    There may be none: the drafts were faulty before the verb saw them.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = sorted(findings, key=lambda found: found[0])
+        super().__init__("; ".join(f"{number}: {found.message}" for number, found in self.findings))
+
+
+class Warned(Refused):
+    """What a verb says when drafts can be, but may not be meant."""
 
 
 def judge(drafts: Sequence[Any], rules: Sequence[Rule]) -> Iterator[tuple[int, Finding]]:
@@ -74,6 +91,14 @@ def judge(drafts: Sequence[Any], rules: Sequence[Rule]) -> Iterator[tuple[int, F
     for number, draft in enumerate(drafts):
         for rule in rules:
             try:
-                yield from ((number, finding) for finding in rule(draft))
+                for finding in rule(draft):
+                    yield number, finding
             except Unreadable:
                 continue
+
+
+def refuse(drafts: Iterable[Draft], findings: Findings) -> None:
+    """Raise ``Refused`` when anything was found, or a draft has faults of its own."""
+    found = list(findings)
+    if found or any(draft.faulty for draft in drafts):
+        raise Refused(found)

@@ -1,0 +1,226 @@
+"""Drafts become records: held against their rules, stored in bulk, their history written with them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+from django.db import connection, models
+
+from apps.core import history
+from apps.core.identifiers import folded
+from apps.core.inserting import insert, plain
+from apps.core.uniqueness import twins
+from apps.odata import clock
+from apps.odata.among import Among
+from apps.odata.drafts import Draft, Rule, judge, refuse
+
+#: What the system fills in itself, whatever a draft says.
+KEPT = frozenset({"creation_date", "modify_date", "archive_date"})
+
+
+def hold(model: type[models.Model], drafts: Sequence[Draft], *rules: Sequence[Rule]) -> None:
+    """Raise ``Refused`` with all that lists of rules, and the model's unique columns, find in the drafts.
+
+    Each list is read only when those before it found nothing.
+    """
+    found = list(twins(model, drafts))
+    for some in rules:
+        found += judge(drafts, some)
+        if found and some is not rules[-1]:
+            break
+    refuse(drafts, found)
+
+
+def store(
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    filled: Mapping[str, Callable[[Draft], Any]] | None = None,
+) -> list[Any]:
+    """Insert the drafts as new records with their lists and history; their keys in the same order.
+
+    ``filled`` says of columns that no draft holds what they are. Contained lists are stored by the verb.
+    """
+    if not drafts:
+        return []
+    keys = new_keys(model, len(drafts))
+    columns = {
+        field.attname: column_of(field, drafts, filled or {}, keys) for field in model._meta.concrete_fields
+    }
+    insert(model, tuple(columns), zip(*columns.values(), strict=False))
+    for field in model._meta.many_to_many:
+        pairs = [
+            (key, one.pk) for key, draft in zip(keys, drafts, strict=True) for one in listed(draft, field)
+        ]
+        insert_links(field, pairs)
+    history.lines(model, keys, "Created")
+    return keys
+
+
+def new_keys(model: type[models.Model], number: int) -> list[Any]:
+    """Keys for new records: fresh guids, or the next numbers, which nobody else will get."""
+    key = model._meta.pk
+    assert key is not None
+    if key.has_default():
+        return [key.get_default() for _ in range(number)]
+    with connection.cursor() as cursor:
+        table = model._meta.db_table
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
+                [connection.ops.quote_name(table), key.column, number],
+            )
+            return [value for (value,) in cursor.fetchall()]
+        # Whoever writes is alone on SQLite, and a number is used once even when its record is deleted.
+        cursor.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = %s", [table])
+        last = cursor.fetchone()[0]
+    return list(range(last + 1, last + 1 + number))
+
+
+def column_of(
+    field: models.Field,
+    drafts: Sequence[Draft],
+    filled: Mapping[str, Callable[[Draft], Any]],
+    keys: Sequence[Any],
+) -> Iterable[Any]:
+    """The values that a column has in each of the new records."""
+    if field.primary_key:
+        return keys
+    if field.name in filled:
+        return map(filled[field.name], drafts)
+    of = getattr(field, "of", None)
+    if of is not None:
+        return [folded(draft.__dict__.get(of)) for draft in drafts]
+    if field.name in KEPT or field.name not in drafts[0].__dict__:
+        return repeat(plain(field.get_default()), len(drafts))
+    held = [draft.__dict__[field.name] for draft in drafts]
+    if field.is_relation:
+        return [value and value.pk for value in held]
+    return map(plain, held) if field.choices else held
+
+
+def listed(draft: Draft, field: models.ManyToManyField) -> Sequence[Any]:
+    """The records in a list of the draft; none when the draft has no such list."""
+    return draft.__dict__.get(field.name) or ()
+
+
+def insert_links(field: models.ManyToManyField, pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Store (record's key, linked record's key) pairs of a list."""
+    if pairs:
+        through: Any = field.remote_field.through
+        insert(through, (f"{field.m2m_field_name()}_id", f"{field.m2m_reverse_field_name()}_id"), pairs)
+
+
+# --- records that stand already -------------------------------------------------------------------------
+
+
+def replace(record: Any, draft: Draft) -> None:
+    """Make a record what the draft says, lists included; everything the draft does not speak of stays."""
+    for field in record._meta.concrete_fields:
+        if field.name in draft.__dict__ and field.name not in KEPT and not field.primary_key:
+            setattr(record, field.name, draft.__dict__[field.name])
+    changed = [field for field in record._meta.many_to_many if replace_list(record, field, draft)]
+    if changed and not history.differences(record):
+        type(record)._base_manager.filter(pk=record.pk).update(modify_date=clock.now())
+        return
+    record.save()
+
+
+def replace_list(record: Any, field: models.ManyToManyField, draft: Draft) -> bool:
+    """Whether the list of the record changed; its history says from what to what."""
+    if field.name not in draft.__dict__:
+        return False
+    links = getattr(record, field.name)
+    before, after = {one.pk: one for one in links.all()}, {one.pk: one for one in listed(draft, field)}
+    if before.keys() == after.keys():
+        return False
+    links.set(after.values())
+    history.record_list(record, field.name, map(str, before.values()), map(str, after.values()))
+    return True
+
+
+def complete(model: type[models.Model], drafts: Sequence[Draft]) -> dict[Any, Any]:
+    """Fill what drafts of standing records do not give from what stands; the records by key, locked.
+
+    So that rules can judge the whole. References that stand are given by their key alone.
+    """
+    key = model._meta.pk
+    assert key is not None
+    records = model._base_manager.filter(Among(key, [draft.key for draft in drafts])).select_for_update()
+    standing = {record.pk: record for record in records.order_by("pk")}
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    for draft in drafts:
+        record = standing.get(draft.key)
+        for field in fields if record is not None else ():
+            if field.name not in draft.given and field.name not in draft.faulty:
+                draft.__dict__[field.name] = standing_value(record, field)
+    return standing
+
+
+def standing_value(record: Any, field: models.Field) -> Any:
+    value = record.__dict__[field.attname]
+    return value if value is None or not field.is_relation else field.related_model(pk=value)
+
+
+def apply_changes(
+    model: type[models.Model], drafts: Sequence[Draft], standing: Mapping[Any, Any]
+) -> list[Any]:
+    """Write the given columns and lists that differ from what stands; the keys of the records changed.
+
+    One statement for each set of columns that changed together, and one for the history.
+    """
+    fields = [f for f in model._meta.concrete_fields if f.name not in KEPT and not f.primary_key]
+    together: dict[tuple[str, ...], list[Any]] = defaultdict(list)
+    changed: list[Any] = []
+    for draft in drafts:
+        record = standing[draft.key]
+        for field in fields:
+            if field.name in draft.given and field.name in draft.__dict__:
+                setattr(record, field.name, draft.__dict__[field.name])
+        names = tuple(history.differences(record))
+        lists = [
+            f for f in model._meta.many_to_many if f.name in draft.given and replace_list(record, f, draft)
+        ]
+        if names or lists:
+            together[names].append(record)
+            changed.append(record)
+    for names, records in together.items():
+        update(model, names, records)
+    history.write(
+        model,
+        (
+            (record.pk, "Changed", differences)
+            for record in changed
+            if (differences := history.differences(record))
+        ),
+    )
+    return [record.pk for record in changed]
+
+
+def update(model: type[models.Model], attnames: Sequence[str], records: Sequence[Any]) -> None:
+    """Write these columns of the records, their folded twins and the modify stamp in one statement."""
+    fields = [
+        f for f in model._meta.concrete_fields if f.attname in attnames or getattr(f, "of", None) in attnames
+    ]
+    fields.append(model._meta.get_field("modify_date"))
+    key = model._meta.pk
+    assert key is not None
+    quote = connection.ops.quote_name
+    columns = ", ".join(f"{quote(field.column)} = %s" for field in fields)
+    rows = []
+    for record in records:
+        record.modify_date = clock.now()
+        values = [field.pre_save(record, False) for field in fields]
+        rows.append(
+            [
+                f.get_db_prep_save(v, connection)
+                for f, v in zip([*fields, key], [*values, record.pk], strict=True)
+            ]
+        )
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {quote(key.column)} = %s",  # noqa: S608  our own names
+            rows,
+        )

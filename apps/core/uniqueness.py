@@ -1,0 +1,80 @@
+"""Whether texts that must be unique are: within what is sent, and against all that stands in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.db import models
+
+from apps.core.identifiers import folded
+from apps.odata.among import Among
+from apps.odata.drafts import Draft, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Columns whose values, taken together, no two records share; ``place`` is where a twin is told of."""
+
+    columns: tuple[models.Field, ...]
+    place: str
+
+    def value_of(self, draft: Draft) -> tuple[Any, ...] | None:
+        """What the draft holds in the columns as they are compared; ``None`` where that is not to be judged.
+
+        Nulls are never twins, and members that are faulty or not there have no value.
+        """
+        values = tuple(compared(column, draft) for column in self.columns)
+        return None if None in values else values
+
+
+def compared(column: models.Field, draft: Draft) -> Any:
+    of = getattr(column, "of", None)
+    value = draft.__dict__.get(of or column.name)
+    if of is not None:
+        return folded(value)
+    return value.pk if isinstance(value, models.Model) else value
+
+
+@lru_cache(maxsize=256)
+def uniques_of(model: type[models.Model]) -> tuple[Unique, ...]:
+    """Every unique column and unconditional constraint of a model, its key apart."""
+    fields = [field for field in model._meta.concrete_fields if field.unique and not field.primary_key]
+    found = [Unique((field,), getattr(field, "of", field.name)) for field in fields]
+    for constraint in model._meta.total_unique_constraints:
+        columns = tuple(model._meta.get_field(name) for name in constraint.fields)
+        last = columns[-1]
+        found.append(Unique(columns, getattr(last, "of", last.name)))
+    return tuple(found)
+
+
+def twins(model: type[models.Model], drafts: Sequence[Draft]) -> Iterator[tuple[int, Finding]]:
+    """``NotUnique`` for every draft that shares what must be unique; one query for each unique column.
+
+    Archived records count, a draft's own standing record does not. Within the drafts the first one holds.
+    """
+    for unique in uniques_of(model):
+        values = [(number, unique.value_of(draft)) for number, draft in enumerate(drafts)]
+        held = [(number, value) for number, value in values if value is not None]
+        standing = owners(model, unique, {value for _, value in held}) if held else {}
+        first: dict[tuple[Any, ...], int] = {}
+        for number, value in held:
+            if standing.get(value, drafts[number].key) != drafts[number].key:
+                message = f"Another {model._meta.verbose_name} has it already."
+            elif first.setdefault(value, number) != number:
+                message = f"Record {first[value] + 1} of this request has it as well."
+            else:
+                continue
+            yield number, Finding("NotUnique", unique.place, message)
+
+
+def owners(
+    model: type[models.Model], unique: Unique, values: set[tuple[Any, ...]]
+) -> dict[tuple[Any, ...], Any]:
+    """The keys of the records that hold the values."""
+    *_, last = unique.columns
+    names = [column.attname for column in unique.columns]
+    rows = model._base_manager.filter(Among(last, {value[-1] for value in values})).order_by()
+    return {tuple(row[:-1]): row[-1] for row in rows.values_list(*names, "pk")}

@@ -1,0 +1,165 @@
+"""A body is written whole or not at all: decoded, its references found, handed to the resource's verb."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
+
+from apps.odata.bodies import Body, read_record, read_records
+from apps.odata.drafts import Finding, Refused, Warned
+from apps.odata.errors import Conflict, Fault, NotFound, ValidationFailed, WarningsPresent, counted
+from apps.odata.places import joined, record_place, wire_place
+from apps.odata.references import resolve
+from apps.odata.schema import EntitySet
+
+Written = TypeVar("Written")
+
+#: How often a write is tried that other writers get in the way of.
+ATTEMPTS = 3
+
+UNIQUE_OR_REFERENCE = frozenset({"23503", "23505", "23P01"})
+SERIALIZATION_DEADLOCK_OR_LOCK = frozenset({"40001", "40P01", "55P03"})
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The new records' keys in the order of the body; ``bare`` when that was one record without ``value``."""
+
+    keys: list[Any]
+    bare: bool
+
+
+def create(entity_set: EntitySet, raw: bytes, ignore_warnings: bool = False) -> Created:
+    """Store the records of a POST body by the verb ``create`` of the resource.
+
+    The verb is called as ``create(drafts)``, of resources that warn as ``create(drafts, ignore_warnings=…)``,
+    and gives the new keys or raises ``Refused``. Raises ``BadBody``, ``TooLarge``, ``ValidationFailed`` with
+    every fault of every record, ``WarningsPresent``, or ``Conflict`` when another writer was first.
+    """
+    verb = type(entity_set.resource).create
+    assert verb is not None
+    words = {"ignore_warnings": ignore_warnings} if entity_set.resource.warns else {}
+
+    def write() -> Created:
+        body = read_records(entity_set, raw)
+        find_references(entity_set, body)
+        with refusals_spelled(entity_set, body):
+            return Created(list(verb(body.drafts, **words)), body.bare)
+
+    return insistently(write)
+
+
+def replace(
+    entity_set: EntitySet,
+    key: Any,
+    raw: bytes,
+    check: Callable[[Any], None] | None = None,
+    records: models.QuerySet | None = None,
+) -> None:
+    """Make a standing record what a bare body says, by the verb ``replace`` of the resource.
+
+    The verb is called as ``replace(record, draft)``. ``check`` may refuse the record as it stands
+    (an ETag that is no longer its own); nobody changes it between that and the write. ``records`` are those
+    the caller may see. Raises as ``create`` does, and ``NotFound``.
+    """
+    verb = type(entity_set.resource).replace
+    assert verb is not None
+    visible = entity_set.model._base_manager.all() if records is None else records
+
+    def write() -> None:
+        record = visible.order_by().select_for_update(of=("self",)).filter(pk=key).first()
+        if record is None:
+            raise NotFound(f"There is no {entity_set.name} {key}.")
+        if check is not None:
+            check(record)
+        body = read_record(entity_set, raw)
+        body.drafts[0].key = record.pk
+        find_references(entity_set, body, record)
+        with refusals_spelled(entity_set, body):
+            verb(record, body.drafts[0])
+
+    insistently(write)
+
+
+def find_references(entity_set: EntitySet, body: Body, standing: models.Model | None = None) -> None:
+    """Resolve the references of a body, and add what is wrong with them to its faults."""
+    places = [record_place(number, body.bare) for number in range(len(body.drafts))]
+    body.faults += resolve(entity_set.type, body.drafts, places, standing)
+
+
+class refusals_spelled:
+    """Turns what a verb refuses, and the faults found before it, into one refusal in wire names."""
+
+    def __init__(self, entity_set: EntitySet, body: Body) -> None:
+        self.entity_set, self.body = entity_set, body
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, refused: BaseException | None, trace: Any) -> None:
+        if isinstance(refused, Warned) and not self.body.faults:
+            warnings = [fault for _, fault in self.spelled(refused, "warning")]
+            raise WarningsPresent(
+                f"Nothing was stored: {counted(len(warnings), 'warning')}. ignoreWarnings=true stores it.",
+                details=tuple(warnings),
+            ) from refused
+        if isinstance(refused, Refused) or (refused is None and self.body.faults):
+            found = self.spelled(refused) if type(refused) is Refused else []
+            faults = sorted([*self.body.faults, *found], key=lambda fault: fault[0])
+            numbers = {number for number, _ in faults}
+            raise ValidationFailed.of((fault for _, fault in faults), len(numbers)) from refused
+
+    def spelled(self, refused: Refused, severity: str = "error") -> list[tuple[int, Fault]]:
+        return [(number, self.fault(number, finding, severity)) for number, finding in refused.findings]
+
+    def fault(self, number: int, finding: Finding, severity: str) -> Fault:
+        inner = wire_place(self.entity_set.type, finding.place, finding.code)
+        place = joined(record_place(number, self.body.bare), inner)
+        return Fault(finding.code, place or None, finding.message, severity)
+
+
+def insistently(write: Callable[[], Written]) -> Written:
+    """Write in one transaction, and again when another writer got in the way.
+
+    A second look finds what the race was lost to, so that the ``Conflict`` names its place; or it finds
+    nothing any more, and the write succeeds.
+    """
+    lost: DatabaseError | None = None
+    for _ in range(ATTEMPTS):
+        try:
+            with transaction.atomic():
+                written = write()
+                check_constraints()
+                return written
+        except ValidationFailed as refused:
+            if lost is None:
+                raise
+            raise Conflict("Another writer was first.", details=refused.details) from lost
+        except (IntegrityError, OperationalError) as error:
+            if not is_lost_race(error):
+                raise
+            lost = error
+    raise Conflict("Others write the same records now; send the request again.") from lost
+
+
+def check_constraints() -> None:
+    """Check foreign keys now, not at commit. SQLite checks them when the outermost ``atomic`` is left."""
+    if connection.vendor == "postgresql":
+        connection.check_constraints()
+
+
+def is_lost_race(error: DatabaseError) -> bool:
+    """Whether another writer is to blame, not the statement."""
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.Error):
+        return cause.sqlite_errorname in (
+            "SQLITE_CONSTRAINT_UNIQUE",
+            "SQLITE_CONSTRAINT_PRIMARYKEY",
+            "SQLITE_CONSTRAINT_FOREIGNKEY",
+        )
+    state = getattr(cause, "sqlstate", None)
+    return state in UNIQUE_OR_REFERENCE or state in SERIALIZATION_DEADLOCK_OR_LOCK
