@@ -69,7 +69,7 @@ class ToldChanges(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        changes = list(self.result_list)
+        changes: list[Any] = list(self.result_list)  # type: ignore[has-type]
         for change, line in zip(changes, history_lines.told(changes), strict=True):
             change.line = line
         self.result_list = changes
@@ -82,7 +82,7 @@ class ChangeAdmin(ModelAdmin):
     menu_group = "Administration"
     menu_order = 920
     icon = "history"
-    list_display = ("at", "what", "kind_label", "who", "channel", "details")
+    list_display = ("at", "what", "kind_label", "who", "door", "details")
     list_filter = (
         ("kind", ChoicesDropdownFilter),
         ("channel", ChoicesDropdownFilter),
@@ -114,6 +114,10 @@ class ChangeAdmin(ModelAdmin):
     @display(description="kind", ordering="kind", label=history_lines.COLOURS)
     def kind_label(self, change: Change) -> str:
         return change.kind
+
+    @display(description="channel", ordering="channel")
+    def door(self, change: Change) -> str:
+        return change.channel
 
     @display(description="who")
     def who(self, change: Any) -> str:

@@ -1,4 +1,4 @@
-"""What every page of the back office shares: lists, forms that obey the rules, archiving, history, the menu."""
+"""What every page of the back office shares: lists, forms that obey the rules, archiving, history, menu."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -24,8 +24,8 @@ from unfold.contrib.filters.admin import RadioFilter
 from unfold.decorators import action, display
 
 from apps.core import archiving, history, history_lines
-from apps.core.identifiers import folded
-from apps.core.models import FoldedField, Stamped
+from apps.core.models import Stamped
+from apps.core.uniqueness import twins
 from apps.odata import clock
 from apps.odata.drafts import Draft, Finding, Rule, judge
 
@@ -58,9 +58,9 @@ class RulesForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         self._refuse_what_is_stale(cleaned.get("opened_version"))
-        self._refuse_twins()
         draft = self.draft()
-        for _, finding in judge([draft], self.rules):
+        found = [*judge([draft], self.rules), *twins(self._meta.model, [draft])]
+        for _, finding in found:
             self.refuse(finding)
         if not self.errors:
             self.cautioned = [finding for _, finding in judge([draft], self.cautions)]
@@ -116,22 +116,6 @@ class RulesForm(forms.ModelForm):
         )
         self.add_error(None, forms.ValidationError(message, code="Stale"))
 
-    def _refuse_twins(self) -> None:
-        """Texts that are unique without regard to case, told before the database would."""
-        model = self._meta.model
-        for twin in [column for column in model._meta.concrete_fields if isinstance(column, FoldedField)]:
-            key = folded(self.cleaned_data.get(twin.of))
-            if key is None or not twin.unique:
-                continue
-            others = model._default_manager.exclude(pk=self.instance.pk)
-            if others.filter(**{twin.attname: key}).exists():
-                self.refuse(Finding("NotUnique", twin.of, _taken(model, twin.of)))
-
-
-def _taken(model: type[models.Model], name: str) -> str:
-    label = model._meta.get_field(name).verbose_name  # type: ignore[union-attr]
-    return f"Another {model._meta.verbose_name} has this {label}; upper and lower case are the same here."
-
 
 # --- lists --------------------------------------------------------------------------------------------
 
@@ -178,6 +162,12 @@ class RecordAdmin(ModelAdmin):
     may_be_archived: ClassVar[bool] = True
 
     # --- what is shown
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        """Without the mark of archived records while there are none in the list."""
+        columns = super().get_list_display(request)
+        shows_archived = request.GET.get(ArchivedFilter.parameter_name)
+        return columns if shows_archived else [name for name in columns if name != "archived"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related(*(self.list_select_related or ()))
@@ -274,7 +264,7 @@ class RecordAdmin(ModelAdmin):
     def lists_of(self, record: Any) -> dict[str, list[str]]:
         """The record's lists by name, as the history tells them; a subclass adds its own."""
         return {
-            column.name: [str(key) for key in getattr(record, column.name).values_list("pk", flat=True)]
+            column.name: [str(each) for each in getattr(record, column.name).all()]
             for column in self.opts.many_to_many
         }
 
@@ -319,9 +309,8 @@ class RecordAdmin(ModelAdmin):
         """The links above a record's form, beside its history."""
         if not self.may_be_archived or not self.has_change_permission(request):
             return []
-        return [
-            {"title": "Archive or restore", "icon": "archive", "link": self.address("archiving", object_id)}
-        ]
+        link = {"title": "Archive", "icon": "archive", "title_archived": "Restore"}
+        return [{**link, "link": self.address("archiving", object_id)}]
 
     def address(self, page: str, object_id: Any) -> str:
         """Where one of this record's own pages is."""
@@ -388,7 +377,7 @@ class RecordAdmin(ModelAdmin):
             "lines": history_lines.told(page.object_list),
             **(extra_context or {}),
         }
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
+        request.current_app = self.admin_site.name
         return TemplateResponse(request, self.object_history_template, context)
 
 

@@ -87,7 +87,7 @@ def _line(change: Change, names: Names) -> Line:
     return Line(
         at=change.at,
         who=_who(change, names),
-        channel=change.get_channel_display(),
+        channel=change.channel,
         kind=change.kind,
         what=_what(change, model, names),
         url=_url(change, model, names),
@@ -150,7 +150,7 @@ def _value(column: Any, value: Any, names: Names) -> str:
         return ", ".join(_value(column, each, names) for each in value)
     if column is None:
         return str(value)
-    if column.is_relation:
+    if column.many_to_one:
         return names.get(column.related_model, {}).get(str(value), str(value))
     if isinstance(value, bool):
         return "Yes" if value else "No"
@@ -183,14 +183,9 @@ def _names(changes: Sequence[Change]) -> Names:
         wanted[model].add(change.record_key)
         for column, sides in (change.differences or {}).items():
             found = _column(model, column)
-            if found is not None and found.is_relation:
-                wanted[found.related_model].update(_flat(sides))
+            if found is not None and found.many_to_one:
+                wanted[found.related_model].update(str(each) for each in sides if each is not None)
     return {model: _names_of(model, keys) for model, keys in wanted.items()}
-
-
-def _flat(sides: Iterable[Any]) -> Iterable[str]:
-    for side in sides:
-        yield from (str(each) for each in (side if isinstance(side, list) else [side]) if each is not None)
 
 
 def _names_of(model: type[models.Model], keys: Iterable[str]) -> dict[str, str]:

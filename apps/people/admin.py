@@ -19,11 +19,12 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RadioFilter, Rel
 from unfold.decorators import action, display
 
 from apps.core.back_office import ArchivedFilter, RecordAdmin
+from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.people import custom_answers, leaving, signing_in
+from apps.people import client_rules, contact_rules, custom_answers, leaving, signing_in, staff_rules
 from apps.people.choices import AppliesTo
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
-from apps.people.staff_forms import LeavingForm, PasswordForm, RoleForm, StaffForm
+from apps.people.staff_forms import LeavingForm, PasswordForm, PersonForm, RoleForm, StaffForm
 
 # --- fieldsets that several forms have ----------------------------------------------------------------
 
@@ -127,7 +128,7 @@ class AsksCustomFields(RecordAdmin):
         """Read once for a request."""
         if not hasattr(request, "_custom_fields"):
             request._custom_fields = custom_answers.asked_of(self.asked_of)  # type: ignore[attr-defined]
-        return request._custom_fields  # type: ignore[attr-defined, no-any-return]
+        return request._custom_fields  # type: ignore[attr-defined]
 
 
 class FindsByNumber(RecordAdmin):
@@ -170,6 +171,23 @@ def without_blanks(column: str) -> Any:
     return bare
 
 
+class PersonAdmin(FindsByNumber, AsksCustomFields):
+    """What the pages of staff and contacts have in common."""
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        usual = {
+            "accepts_email_contact": Subscriber.current().email_consent_default,
+            "use_primary_email": True,
+        }
+        return {**usual, **super().get_changeform_initial_data(request)}
+
+
+def _person(request: HttpRequest) -> Staff:
+    """Whoever is signed in; every page here is only for those who are."""
+    assert isinstance(request.user, Staff)
+    return request.user
+
+
 # --- staff --------------------------------------------------------------------------------------------
 
 
@@ -190,10 +208,12 @@ class LoginFilter(RadioFilter):
 
 
 @admin.register(Staff)
-class StaffAdmin(FindsByNumber, AsksCustomFields):
+class StaffAdmin(PersonAdmin):
     """Staff, who are the users of the back office."""
 
     form = StaffForm
+    rules = staff_rules.RULES
+    cautions = staff_rules.WARNINGS
     asked_of = AppliesTo.STAFF
     menu_group = "People"
     menu_order = 10
@@ -222,7 +242,8 @@ class StaffAdmin(FindsByNumber, AsksCustomFields):
                     ("primary_email", "abbreviation"),
                     ("role", "position"),
                     ("location", "teams"),
-                    ("account_manager", "disable_login_date"),
+                    "account_manager",
+                    "disable_login_date",
                 )
             },
         ),
@@ -257,7 +278,7 @@ class StaffAdmin(FindsByNumber, AsksCustomFields):
         return "Open" if staff.has_usable_password() else "No password"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Not of those who may do more: setting their email, login or password would be a way to all of it."""
+        """Not of those who may do more: to set their email or password would be a way to all of it."""
         if not super().has_change_permission(request):
             return False
         return not isinstance(obj, Staff) or signing_in.may_do_all_of(request.user, obj)
@@ -344,8 +365,8 @@ class StaffAdmin(FindsByNumber, AsksCustomFields):
 
     def _who_may_leave(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
         """Those of them who can be archived or shut out by this person, telling why others cannot."""
-        others = self._within_reach(request, staff).exclude(pk=request.user.pk)
-        if staff.filter(pk=request.user.pk).exists():
+        others = self._within_reach(request, staff).exclude(pk=_person(request).pk)
+        if staff.filter(pk=_person(request).pk).exists():
             self.message_user(request, "You cannot shut yourself out; somebody else has to.", messages.ERROR)
         if not leaving.somebody_stays_in_charge(others):
             text = (
@@ -360,6 +381,8 @@ class StaffAdmin(FindsByNumber, AsksCustomFields):
 class ClientAdmin(FindsByNumber, AsksCustomFields):
     """Organisations: customers and providers of the subscriber."""
 
+    rules = client_rules.RULES
+    cautions = client_rules.WARNINGS
     asked_of = AppliesTo.CLIENT
     menu_group = "People"
     menu_order = 20
@@ -397,9 +420,12 @@ class ClientAdmin(FindsByNumber, AsksCustomFields):
 
 
 @admin.register(Contact)
-class ContactAdmin(FindsByNumber, AsksCustomFields):
+class ContactAdmin(PersonAdmin):
     """Participants, their representatives, and people at clients."""
 
+    form = PersonForm
+    rules = contact_rules.RULES
+    cautions = contact_rules.WARNINGS
     asked_of = AppliesTo.CONTACT
     menu_group = "People"
     menu_order = 30

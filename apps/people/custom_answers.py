@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultiple,
+    UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminSingleDateWidget,
@@ -70,7 +70,7 @@ def form_field(custom_field: CustomField, held: Iterable[str] = ()) -> forms.Fie
     choices = [(option, option) for option in options]
     if custom_field.kind == AnswerKind.CHOICES:
         return forms.MultipleChoiceField(
-            choices=choices, widget=UnfoldAdminCheckboxSelectMultiple(), **shared
+            choices=choices, widget=UnfoldAdminCheckboxSelectMultipleWidget(), **shared
         )
     return forms.ChoiceField(
         choices=[("", "Select value"), *choices], widget=UnfoldAdminSelectWidget(), **shared

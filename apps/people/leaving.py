@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 
@@ -20,12 +23,12 @@ def hand_over(leaver: Staff, successor: Staff) -> int:
     return sum(_hand_over(records, column, leaver, successor) for records, column in responsibilities(leaver))
 
 
-def responsibilities(person: Staff) -> list[tuple[QuerySet[Stamped], models.ForeignKey[Staff, Staff]]]:
+def responsibilities(person: Staff) -> Sequence[tuple[QuerySet[Stamped], models.Field[Any, Any]]]:
     """The current records that a person looks after, with the column that says so."""
     found = []
     for relation in Staff._meta.related_objects:
         column, model = relation.field, relation.related_model
-        if column.name in RESPONSIBILITIES and issubclass(model, Stamped):  # type: ignore[arg-type]
+        if column.name in RESPONSIBILITIES and issubclass(model, Stamped):
             looked_after = model._default_manager.filter(**{column.name: person, "archive_date": None})
             found.append((looked_after, column))
     return found
@@ -33,7 +36,7 @@ def responsibilities(person: Staff) -> list[tuple[QuerySet[Stamped], models.Fore
 
 def _hand_over(
     records: QuerySet[Stamped],
-    column: models.ForeignKey[Staff, Staff],
+    column: models.Field[Any, Any],
     leaver: Staff,
     successor: Staff,
 ) -> int:

@@ -168,6 +168,10 @@ class Staff(Person, AbstractBaseUser, Record):
             models.Index(fields=["modify_date", "guid"], name="people_staff_modified"),
         )
 
+    def get_full_name(self) -> str:
+        """What Django's and the back office's templates call a user's name."""
+        return self.full_name
+
     @property
     def is_active(self) -> bool:
         """Whether the login is open now (decisions.md 6)."""
@@ -206,7 +210,7 @@ class Client(Addressed, Record):
     """An organisation that is a customer or a provider of the subscriber."""
 
     business_name = models.CharField(max_length=255)
-    business_name_key = FoldedField(of="business_name", unique=True, max_length=510)
+    business_name_key = FoldedField(of="business_name", unique=True, max_length=765)
     business_number = text("business number (ABN)")
     unique_code = text()
     unique_code_key = FoldedField(of="unique_code", unique=True)
@@ -268,7 +272,7 @@ class Contact(Person, Record):
 class CustomField(Lookup, Record):
     """A question the subscriber asks of staff, clients or contacts beyond the fields built in."""
 
-    name_key = FoldedField(of="name", max_length=255)
+    name_key = FoldedField(of="name")
     applies_to = models.CharField(max_length=7, choices=AppliesTo)
     kind = models.CharField(max_length=7, choices=AnswerKind, default=AnswerKind.TEXT)
     options = models.TextField(blank=True, default="", help_text="For choices: one to a line.")

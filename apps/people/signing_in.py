@@ -17,7 +17,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from apps.core import history
 from apps.core.identifiers import folded
 from apps.odata import clock
 from apps.people.models import Staff
@@ -123,7 +122,7 @@ def _set_logins(staff: QuerySet[Staff], moment: Any) -> int:
     return len(found)
 
 
-def may_do_all_of(person: Staff, other: Staff) -> bool:
+def may_do_all_of(person: Any, other: Staff) -> bool:
     """Whether a person's own role covers all that another's allows.
 
     Nobody sets the password, the login or the role of somebody who may do more than they: that would be

@@ -34,12 +34,13 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
-        context["widget"]["rows"] = self._rows({str(key) for key in value or ()})
+        rows = self._rows({str(key) for key in value or ()})
+        context["widget"] |= {"rows": rows, "besides": any(row["besides"] for row in rows)}
         return context
 
     def _rows(self, held: set[str]) -> list[dict[str, Any]]:
         by_model: dict[Any, dict[str, Any]] = defaultdict(lambda: {"usual": {}, "besides": []})
-        for permission in self.choices.queryset:  # type: ignore[union-attr]
+        for permission in self.choices.queryset:  # type: ignore[attr-defined]
             row = by_model[permission.content_type]
             right, _, noun = permission.codename.partition("_")
             box = {
@@ -96,7 +97,15 @@ def _code(permission: Permission) -> str:
     return f"{permission.content_type.app_label}.{permission.codename}"
 
 
-class StaffForm(RulesForm):
+class PersonForm(RulesForm):
+    """Numbers are taken as people write them, and stored as the scheme does."""
+
+    def clean_scheme_number(self) -> str | None:
+        number = self.cleaned_data["scheme_number"]
+        return "".join(number.split()) if number else None
+
+
+class StaffForm(PersonForm):
     """Nobody gives a role that allows more than their own, or closes their own login."""
 
     def clean_role(self) -> Role:
@@ -115,7 +124,7 @@ class StaffForm(RulesForm):
         return moment
 
 
-class PasswordForm(SetPasswordForm):  # type: ignore[type-arg]
+class PasswordForm(SetPasswordForm):
     """A new password, held against the password rules, twice."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
