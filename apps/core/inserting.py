@@ -13,6 +13,7 @@ from django.db import connection, models
 from psycopg.types.json import Jsonb
 
 from apps.core.identifiers import folded
+from apps.odata.schema import final_field
 
 #: So few rows go as a plain INSERT: one round trip, where COPY takes two.
 FEW = 3
@@ -87,9 +88,11 @@ def _copy(table: str, fields: Sequence[models.Field], rows: Iterator[Sequence[An
                 list(chain.from_iterable(head)),
             )
             return
-        with cursor.copy(f"COPY {_quoted(table)} ({names}) FROM STDIN") as copy:
-            for row in chain(head, adapted):
-                copy.write_row(row)
+        # Unlike execute, copy would let the driver's own errors through: an IntegrityError is one we catch.
+        statement = f"COPY {_quoted(table)} ({names}) FROM STDIN"
+        with connection.wrap_database_errors, cursor.copy(statement) as copy:
+            for cells in chain(head, adapted):
+                copy.write_row(cells)
 
 
 def _postgresql_adapter(field: models.Field) -> Adapter | None:
@@ -111,8 +114,7 @@ def _execute_many(table: str, fields: Sequence[models.Field], rows: Iterator[Seq
 
 def _sqlite_adapter(field: models.Field) -> Adapter | None:
     """What makes of a value that is not null what Django itself stores."""
-    while field.is_relation:
-        field = field.target_field
+    field = final_field(field)
     if isinstance(field, models.UUIDField):
         return lambda value: value.hex
     if isinstance(field, models.DateTimeField):

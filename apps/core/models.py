@@ -19,11 +19,14 @@ STAMPS = frozenset({"creation_date", "modify_date"})
 
 
 class FoldedField(models.CharField):
-    """A hidden twin of a text in the form its uniqueness is judged by (see ``identifiers.folded``)."""
+    """A hidden twin of a text in the form its uniqueness is judged by (see ``identifiers.folded``).
+
+    Folding makes up to three characters of one, so its length is three times the text's.
+    """
 
     def __init__(self, of: str = "", **options: Any) -> None:
         self.of = of
-        options = {"editable": False, "null": True, "max_length": 255, **options}
+        options = {"editable": False, "null": True, "max_length": 270, **options}
         super().__init__(**options)
 
     def deconstruct(self) -> Any:
@@ -91,6 +94,9 @@ class Record(Stamped):
 
 class Lookup(models.Model):
     """Mixed into short lists that other records choose from: a name, unique without regard to case."""
+
+    #: Archived, it cannot be chosen for new records (decisions.md 6).
+    is_lookup: ClassVar[bool] = True
 
     name = models.CharField(max_length=90)
     name_key = FoldedField(of="name", unique=True)

@@ -161,7 +161,8 @@ def complete(model: type[models.Model], drafts: Sequence[Draft]) -> dict[Any, An
 
 def standing_value(record: Any, field: models.Field) -> Any:
     value = record.__dict__[field.attname]
-    return value if value is None or not field.is_relation else field.related_model(pk=value)
+    model: Any = field.related_model
+    return value if value is None or model is None else model(pk=value)
 
 
 def apply_changes(
@@ -202,13 +203,14 @@ def apply_changes(
 def update(model: type[models.Model], attnames: Sequence[str], records: Sequence[Any]) -> None:
     """Write these columns of the records, their folded twins and the modify stamp in one statement."""
     fields = [
-        f for f in model._meta.concrete_fields if f.attname in attnames or getattr(f, "of", None) in attnames
+        field
+        for field in model._meta.concrete_fields
+        if {field.attname, getattr(field, "of", None)} & {*attnames, "modify_date"}
     ]
-    fields.append(model._meta.get_field("modify_date"))
     key = model._meta.pk
     assert key is not None
     quote = connection.ops.quote_name
-    columns = ", ".join(f"{quote(field.column)} = %s" for field in fields)
+    columns = ", ".join(f"{quote(str(field.column))} = %s" for field in fields)
     rows = []
     for record in records:
         record.modify_date = clock.now()
@@ -221,6 +223,6 @@ def update(model: type[models.Model], attnames: Sequence[str], records: Sequence
         )
     with connection.cursor() as cursor:
         cursor.executemany(
-            f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {quote(key.column)} = %s",  # noqa: S608  our own names
+            f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {quote(str(key.column))} = %s",  # noqa: S608  our own names
             rows,
         )

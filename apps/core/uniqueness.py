@@ -43,8 +43,9 @@ def uniques_of(model: type[models.Model]) -> tuple[Unique, ...]:
     """Every unique column and unconditional constraint of a model, its key apart."""
     fields = [field for field in model._meta.concrete_fields if field.unique and not field.primary_key]
     found = [Unique((field,), getattr(field, "of", field.name)) for field in fields]
+    by_name = {field.name: field for field in model._meta.concrete_fields}
     for constraint in model._meta.total_unique_constraints:
-        columns = tuple(model._meta.get_field(name) for name in constraint.fields)
+        columns = tuple(by_name[name] for name in constraint.fields)
         last = columns[-1]
         found.append(Unique(columns, getattr(last, "of", last.name)))
     return tuple(found)

@@ -59,6 +59,10 @@ class Draft:
             raise Unreadable(name)
         raise AttributeError(f"drafts of this record have no member {name!r}")
 
+    def fill(self, name: str, value: Any) -> None:
+        """Give a member that was left out the value that the domain chooses for it."""
+        self.__dict__[name] = value
+
     def spoil(self, name: str) -> None:
         """Take away a member that has a fault (or note a place in a list of it: ``line_items[1]``)."""
         self.__dict__.pop(name, None)

@@ -72,7 +72,9 @@ def check_email(value: str) -> None:
 
 def choice_reader(names: tuple[str, ...], numbers: Mapping[int, str]) -> Reader:
     """An enumeration's exact name, or one of its numbers as number or string of digits."""
-    meant = {**{name: name for name in names}, **numbers, **{str(n): name for n, name in numbers.items()}}
+    meant: dict[str | int, str] = {name: name for name in names}
+    for number, name in numbers.items():
+        meant[number] = meant[str(number)] = name
     offered = ", ".join(names)
 
     def read(value: Any) -> str | None:

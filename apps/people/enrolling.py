@@ -6,10 +6,11 @@ with all that its rules find; the new records' keys come in the order of the dra
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, UNUSABLE_PASSWORD_SUFFIX_LENGTH
 
 from apps.core import storing
 from apps.core.models import Subscriber
@@ -22,7 +23,7 @@ def enrol_staff(drafts: Sequence[Draft]) -> list[Any]:
     """Store new staff (interface.md 4.1). Nobody can sign in as them until they are given a password."""
     ask_for_email_consent(drafts)
     storing.hold(Staff, drafts, staff_rules.RULES)
-    return storing.store(Staff, drafts, {"password": lambda draft: make_password(None)})
+    return storing.store(Staff, drafts, {"password": unusable_password})
 
 
 def replace_staff(record: Staff, draft: Draft) -> None:
@@ -67,12 +68,17 @@ def revise_contacts(drafts: Sequence[Draft]) -> list[Any]:
     return storing.apply_changes(Contact, drafts, standing)
 
 
+def unusable_password(draft: Draft) -> str:
+    """What ``make_password(None)`` makes, a hundred times as fast; a batch needs one for each."""
+    return UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
+
+
 def ask_for_email_consent(drafts: Iterable[Draft]) -> None:
     """Who does not say whether they accept emails does as the subscriber's settings say."""
     consent = Subscriber.current().email_consent_default
     for draft in drafts:
         if "accepts_email_contact" not in draft.given | draft.faulty:
-            draft.accepts_email_contact = str(consent)
+            draft.fill("accepts_email_contact", str(consent))
 
 
 def use_the_only_email(drafts: Iterable[Draft]) -> None:
@@ -80,4 +86,4 @@ def use_the_only_email(drafts: Iterable[Draft]) -> None:
     for draft in drafts:
         said = {"use_primary_email", "use_secondary_email"} & (draft.given | draft.faulty)
         if not said and draft.__dict__.get("primary_email"):
-            draft.use_primary_email = True
+            draft.fill("use_primary_email", True)
