@@ -18,6 +18,7 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from apps.core import history
+from apps.core.inserting import insert
 
 YEARS = 3
 DAY_STARTS = dt.time(8)
@@ -102,11 +103,10 @@ class Context:
         count: int | None = None,
     ) -> None:
         """Store rows of values in the columns' order, in batches, with their history; ``count`` of them."""
-        left = iter(rows)
+        left, key = iter(rows), columns.index(model._meta.pk.attname)
         while batch := list(itertools.islice(left, BATCH)):
-            records = [model(**dict(zip(columns, row, strict=True))) for row in batch]
-            model._default_manager.bulk_create(records)
-            history.lines(model, [record.pk for record in records], "Created")
+            insert(model, columns, batch)
+            history.lines(model, [row[key] for row in batch], "Created")
             self.stored(model, len(batch), count)
 
 

@@ -122,10 +122,11 @@ def test_it_adds_to_a_database_in_use_when_told():
     assert role.staff.exists()
 
 
-def test_a_clash_with_a_record_that_is_there_loads_nothing():
+@pytest.mark.parametrize("clients", ["8", "80"])  # few are inserted otherwise than many
+def test_a_clash_with_a_record_that_is_there_loads_nothing(clients):
     Client.objects.create(business_name=tour.ORGANISATION.upper())
     with pytest.raises(CommandError, match="Nothing was loaded: a record clashes"):
-        load_demo(*FEW, "--yes-add-to-existing")
+        load_demo(*FEW, "--clients", clients, "--yes-add-to-existing")
     assert counts() == (1, 0, 0)
     assert not Role.objects.exists()
 

@@ -10,43 +10,42 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.demo import Context, Series
+from apps.core.inserting import insert
+from apps.core.storing import new_keys
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.demo import lists
 from apps.people.models import CustomFieldAnswer, CustomFieldResponse
 
 #: Of how many records one has answers: all staff, one client in three, one contact in five.
 ONE_IN = {AppliesTo.STAFF.value: 1, AppliesTo.CLIENT.value: 3, AppliesTo.CONTACT.value: 5}
-BATCH = 2_000
+BATCH = 5_000
 
-Answered = tuple[CustomFieldAnswer, list[str]]
+#: What an answer is: the record's number, the custom field's guid, the texts of its responses.
+Answer = tuple[int, UUID, list[str]]
 
 
 def load_answers(context: Context, applies_to: str, records: Series, fields: dict[str, UUID]) -> None:
     """Store the answers of one kind of record. ``fields``: the guids of its custom fields by name."""
-    left = answers(context, applies_to, records, fields)
-    while batch := list(itertools.islice(left, BATCH)):
-        stored = CustomFieldAnswer.objects.bulk_create([answer for answer, _ in batch])
-        responses = [
-            CustomFieldResponse(answer=answer, response=response)
-            for answer, (_, told) in zip(stored, batch, strict=True)
-            for response in told
-        ]
-        CustomFieldResponse.objects.bulk_create(responses)
+    drawn = answers(context, applies_to, records, fields)
+    while batch := list(itertools.islice(drawn, BATCH)):
+        keys = new_keys(CustomFieldAnswer, len(batch))
+        insert(
+            CustomFieldAnswer,
+            ("id", f"{applies_to.lower()}_id", "custom_field_id"),
+            [(key, records.guid(number), field) for key, (number, field, _) in zip(keys, batch, strict=True)],
+        )
+        responses = [(key, text) for key, (_, _, told) in zip(keys, batch, strict=True) for text in told]
+        insert(CustomFieldResponse, ("answer_id", "response"), responses)
         context.stored(CustomFieldAnswer, len(batch), None)
 
 
-def answers(
-    context: Context, applies_to: str, records: Series, fields: dict[str, UUID]
-) -> Iterator[Answered]:
-    """Answers with the texts of their responses; the first records have all of them, others some."""
+def answers(context: Context, applies_to: str, records: Series, fields: dict[str, UUID]) -> Iterator[Answer]:
+    """The first record has answered all that is asked, others some."""
     chance = context.chance(f"answers/{applies_to}")
     questions = lists.CUSTOM_FIELDS[applies_to]
     for number in range(0, records.count, ONE_IN[applies_to]):
-        record = {f"{applies_to.lower()}_id": records.guid(number)}
         for question in questions if number == 0 else chance.sample(questions, chance.randint(1, 3)):
-            name = question[0]
-            answer = CustomFieldAnswer(custom_field_id=fields[name], **record)
-            yield answer, responses_to(chance, context.as_of, *question)
+            yield number, fields[question[0]], responses_to(chance, context.as_of, *question)
 
 
 def responses_to(chance: Random, as_of: dt.date, name: str, kind: str, options: tuple[str, ...]) -> list[str]:

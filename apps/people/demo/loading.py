@@ -13,6 +13,7 @@ from django.db import models
 
 from apps.core.demo import Context, DemoSet, Series, Size
 from apps.core.identifiers import folded
+from apps.core.inserting import insert
 from apps.core.models import Subscriber
 from apps.people.choices import AppliesTo
 from apps.people.demo import lists, plan, rows, tour
@@ -99,14 +100,12 @@ def join_teams(context: Context, staff: Series) -> None:
     for name in lists.CLOSED_TEAMS:
         entry(context, Team, name, archive_date=context.anchor)
     teams = [entry(context, Team, name).pk for name in lists.TEAMS]
-    membership = Staff.teams.through
-
     joined = (
-        membership(staff_id=staff.guid(number), team_id=teams[(number + nth) % len(teams)])
+        (staff.guid(number), teams[(number + nth) % len(teams)])
         for number in range(staff.count)
         for nth in range(1 + (number % 5 == 0))
     )
-    membership._default_manager.bulk_create(joined, batch_size=5_000)
+    insert(Staff.teams.through, ("staff_id", "team_id"), joined)
 
 
 def load_custom_fields(context: Context, applies_to: str) -> dict[str, UUID]:
