@@ -1,8 +1,15 @@
 """Where everything answers (decisions.md 1)."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
+
+from apps.odata.routing import service_urls
+from apps.people.viewsets import VIEWSETS as PEOPLE
 
 urlpatterns = [
+    path("", include("apps.core.urls")),
+    path("", include("apps.access.urls")),
+    path("api/", include(service_urls(PEOPLE))),
+    path("docs/", include("apps.odata.docs_urls")),
     path("admin/", admin.site.urls),
 ]

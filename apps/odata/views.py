@@ -226,10 +226,12 @@ class RecordViewSet(ViewSetMixin, ODataView):
         raw = self.json_body(request)
         wanted = request.META.get("HTTP_IF_MATCH", "")
         record_key = read_key(self.entity_set, key)
-        if not self.entity_set.resource.visible_to(request.auth).filter(pk=record_key).exists():
-            raise NotFound(f"There is no {self.entity_set.name} with this key.")
         writing.replace(
-            self.entity_set, record_key, raw, check=lambda record: self.check_stamp(record, wanted)
+            self.entity_set,
+            record_key,
+            raw,
+            check=lambda record: self.check_stamp(record, wanted),
+            records=self.entity_set.resource.visible_to(request.auth),
         )
         reading = Reading(self.entity_set, request.auth, EXPANDED, item=True)
         row, stamp = reading.record(record_key)
