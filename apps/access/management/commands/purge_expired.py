@@ -1,0 +1,17 @@
+"""Deletes expired tokens, idempotency keys and usage counts; to be run once a day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.access.purging import purge_expired
+
+
+class Command(BaseCommand):
+    help = "Delete expired access tokens, idempotency keys and usage counts. Run it once a day."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for what, count in purge_expired().items():
+            self.stdout.write(f"{count:>9,} {what} deleted")

@@ -1,0 +1,144 @@
+"""API applications in the back office: the secret is shown once, and revoking takes effect at once."""
+
+import re
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from apps.access.issuing import issue_token
+from apps.access.models import AccessToken, ApiApplication
+from apps.access.recognising import application_of_secret
+from apps.core.models import Change
+from apps.people.models import Staff
+
+pytestmark = pytest.mark.django_db
+
+LIST = "admin:access_apiapplication_changelist"
+
+
+@pytest.fixture
+def office(client):
+    """A browser in which an administrator is signed in."""
+    call_command("create_staff_login", "ann@example.org", stdout=StringIO())
+    client.force_login(Staff.objects.get(), backend="apps.people.signing_in.StaffBackend")
+    return client
+
+
+def secret_in(response):
+    assert response.status_code == 200
+    return re.search(r'id="client-secret">([^<]+)<', response.content.decode()).group(1)
+
+
+def add(office, **fields):
+    form = {"name": "Payroll", "scope": ["client.read", "write"], **fields}
+    return office.post(reverse("admin:access_apiapplication_add"), form)
+
+
+def change_page(application):
+    return reverse("admin:access_apiapplication_change", args=[application.pk])
+
+
+def form_of(office, application):
+    page = office.get(change_page(application))
+    version = page.context["adminform"].form.fields["opened_version"].initial
+    return {"name": application.name, "scope": application.scope.split(), "opened_version": version}
+
+
+def test_an_application_is_added_with_ticked_scopes_and_its_secret_works(office):
+    response = add(office)
+    application = ApiApplication.objects.get()
+    assert application.scope == "client.read write"
+    assert application_of_secret(application.client_id, secret_in(response)) is not None
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_the_secret_is_shown_once_and_kept_nowhere(office):
+    secret = secret_in(add(office))
+    application = ApiApplication.objects.get()
+    for page in (
+        reverse(LIST),
+        change_page(application),
+        reverse("admin:access_apiapplication_history", args=[application.pk]),
+    ):
+        response = office.get(page)
+        assert response.status_code == 200
+        assert secret not in response.content.decode()
+        assert application.secret_hash not in response.content.decode()
+    assert secret not in str(list(Change.objects.values()))
+    assert secret not in str(office.session.items())
+    assert not any(secret in cookie.value for cookie in office.cookies.values())
+
+
+def test_who_made_an_application_stands_in_its_history(office):
+    add(office)
+    line = Change.objects.get(record_type="access.apiapplication")
+    assert (line.kind, line.channel, line.staff) == ("Created", "Back office", Staff.objects.get())
+
+
+@pytest.mark.parametrize("name", ["payroll", " PAYROLL "])
+def test_two_applications_cannot_share_a_name(office, name):
+    add(office)
+    response = add(office, name=name)
+    assert response.status_code == 200
+    assert response.context["adminform"].form.errors["name"]
+    assert ApiApplication.objects.count() == 1
+
+
+def test_a_scope_that_is_not_offered_cannot_be_ticked(office):
+    assert add(office, scope=["nonsense"]).context["adminform"].form.errors["scope"]
+
+
+def test_a_changed_application_shows_no_secret(office):
+    add(office)
+    application = ApiApplication.objects.get()
+    form = form_of(office, application)
+    assert office.post(change_page(application), {**form, "scope": ["read"]}).status_code == 302
+    application.refresh_from_db()
+    assert application.scope == "read"
+
+
+def test_a_new_secret_ends_the_one_before_it(office):
+    old = secret_in(add(office))
+    application = ApiApplication.objects.get()
+    button = "access_apiapplication_new_secret"
+    response = office.post(change_page(application), {**form_of(office, application), button: "on"})
+    new = secret_in(response)
+    assert application_of_secret(application.client_id, old) is None
+    assert application_of_secret(application.client_id, new) is not None
+
+
+def test_a_new_secret_cannot_be_made_by_a_link(office):
+    """A GET carries no CSRF token: another site could make a browser follow it."""
+    add(office)
+    application = ApiApplication.objects.get()
+    office.get(change_page(application) + "?access_apiapplication_new_secret=on")
+    kept = application.secret_hash
+    application.refresh_from_db()
+    assert application.secret_hash == kept
+
+
+def test_applications_are_revoked_and_restored_from_the_list(office):
+    secret = secret_in(add(office))
+    application = ApiApplication.objects.get()
+    caller = application_of_secret(application.client_id, secret)
+    issue_token(caller, ["write"])
+    chosen = {"_selected_action": [str(application.pk)]}
+    office.post(reverse(LIST), {"action": "archive_selected", **chosen})
+    assert application_of_secret(application.client_id, secret) is None
+    assert not AccessToken.objects.exists()
+    office.post(f"{reverse(LIST)}?archived=yes", {"action": "restore_selected", **chosen})
+    assert application_of_secret(application.client_id, secret) is not None
+
+
+def test_tokens_are_listed_and_taken_away_but_never_shown(office, registered):
+    application, secret = registered()
+    token = issue_token(application_of_secret(application.client_id, secret), ["read"])
+    page = office.get(reverse("admin:access_accesstoken_changelist"))
+    assert "Payroll" in page.content.decode()
+    assert token not in page.content.decode()
+    (kept,) = AccessToken.objects.all()
+    office.post(reverse("admin:access_accesstoken_delete", args=[kept.pk]), {"post": "yes"})
+    assert not AccessToken.objects.exists()
+    assert office.get(reverse("admin:access_accesstoken_add")).status_code == 403
