@@ -200,6 +200,7 @@ PERMISSIONS_POLICY = (
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -243,13 +244,24 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Records Service",
+    "DESCRIPTION": "Staff, clients and the records around them, over HTTP and JSON in the OData style.",
     "VERSION": "2.0",
     "OAS_VERSION": "3.1.0",
+    "PREPROCESSING_HOOKS": ["apps.odata.openapi.as_addresses"],
+    "POSTPROCESSING_HOOKS": ["apps.odata.openapi.complete"],
+    "SORT_OPERATIONS": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
+    "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {
+        "docExpansion": "none",
+        "defaultModelsExpandDepth": 0,
+        "displayRequestDuration": True,
+        "filter": True,
+        "validatorUrl": None,  # else every page view is told to somebody else's server
+    },
 }
 
 # --- the back office ----------------------------------------------------------------------------------
@@ -299,4 +311,9 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
+    "loggers": {
+        # A refused request is an answer, not an event; what fails inside is logged by odata.refusing.
+        "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+    },
 }

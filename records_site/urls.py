@@ -13,3 +13,8 @@ urlpatterns = [
     path("docs/", include("apps.odata.docs_urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "records_site.failures.bad_request"
+handler403 = "records_site.failures.permission_denied"
+handler404 = "records_site.failures.page_not_found"
+handler500 = "records_site.failures.server_error"

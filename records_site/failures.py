@@ -1,0 +1,38 @@
+"""What is answered where no view was reached: the interface's error shape below /api/, pages elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.views import defaults
+
+from apps.core import pages
+from apps.odata.refusing import refuse
+
+
+def is_for_programs(request: HttpRequest) -> bool:
+    return request.path_info.lower().startswith("/api/")
+
+
+def either(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A handler of Django's: ``page`` for people, the OData shape for programs."""
+
+    def handler(request: HttpRequest, exception: Exception) -> HttpResponse:
+        return refuse(exception, request) if is_for_programs(request) else page(request, exception)
+
+    return handler
+
+
+bad_request = either(defaults.bad_request)
+permission_denied = either(defaults.permission_denied)
+page_not_found = either(defaults.page_not_found)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django passes no exception here; it is still the one being handled."""
+    exception = sys.exc_info()[1]
+    if is_for_programs(request) and isinstance(exception, Exception):
+        return refuse(exception, request)
+    return pages.server_error(request)
