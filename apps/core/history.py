@@ -79,7 +79,9 @@ def differences(record: Any) -> dict[str, list[Any]]:
 
 def json_value(value: Any) -> Any:
     """A column's value as JSON keeps it without loss."""
-    if isinstance(value, dt.datetime | dt.date | dt.time):
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat()
+    if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, decimal.Decimal | uuid.UUID):
         return str(value)
