@@ -247,6 +247,14 @@ def test_the_smallest_load_is_one_client_and_one_member_of_staff():
     assert counts() == (1, 1, 0)
 
 
+@pytest.mark.postgres("SQLite checks references with plans of its own")
+def test_references_are_checked_with_plans_for_the_tables_as_they_have_become():
+    load_demo()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'people_contact'")
+        assert cursor.fetchone() == (45,)
+
+
 def test_every_set_named_in_the_settings_is_one():
     sets = demo_sets()
     assert len(sets) == len(settings.DEMO_DATA)

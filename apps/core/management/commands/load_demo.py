@@ -7,12 +7,12 @@ import sys
 import time
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -92,6 +92,7 @@ class Command(BaseCommand):
                 with transaction.atomic():
                     for each in sets:
                         each.load(context)
+                    gather_statistics(counted)
             except IntegrityError as error:
                 raise CommandError(
                     f"Nothing was loaded: a record clashes with one that is there. {error}"
@@ -102,6 +103,17 @@ class Command(BaseCommand):
             f"Loaded {told} (seed {context.seed}, as of {context.as_of}) in {seconds:.1f} s: "
             f"{counted.total() / seconds:,.0f} rows a second."
         )
+
+
+def gather_statistics(loaded: Iterable[type[models.Model]]) -> None:
+    """Tell PostgreSQL how large the tables have become.
+
+    References are checked at commit; planned for empty tables, 100,000 of them took a minute, not seconds.
+    """
+    tables = [connection.ops.quote_name(model._meta.db_table) for model in loaded]
+    if tables and connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {', '.join(tables)}")
 
 
 def demo_context(options: dict[str, Any], stored: Stored) -> Context:
