@@ -2,6 +2,7 @@
 
 import base64
 import datetime as dt
+import time
 
 import pytest
 from django.http import HttpResponse
@@ -16,7 +17,7 @@ from apps.access.registering import register_application
 from apps.core import history
 from apps.odata import clock, service
 
-MINUTE = 29_900_000  # some minute since 1970
+MINUTE = 29_000_000  # some minute since 1970, long ago
 
 
 class ClientView(APIView):
@@ -48,8 +49,9 @@ def fresh_clock():
 
 @pytest.fixture(autouse=True)
 def fresh_meter(monkeypatch):
-    """What one test left unspent in memory is not in the database of the next."""
-    meter = Meter()
+    """What one test left unspent in memory is not in the database of the next; no minute ends in a test."""
+    half_past = time.time() // 60 * 60 + 30
+    meter = Meter(lambda: half_past)
     monkeypatch.setattr("apps.access.throttling.METER", meter)
     monkeypatch.setattr("apps.access.views.METER", meter)
     return meter
