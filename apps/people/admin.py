@@ -90,6 +90,7 @@ class AsksCustomFields(RecordAdmin):
         for each in self._asked(request):
             field = custom_answers.form_field(each, held.get(each.pk, []))
             field.initial = custom_answers.initial(each, held.get(each.pk, []))
+            field.short_description = each.name  # type: ignore[attr-defined]  # the label when only shown
             fields[custom_answers.name_of(each)] = field
         form = type("WithCustomFields", (self.form,), fields)
         return super().get_form(request, obj, change=change, **{"form": form, **options})

@@ -1,0 +1,249 @@
+"""The back office's history, archiving and forms, as they are for every record."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from apps.core import archiving, history, history_lines
+from apps.core.history import Author
+from apps.core.models import Change, Subscriber
+from apps.odata import clock
+from apps.people.models import Client, Team
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
+
+pytestmark = pytest.mark.django_db
+BACKEND = "apps.people.signing_in.StaffBackend"
+
+
+@pytest.fixture(autouse=True)
+def fresh_clock():
+    clock.forget_now()
+    Subscriber.forget()
+    yield
+    clock.forget_now()
+    Subscriber.forget()
+
+
+@pytest.fixture
+def ada(client):
+    person = an_administrator(first_name="Ada", last_name="Byron")
+    client.force_login(person, BACKEND)
+    return person
+
+
+def page_of(record, name="change"):
+    label = record._meta
+    return f"/admin/{label.app_label}/{label.model_name}/{record.pk}/{name}/"
+
+
+def last_lines(record, count=1):
+    return list(history_lines.lines_of(record)[:count])
+
+
+def test_a_change_names_its_person_its_door_and_its_fields(client, ada):
+    record = a_contact(personal_title="Dr")
+    cora = a_staff_member(first_name="Cora", last_name="Smith")
+    page = client.get(page_of(record))
+    data = form_data(page, personal_title="Mx", account_manager=str(cora.pk), use_primary_email=None)
+    assert client.post(page_of(record), data).status_code == 302
+    (line,) = history_lines.told(last_lines(record))
+    assert (line.who, line.channel, line.kind) == ("Ada Byron", "Back office", "Changed")
+    told = {each.label: (each.before, each.after) for each in line.differences}
+    assert told["Title"] == ("Dr", "Mx")
+    assert told["Account manager"] == ("–", "Cora Smith")
+    assert "Cora Smith" in client.get(page_of(record, "history")).content.decode()
+
+
+def test_the_history_speaks_the_zone_of_the_subscriber(client, ada):
+    Subscriber(time_zone="Pacific/Auckland").save()
+    record = a_client()
+    Change.objects.filter(record_key=str(record.pk)).update(at="2026-07-01T20:30:00+00:00")
+    assert "2 Jul 2026, 8:30 a.m." in client.get(page_of(record, "history")).content.decode()
+
+
+def test_an_api_application_is_named_in_the_history(client, ada):
+    with history.writing_as(Author(channel="API", application="Payroll")):
+        record = a_client()
+    page = client.get(page_of(record, "history")).content.decode()
+    assert "Payroll" in page
+    assert "API" in page
+
+
+def test_a_history_page_asks_one_query_for_each_kind_of_record(django_assert_max_num_queries):
+    record = a_contact()
+    for _ in range(12):
+        record.account_manager = a_staff_member()
+        record.client = a_client()
+        record.save()
+    changes = last_lines(record, 20)
+    with django_assert_max_num_queries(3):
+        assert len(history_lines.told(changes)) == 13
+
+
+def test_a_list_that_changes_is_told_and_makes_the_record_modified(client, ada):
+    person = a_staff_member()
+    before = person.modify_date
+    Team.objects.create(name="North")
+    data = form_data(client.get(page_of(person)), teams=[Team.objects.get().pk])
+    assert client.post(page_of(person), data).status_code == 302
+    (line,) = history_lines.told(last_lines(person))
+    assert [(each.label, each.before, each.after) for each in line.differences] == [("Teams", "–", "North")]
+    person.refresh_from_db()
+    assert person.modify_date > before
+
+
+def test_django_keeps_no_second_history(client, ada):
+    record = a_client()
+    client.post(page_of(record), form_data(client.get(page_of(record)), business_name="Other"))
+    assert Client.objects.get().business_name == "Other"
+    assert not LogEntry.objects.exists()
+
+
+def test_the_first_page_shows_what_this_person_did(client, ada):
+    a_client(business_name="By nobody")
+    with history.writing_as(Author(channel="Back office", staff_id=ada.pk)):
+        a_client(business_name="By Ada")
+    page = client.get("/admin/").content.decode()
+    assert "By Ada" in page
+    assert "By nobody" not in page
+
+
+def test_whoever_saves_second_is_told_and_overwrites_nothing(client, ada):
+    record = a_client(business_name="First")
+    opened = form_data(client.get(page_of(record)), business_name="Second thoughts")
+    cora = a_staff_member(first_name="Cora", last_name="Smith")
+    clock.forget_now()
+    with history.writing_as(Author(channel="Back office", staff_id=cora.pk)):
+        record.business_name = "Changed meanwhile"
+        record.save()
+    answer = client.post(page_of(record), opened)
+    assert answer.status_code == 200
+    assert "Cora Smith changed this record" in answer.content.decode()
+    record.refresh_from_db()
+    assert record.business_name == "Changed meanwhile"
+
+
+def test_a_form_sent_without_its_version_is_refused(client, ada):
+    record = a_client(business_name="First")
+    data = form_data(client.get(page_of(record)), opened_version=None, business_name="Second")
+    assert client.post(page_of(record), data).status_code == 200
+    record.refresh_from_db()
+    assert record.business_name == "First"
+
+
+def test_lists_show_current_records_until_asked_for_others(client, ada):
+    a_client(business_name="Here still")
+    a_client(business_name="Long gone", archive_date=clock.now())
+    address = "/admin/people/client/"
+
+    def shown(query):
+        page = client.get(address + query).content.decode()
+        return "Here still" in page, "Long gone" in page
+
+    assert shown("") == (True, False)
+    assert shown("?archived=yes") == (False, True)
+    assert shown("?archived=all") == (True, True)
+
+
+def test_archived_records_are_not_offered_for_reference(client, ada):
+    a_client(business_name="Acme here")
+    a_client(business_name="Acme gone", archive_date=clock.now())
+    answer = client.get(
+        "/admin/autocomplete/?term=acme&app_label=people&model_name=contact&field_name=client"
+    )
+    assert [each["text"] for each in answer.json()["results"]] == ["Acme here"]
+
+
+def test_selected_records_are_archived_and_restored_with_a_line_for_each(client, ada):
+    records = [a_client() for _ in range(3)]
+    for done, kind in (("archive_selected", "Archived"), ("restore_selected", "Restored")):
+        data = {"action": done, "_selected_action": [str(each.pk) for each in records]}
+        client.post("/admin/people/client/?archived=all", data)
+        assert {last_lines(each)[0].kind for each in records} == {kind}
+        assert {last_lines(each)[0].staff_id for each in records} == {ada.pk}
+    assert not Client.objects.exclude(archive_date=None).exists()
+
+
+def test_archiving_many_costs_as_much_as_archiving_one(django_assert_num_queries):
+    for _ in range(30):
+        a_client()
+    with django_assert_num_queries(5):  # two of them are the savepoint's
+        assert archiving.archive(Client.objects.all()) == 30
+    assert archiving.archive(Client.objects.all()) == 0
+    assert archiving.restore(Client.objects.all()) == 30
+
+
+def test_archiving_counts_as_a_modification():
+    record = a_client()
+    before = record.modify_date
+    clock.forget_now()
+    archiving.archive(Client.objects.all())
+    record.refresh_from_db()
+    assert record.modify_date > before
+
+
+def test_one_record_is_archived_by_asking_first(client, ada):
+    record = a_client(business_name="Acme")
+    a_contact(client=record)
+    asked = client.get(page_of(record, "archiving")).content.decode()
+    assert "1 contacts (client)" in asked
+    record.refresh_from_db()
+    assert not record.is_archived
+    client.post(page_of(record, "archiving"))
+    record.refresh_from_db()
+    assert record.is_archived
+
+
+def test_nobody_deletes_records(client, ada):
+    record = a_client()
+    assert client.post(page_of(record, "delete"), {"post": "yes"}).status_code == 403
+    assert Client.objects.filter(pk=record.pk).exists()
+
+
+def test_whoever_may_only_look_changes_nothing(client):
+    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    record = a_client(business_name="Acme")
+    assert client.get(page_of(record)).status_code == 200
+    assert client.get(page_of(record, "history")).status_code == 200
+    for page in ("change", "archiving"):
+        assert client.post(page_of(record, page), {"business_name": "Mine"}).status_code == 403
+    data = {"action": "archive_selected", "_selected_action": [str(record.pk)]}
+    client.post("/admin/people/client/", data)
+    record.refresh_from_db()
+    assert (record.business_name, record.is_archived) == ("Acme", False)
+    for other in (a_contact(), a_staff_member()):
+        for page in ("change", "history", "archiving"):
+            assert client.get(page_of(other, page)).status_code == 403
+
+
+def test_the_menu_shows_only_what_somebody_may_see(client):
+    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    page = client.get("/admin/").content.decode()
+    assert "/admin/people/client/" in page
+    for hidden in ("/admin/people/staff/", "/admin/people/contact/", "/admin/core/subscriber/"):
+        assert hidden not in page
+
+
+def test_settings_are_one_form_that_starts_with_the_defaults(client, ada):
+    answer = client.get("/admin/core/subscriber/", follow=True)
+    data = form_data(answer, name="Blue Gum Support", time_zone="Australia/Perth")
+    assert client.post("/admin/core/subscriber/1/change/", data).status_code == 302
+    assert (Subscriber.objects.get().name, Subscriber.objects.get().pk) == ("Blue Gum Support", 1)
+    assert client.get("/admin/core/subscriber/add/").status_code == 403
+
+
+def test_settings_refuse_a_zone_that_does_not_exist(client, ada):
+    data = form_data(client.get("/admin/core/subscriber/1/change/"), time_zone="Mars/Olympus")
+    answer = client.post("/admin/core/subscriber/1/change/", data)
+    assert "Mars/Olympus is not a time zone" in answer.content.decode()
+    assert not Subscriber.objects.exists()
+
+
+def test_the_history_of_everything_is_read_only_and_asks_few_queries(
+    client, ada, django_assert_max_num_queries
+):
+    for _ in range(20):
+        a_client()
+    with django_assert_max_num_queries(14):
+        page = client.get("/admin/core/change/").content.decode()
+    assert "Client" in page
+    assert client.get("/admin/core/change/add/").status_code == 403

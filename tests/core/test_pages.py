@@ -1,0 +1,108 @@
+"""The start page, health, the pages that tell of errors, and the headers on all of them."""
+
+import re
+
+import pytest
+from django.db import OperationalError
+from django.test import Client, RequestFactory
+
+from apps.core import pages
+
+ROUTES = ("/", "/livez", "/readyz", "/admin/login/", "/admin/", "/nothing-here", "/static/start.css")
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.django_db
+def test_every_route_says_what_browsers_may_do(client, route):
+    headers = client.get(route).headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert "camera=()" in headers["Permissions-Policy"]
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+@pytest.mark.django_db
+def test_only_the_back_office_evaluates_expressions_and_nobody_runs_scripts_of_a_page(client):
+    def scripts(route):
+        return re.search(r"script-src ([^;]+)", client.get(route)["Content-Security-Policy"]).group(1).strip()
+
+    assert scripts("/") == scripts("/nothing-here") == "'self'"
+    assert scripts("/admin/login/") == "'self' 'unsafe-eval'"
+
+
+@pytest.mark.django_db
+def test_nothing_keeps_a_page_of_the_back_office(client):
+    for route in ("/admin/", "/admin/login/", "/admin/people/staff/", "/admin/nothing-here/"):
+        assert "no-store" in client.get(route)["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_the_start_page_leads_to_every_door(client):
+    page = client.get("/").content.decode()
+    for door in ("/admin/", "/docs/", "/api/", "/api/$metadata", "/livez", "/readyz"):
+        assert f'href="{door}"' in page
+    assert "http://testserver/connect/token" in page
+
+
+@pytest.mark.django_db
+def test_pages_ask_nothing_of_other_hosts(client):
+    for route in ("/", "/admin/login/", "/nothing-here"):
+        page = client.get(route).content.decode()
+        assert not re.findall(r'(?:src|href|action)="(?:https?:)?//', page)
+
+
+def test_livez_asks_nothing_of_the_database(client):
+    # Without the django_db mark, any query is an error.
+    answer = client.get("/livez")
+    assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+
+
+@pytest.mark.django_db
+def test_readyz_is_ready_when_the_database_holds_every_migration(client):
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready"})
+
+
+@pytest.mark.django_db
+def test_readyz_names_missing_migrations(client, monkeypatch):
+    monkeypatch.setattr(pages, "_known_migrations", lambda: frozenset({("people", "9999_later")}))
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["reason"] == "The database lacks 1 migrations."
+
+
+def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
+    def lost():
+        raise OperationalError("connection refused at 10.0.0.7")
+
+    monkeypatch.setattr(pages, "_missing_migrations", lost)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "10.0.0.7" not in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_an_unknown_page_is_told_in_the_look_of_the_site(client):
+    answer = client.get("/nothing-here")
+    assert answer.status_code == 404
+    assert "There is no such page" in answer.content.decode()
+    assert "start.css" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_form_without_its_token_is_refused_in_the_look_of_the_site():
+    answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a", "password": "b"})
+    assert answer.status_code == 403
+    assert "This form is too old" in answer.content.decode()
+
+
+def test_an_unforeseen_error_names_the_request_and_nothing_else():
+    request = RequestFactory().get("/")
+    request.request_id = "abc-123"
+    answer = pages.server_error(request)
+    assert answer.status_code == 500
+    assert "abc-123" in answer.content.decode()
