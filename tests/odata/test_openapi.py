@@ -1,0 +1,332 @@
+"""The OpenAPI document and the page that shows it: valid, complete, and true of what is served."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+import yaml
+from django.core.management import call_command
+from django.db import connection
+from drf_spectacular.generators import SchemaGenerator
+from openapi_spec_validator import validate
+
+from apps.access import scopes
+from apps.odata import csdl, json_schema, openapi
+from apps.odata.clock import let_database_speak_in_zone
+from apps.odata.declaration import POST, PUT, Contains, Key, Optional, Property, Required, Resource, Shape
+from apps.odata.options import _READERS as OPTIONS
+from apps.odata.options import SERVICE_PARAMETERS
+from apps.odata.plain_filters import filterset_for
+from apps.odata.record_json import RecordJson, everything
+from apps.odata.schema import entity_set as bind
+from apps.odata.service import Service, current
+from apps.people.models import Client
+from tests.odata import sample
+
+ENTITY_SETS = pytest.mark.parametrize("entity_set", current().entity_sets, ids=lambda found: found.name)
+
+
+@pytest.fixture
+def document():
+    """The document as readers get it."""
+    made = SchemaGenerator().get_schema(request=None, public=True)
+    return json.loads(json.dumps(made))
+
+
+@pytest.fixture
+def operations(document):
+    return {
+        (method.upper(), address): operation
+        for address, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def checker(schema, components=None):
+    """A validator of JSON against a schema that may refer to the document's."""
+    schemas = components or {**json_schema.read_schemas(current()), **json_schema.write_schemas(current())}
+    whole = {**schema, "components": {"schemas": schemas}}
+    class_ = jsonschema.Draft202012Validator
+    class_.check_schema(whole)
+    return class_(whole, format_checker=class_.FORMAT_CHECKER)
+
+
+def test_the_document_is_valid(document):
+    assert document["openapi"] == "3.1.0"
+    validate(document)
+
+
+def test_the_generator_has_nothing_to_warn_of(tmp_path):
+    written = tmp_path / "openapi.yaml"
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(written))
+    assert yaml.safe_load(written.read_text())["paths"]["/api/staff"]["get"]["operationId"] == "listStaff"
+
+
+@ENTITY_SETS
+def test_exactly_the_methods_that_are_offered_are_described(document, entity_set):
+    root = f"/api/{entity_set.path}"
+    found = {
+        address.removeprefix(root): set(methods)
+        for address, methods in document["paths"].items()
+        if address == root or address.startswith(f"{root}/")
+    }
+    assert found == {
+        "": {"get", "post"} if entity_set.offers(POST) else {"get"},
+        "/$count": {"get"},
+        "/$query": {"post"},
+        f"/{{{entity_set.key.name}}}": {"get", "put"} if entity_set.offers(PUT) else {"get"},
+    }
+
+
+def test_the_service_document_and_the_metadata_are_described(operations):
+    assert ("GET", "/api/") in operations
+    assert ("GET", "/api/$metadata") in operations
+
+
+def test_no_two_operations_have_the_same_id(operations):
+    ids = [operation["operationId"] for operation in operations.values()]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_operation_has_a_tag_and_says_how_to_present_oneself(document, operations):
+    tags = {tag["name"] for tag in document["tags"]}
+    for operation in operations.values():
+        assert set(operation["tags"]) <= tags
+        assert operation["security"]
+        assert operation["summary"]
+
+
+def test_every_operation_can_refuse(operations):
+    for operation in operations.values():
+        assert {"401", "429", "500", "503"} <= set(operation["responses"])
+
+
+def test_only_reading_is_open_to_secrets_and_sessions(operations):
+    for (method, address), operation in operations.items():
+        ways = {name for way in operation["security"] for name in way}
+        reads = method == "GET" or address.endswith("$query")
+        assert ways == ({"oauth2", "basic", "session"} if reads else {"oauth2"})
+
+
+def test_the_scopes_are_those_that_applications_can_have(document):
+    flow = document["components"]["securitySchemes"]["oauth2"]["flows"]["clientCredentials"]
+    assert set(flow["scopes"]) == set(scopes.offered())
+    assert flow["tokenUrl"] == "/connect/token"
+
+
+def parameters_of(document, operation):
+    """The parameters of an operation, those it refers to looked up, as (in, name)."""
+    shared = document["components"]["parameters"]
+    found = [shared[p["$ref"].rpartition("/")[2]] if "$ref" in p else p for p in operation["parameters"]]
+    return [(parameter["in"], parameter["name"]) for parameter in found]
+
+
+@ENTITY_SETS
+def test_every_filter_and_option_of_a_list_is_described(document, entity_set):
+    told = parameters_of(document, document["paths"][f"/api/{entity_set.path}"]["get"])
+    assert len(told) == len(set(told))
+    names = {name for where, name in told if where == "query"}
+    options = {f"${name}" for name in OPTIONS} - (set() if entity_set.resource.search else {"$search"})
+    plain = {name for name in filterset_for(entity_set).base_filters if "__" not in name}
+    assert names == options | plain | {"version"}
+
+
+def test_every_shared_parameter_is_known_to_the_service(document):
+    told = {p["name"] for p in document["components"]["parameters"].values() if p["in"] == "query"}
+    assert told == {f"${name}" for name in OPTIONS} | {"version", "ignoreWarnings"}
+    assert {"version", "ignoreWarnings"} < set(SERVICE_PARAMETERS)
+
+
+def test_writing_is_made_safe_by_headers(document):
+    create = parameters_of(document, document["paths"]["/api/staff"]["post"])
+    replace = parameters_of(document, document["paths"]["/api/staff/{StaffGuid}"]["put"])
+    assert ("header", "Idempotency-Key") in create
+    assert ("header", "If-Match") in replace
+    assert ("path", "StaffGuid") in replace
+    assert ("query", "ignoreWarnings") not in create
+
+
+def test_warnings_can_be_ignored_where_there_are_any():
+    class WarningResource(sample.JobResource):
+        warns = True
+
+    warned = bind(WarningResource)
+    for describe in (openapi.create_operation, openapi.replace_operation):
+        assert {"$ref": "#/components/parameters/ignoreWarnings"} in describe(warned)["parameters"]
+
+
+# --- schemas ------------------------------------------------------------------------------------------
+
+
+@ENTITY_SETS
+def test_what_is_read_is_described_as_in_the_metadata(entity_set):
+    model = csdl.document(current())[current().namespace][entity_set.name]
+    described = json_schema.read_schemas(current())[entity_set.name]["properties"]
+    assert list(described) == [name for name in model if name[0] not in "$@"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("item", [False, True])
+def test_records_are_as_described(a_client, item):
+    set_ = current().of_resource[next(r for r in current().resources if r.model is Client)]
+    let_database_speak_in_zone(a_client)
+    shown = RecordJson(set_.type, everything(set_.type, item))
+    (text,) = Client.objects.values_list(shown, flat=True)
+    record = json.loads(text)
+    assert record["Address"]["Suburb"] == "Perth"
+    checker(json_schema.reference("Client")).validate(record)
+    with pytest.raises(jsonschema.ValidationError):
+        checker(json_schema.reference("Client")).validate({**record, "CreationDate": None})
+
+
+@pytest.fixture
+def a_client(db):
+    Client.objects.create(business_name="Bright Side", suburb="Perth", country="Australia")
+    return connection
+
+
+@ENTITY_SETS
+def test_the_example_of_a_body_is_one(operations, entity_set):
+    schemas = json_schema.write_schemas(current())
+    if not entity_set.offers(POST):
+        assert f"{entity_set.name}Body" not in schemas
+        return
+    content = operations["POST", f"/api/{entity_set.path}"]["requestBody"]["content"]["application/json"]
+    for example in content["examples"].values():
+        checker(content["schema"]).validate(example["value"])
+
+
+def test_a_body_must_hold_what_is_required():
+    body = json_schema.write_schemas(current())["StaffBody"]
+    assert set(body["required"]) == {"FirstName", "LastName", "PrimaryEmail", "PrimaryRole"}
+    assert body["properties"]["PrimaryRole"]["required"] == ["RoleGuid"]
+    assert "StaffGuid" not in body["properties"]
+    assert "CustomFields" not in body["properties"]
+
+
+def test_a_body_may_use_either_spelling():
+    body = json_schema.write_schemas(current())["StaffBody"]
+    address = body["properties"]["PostalAddress"]["properties"]
+    assert address["PostalStreetAddress"] == address["PostalAddress"]
+
+
+def test_limits_of_values_are_told():
+    members = json_schema.write_schemas(current())["StaffBody"]["properties"]
+    assert members["FirstName"]["maxLength"] == 90
+    assert (members["WorkingHoursPerWeek"]["minimum"], members["WorkingHoursPerWeek"]["maximum"]) == (0, 168)
+    assert members["PrimaryEmail"]["format"] == "email"
+    assert members["Gender"]["enum"] == ["Male", "Female", "Unspecified", None]
+
+
+@pytest.mark.parametrize(
+    ("value", "holds"),
+    [("Open", True), (100, True), (None, True), ("open", False), (101, False), (True, False)],
+)
+def test_an_enumeration_is_given_by_name_or_number(value, holds):
+    status = json_schema.given_schema(sample.JOBS.type.properties["Status"])
+    assert checker(status).is_valid(value) is holds
+
+
+@pytest.mark.parametrize(("value", "holds"), [(8.5, True), ("8.50", True), (None, True), ([], False)])
+def test_a_decimal_is_a_number_or_a_string(value, holds):
+    price = json_schema.given_schema(sample.JOBS.type.properties["Price"])
+    assert checker(price).is_valid(value) is holds
+
+
+class LineShape(Shape):
+    model = sample.Line
+    fields = (Key("LineId", source="id"), Required("Note"))
+
+
+class OrderResource(Resource):
+    """Orders, with what the people's resources have none of."""
+
+    model = sample.Job
+    path = "order"
+    methods = (POST,)
+    fields = (
+        Key("OrderGuid"),
+        Required("Code", aliases=("CodeId",)),
+        Optional("Total"),
+        Property(name="Secret", source="secret", access=Optional("x").access, hidden=True),
+        Contains("Lines", LineShape, required=True),
+    )
+
+
+ORDERS = Service(OrderResource, namespace="Test")
+
+
+@pytest.mark.parametrize(
+    ("body", "holds"),
+    [
+        ({"Code": "a", "Lines": [{"Note": "x"}]}, True),
+        ({"CodeId": "a", "Lines": [{"Note": "x"}], "Secret": "s", "Unknown": 1}, True),
+        ({"Lines": [{"Note": "x"}]}, False),
+        ({"Code": "a"}, False),
+        ({"Code": "a", "Lines": []}, False),
+        ({"Code": "a", "Lines": [{}]}, False),
+        ({"Code": "a", "Lines": [{"Note": "x"}] * 101}, False),
+        ({"Code": None, "Lines": [{"Note": "x"}]}, False),
+        ({"Code": "x" * 21, "Lines": [{"Note": "x"}]}, False),
+    ],
+)
+def test_a_required_member_may_be_given_under_any_of_its_names(body, holds):
+    schemas = json_schema.write_schemas(ORDERS)
+    assert checker(json_schema.reference("OrderBody"), schemas).is_valid(body) is holds
+
+
+def test_what_is_hidden_is_written_and_never_read():
+    assert "Secret" in json_schema.write_schemas(ORDERS)["OrderBody"]["properties"]
+    assert "Secret" not in json_schema.read_schemas(ORDERS)["Order"]["properties"]
+
+
+@pytest.mark.parametrize(
+    "set_", [*current().entity_sets, bind(OrderResource), sample.JOBS], ids=lambda s: s.name
+)
+def test_the_smallest_body_is_valid(set_):
+    checker(json_schema.body_schema(set_.type)).validate(json_schema.example_of(set_.type))
+
+
+# --- the page -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_the_document_is_served_in_both_formats(client):
+    as_json, as_yaml = client.get("/docs/openapi.json"), client.get("/docs/openapi.yaml")
+    assert as_json["Content-Type"] == "application/json"
+    assert json.loads(as_json.content)["paths"] == yaml.safe_load(as_yaml.content)["paths"]
+    assert client.post("/docs/openapi.json").status_code == 405
+
+
+@pytest.mark.django_db
+def test_the_page_has_no_script_of_its_own_and_no_outside_address(client):
+    page = client.get("/docs/").content.decode()
+    assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
+    addresses = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(addresses) >= 4
+    assert all(address.startswith(("/static/", "/docs/")) for address in addresses)
+
+
+@pytest.mark.django_db
+def test_the_script_of_the_page_names_the_document(client):
+    script = client.get("/docs/?script=")
+    assert script["Content-Type"].startswith("application/javascript")
+    assert 'url: "/docs/openapi.json"' in script.content.decode().replace("\\u002D", "-")
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_the_page_shows_every_resource_under_the_sites_content_policy(live_server, browser):
+    page = browser.new_page()
+    told = []
+    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+    page.on(
+        "request", lambda request: told.append(request.url) if live_server.url not in request.url else None
+    )
+    page.goto(f"{live_server.url}/docs/")
+    page.wait_for_selector("#operations-Staff-listStaff, [id='operations-tag-Staff']")
+    shown = page.locator(".opblock-tag").evaluate_all("tags => tags.map(tag => tag.dataset.tag)")
+    assert shown == ["Service", *(found.name for found in current().entity_sets)]
+    assert [line for line in told if not line.startswith("data:")] == []
+    page.close()
