@@ -9,7 +9,7 @@ from apps.people.viewsets import VIEWSETS as PEOPLE
 urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
-    path("api/", include(service_urls(PEOPLE))),
+    service_urls("api/", PEOPLE),
     path("docs/", include("apps.odata.docs_urls")),
     path("admin/", admin.site.urls),
 ]

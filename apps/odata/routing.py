@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
 
-from django.http.response import HttpResponseBase
-from django.urls import URLPattern
+from django.urls import URLPattern, URLResolver
 from django.urls.resolvers import RegexPattern
-from django.utils.functional import cached_property
 
 from apps.odata.views import MetadataView, NothingHereView, RecordViewSet, ServiceDocumentView
 
@@ -16,54 +16,56 @@ from apps.odata.views import MetadataView, NothingHereView, RecordViewSet, Servi
 _KEYS = (r"/(?P<key>[^/()$]+)", r"\((?P<key>[^/()]*)\)")
 
 
-class AnyCasePattern(RegexPattern):
-    """A regular expression matched without regard to case.
+#: HTTP method -> name of the viewset's method.
+Actions = dict[str, Any]
 
-    With the flag inside the expression Django could reverse no address of the site at all.
-    """
+
+class CaselessPattern(RegexPattern):
+    """A pattern that matches in any case. Django cannot build addresses from patterns with flags inside."""
+
+    def __init__(self, regex: str, **words: Any) -> None:
+        super().__init__(regex, **words)
+        self.caseless = re.compile(regex, re.IGNORECASE)
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
-        return re.compile(str(self), re.IGNORECASE)
+        return self.caseless
 
 
-def any_case(regex: str, view: Callable[..., HttpResponseBase], name: str | None = None) -> URLPattern:
-    """``re_path`` in any case."""
-    return URLPattern(AnyCasePattern(regex, name=name, is_endpoint=True), view, name=name)
+def address(regex: str, view: Callable[..., Any], name: str | None = None) -> URLPattern:
+    return URLPattern(CaselessPattern(regex, name=name, is_endpoint=True), view, None, name)
 
 
-def service_urls(viewsets: Iterable[type[RecordViewSet]]) -> list[URLPattern]:
-    """Everything below /api/: the service document, $metadata, each resource, and a 404 for the rest."""
+def service_urls(prefix: str, viewsets: Iterable[type[RecordViewSet]]) -> URLResolver:
+    """Everything below ``prefix`` (``api/``): the service document, $metadata, each resource, else 404."""
     urls = [
-        any_case(r"^$", ServiceDocumentView.as_view(), name="service-document"),
-        any_case(r"^\$metadata/?$", MetadataView.as_view(), name="metadata"),
+        address(r"^$", ServiceDocumentView.as_view(), "service-document"),
+        address(r"^\$metadata/?$", MetadataView.as_view(), "metadata"),
     ]
     for viewset in viewsets:
         urls += resource_urls(viewset)
-    return [*urls, any_case(r"", NothingHereView.as_view())]
+    urls.append(address(r"", NothingHereView.as_view()))
+    return URLResolver(CaselessPattern(rf"^{re.escape(prefix)}"), urls)
 
 
 def resource_urls(viewset: type[RecordViewSet]) -> list[URLPattern]:
     """Collection, ``$count``, ``$query``, items in every spelling of a key, and the viewset's own actions."""
     path = viewset.resource.path
     offered = {verb.value for verb in viewset.resource.methods}
-    collection = {"get": "list"} | ({"post": "create"} if "POST" in offered else {})
-    item = {"get": "retrieve"} | ({"put": "replace"} if "PUT" in offered else {})
+    collection: Actions = {"get": "list"} | ({"post": "create"} if "POST" in offered else {})
+    item: Actions = {"get": "retrieve"} | ({"put": "replace"} if "PUT" in offered else {})
     root = rf"^{re.escape(path)}"
     urls = [
-        any_case(rf"{root}/?$", viewset.as_view(collection), name=f"{path}-list"),
-        any_case(rf"{root}/\$count/?$", viewset.as_view({"get": "count"}), name=f"{path}-count"),
-        any_case(rf"{root}/\$query/?$", viewset.as_view({"post": "query"}), name=f"{path}-query"),
+        address(rf"{root}/?$", viewset.as_view(collection), f"{path}-list"),
+        address(rf"{root}/\$count/?$", viewset.as_view({"get": "count"}), f"{path}-count"),
+        address(rf"{root}/\$query/?$", viewset.as_view({"post": "query"}), f"{path}-query"),
     ]
     for key in _KEYS:
-        for action in viewset.get_extra_actions():
-            methods = dict(action.mapping)
+        extra: list[Any] = viewset.get_extra_actions()
+        for action in extra:
+            view = viewset.as_view(dict(action.mapping), **action.kwargs)
             urls.append(
-                any_case(
-                    rf"{root}{key}/{re.escape(action.url_path)}/?$",
-                    viewset.as_view(methods, **action.kwargs),
-                    name=f"{path}-{action.url_name}",
-                )
+                address(rf"{root}{key}/{re.escape(action.url_path)}/?$", view, f"{path}-{action.url_name}")
             )
-        urls.append(any_case(rf"{root}{key}/?$", viewset.as_view(item), name=f"{path}-item"))
+        urls.append(address(rf"{root}{key}/?$", viewset.as_view(item), f"{path}-item"))
     return urls
