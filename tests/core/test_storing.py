@@ -1,0 +1,75 @@
+"""Drafts become records, with keys of either kind (apps/core/storing.py)."""
+
+import pytest
+
+from apps.core.models import Change
+from apps.core.storing import hold, new_keys, store
+from apps.odata.drafts import Draft, Finding, Refused
+from apps.people.models import Client, Team
+
+pytestmark = pytest.mark.django_db
+
+
+def teams(*names):
+    return [Draft({"name": name}) for name in names]
+
+
+def test_numbered_records_get_the_next_numbers_and_leave_the_counter_right():
+    Team(name="first").save()
+    keys = store(Team, teams("a", "b"))
+    assert keys == sorted(keys)
+    assert list(Team.objects.in_bulk(keys)) == keys
+    after = Team(name="last")
+    after.save()
+    assert after.pk not in keys
+
+
+def test_a_number_is_never_given_twice():
+    (gone,) = store(Team, teams("gone"))
+    Team.objects.get(pk=gone).delete()
+    assert gone not in store(Team, teams("a", "b"))
+
+
+def test_guids_are_made_in_order():
+    keys = new_keys(Client, 3)
+    assert len(set(keys)) == 3
+    assert all(key.version == 7 for key in keys)
+
+
+def test_nothing_is_stored_of_no_drafts():
+    assert store(Client, []) == []
+
+
+def test_each_stored_record_has_one_line_of_history():
+    keys = store(Team, teams("a", "b"))
+    lines = Change.objects.filter(record_type="people.team", kind="Created")
+    assert sorted(lines.values_list("record_key", flat=True)) == sorted(map(str, keys))
+
+
+def test_columns_that_no_draft_holds_can_be_filled():
+    (key,) = store(Team, [Draft({})], {"name": lambda draft: "filled"})
+    assert Team.objects.get(pk=key).name == "filled"
+
+
+def says(code):
+    def rule(draft):
+        yield Finding(code, "name", code)
+
+    return rule
+
+
+def refused(*rules):
+    with pytest.raises(Refused) as refusal:
+        hold(Team, teams("a"), *rules)
+    return [finding.code for _, finding in refusal.value.findings]
+
+
+def test_a_list_of_rules_is_read_only_when_those_before_found_nothing():
+    assert refused([says("Whole")], [says("Rule")]) == ["Whole"]
+    assert refused([], [says("Rule"), says("Other")]) == ["Rule", "Other"]
+    hold(Team, teams("a"), [], [])
+
+
+def test_twins_are_told_together_with_what_the_rules_find():
+    Team(name="A").save()
+    assert refused([says("Rule")]) == ["NotUnique", "Rule"]

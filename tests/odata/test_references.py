@@ -1,0 +1,139 @@
+"""The records a body refers to are found in one query for each kind (apps/odata/references.py)."""
+
+import uuid
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.odata import clock
+from apps.odata.bodies import read_records
+from apps.odata.references import resolve
+from apps.people.models import Contact
+from tests.people.builders import (
+    a_contact,
+    a_contact_body,
+    a_location,
+    a_role,
+    a_staff_body,
+    a_staff_member,
+    a_team,
+    as_body,
+    entity_set,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def resolved(path, *bodies):
+    """The drafts of a body, and what is wrong with their references as (record, code, place)."""
+    found = entity_set(path)
+    drafts = read_records(found, as_body(*bodies)).drafts
+    places = [f"value[{number}]" for number in range(len(drafts))]
+    faults = resolve(found.type, drafts, places)
+    return drafts, [(number, fault.code, fault.target) for number, fault in faults]
+
+
+def archived(record):
+    record.archive_date = clock.now()
+    record.save()
+    return record
+
+
+def test_references_become_records_that_know_their_brief_without_asking_again():
+    team, role, manager = a_team(), a_role(), a_staff_member()
+    body = a_staff_body(
+        role, Teams=[{"TeamId": team.pk}], AccountManager={"StaffGuid": str(manager.pk).upper()}
+    )
+    (draft,), faults = resolved("staff", body)
+    assert faults == []
+    with CaptureQueriesContext(connection) as queries:
+        assert (draft.role, draft.teams, draft.account_manager) == (role, [team], manager)
+        assert (draft.role.name, draft.account_manager.first_name) == (role.name, "Grace")
+        assert (draft.teams[0].archive_date, draft.position, draft.location) == (None, None, None)
+    assert len(queries) == 0
+
+
+def test_a_reference_by_a_plain_guid_becomes_the_record_too():
+    mother = a_contact()
+    (draft,), _ = resolved("contact", a_contact_body(Representative={"ContactGuid": str(mother.pk)}))
+    assert draft.representative == mother
+
+
+def test_there_is_one_query_for_each_kind_however_many_records():
+    contacts = [str(a_contact().pk) for _ in range(10)]
+    manager = {"StaffGuid": str(a_staff_member().pk)}
+    bodies = [
+        a_contact_body(Representative={"ContactGuid": guid}, AccountManager=manager) for guid in contacts * 5
+    ]
+    with CaptureQueriesContext(connection) as queries:
+        resolved("contact", *bodies)
+    assert len(queries) == 2
+
+
+def test_a_body_without_references_asks_nothing():
+    with CaptureQueriesContext(connection) as queries:
+        resolved("contact", a_contact_body())
+    assert len(queries) == 0
+
+
+def test_unknown_records_are_told_on_their_keys_and_cannot_be_read():
+    nobody, team = str(uuid.uuid4()), a_team()
+    drafts, faults = resolved(
+        "staff",
+        a_staff_body(Teams=[{"TeamId": team.pk}, {"TeamId": 2**31 - 1}]),
+        {**a_staff_body(), "PrimaryRole": {"RoleGuid": nobody}},
+    )
+    assert faults == [
+        (0, "NotFound", "value[0]/Teams[1]/TeamId"),
+        (1, "NotFound", "value[1]/PrimaryRole/RoleGuid"),
+    ]
+    assert "teams" in drafts[0].faulty
+    assert "role" in drafts[1].faulty
+
+
+def test_a_record_of_another_kind_is_unknown():
+    location = a_location()
+    _, faults = resolved("staff", a_staff_body(PositionTitle={"PositionGuid": str(location.pk)}))
+    assert faults == [(0, "NotFound", "value[0]/PositionTitle/PositionGuid")]
+
+
+def test_archived_entries_of_short_lists_cannot_be_chosen():
+    role, location = archived(a_role()), archived(a_location())
+    _, faults = resolved("staff", a_staff_body(role, Location={"LocationGuid": str(location.pk)}))
+    assert faults == [
+        (0, "Archived", "value[0]/PrimaryRole/RoleGuid"),
+        (0, "Archived", "value[0]/Location/LocationGuid"),
+    ]
+
+
+def test_people_may_be_referred_to_after_they_were_archived():
+    contact = archived(a_contact())
+    (draft,), faults = resolved(
+        "client", {"BusinessName": "a", "KeyContact": {"ContactGuid": str(contact.pk)}}
+    )
+    assert faults == []
+    assert draft.key_contact.is_archived
+
+
+def test_a_list_that_names_a_record_twice_holds_it_once_in_the_order_given():
+    first, second = a_team(), a_team()
+    teams = [{"TeamId": key} for key in (second.pk, first.pk, second.pk)]
+    (draft,), faults = resolved("staff", a_staff_body(Teams=teams))
+    assert faults == []
+    assert draft.teams == [second, first]
+
+
+def test_a_faulty_reference_is_not_looked_up():
+    (draft,), faults = resolved("contact", a_contact_body(Client={"ClientGuid": "x"}))
+    assert faults == []
+    assert "client" in draft.faulty
+
+
+def test_more_references_than_a_statement_may_have_parameters_are_found():
+    contact = a_contact()
+    guids = [str(uuid.uuid4()) for _ in range(999)] + [str(contact.pk)]
+    bodies = [a_contact_body(Representative={"ContactGuid": guid}) for guid in guids]
+    drafts, faults = resolved("contact", *bodies)
+    assert len(faults) == 999
+    assert drafts[-1].representative == Contact.objects.get()

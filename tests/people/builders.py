@@ -1,0 +1,76 @@
+"""People and their bodies, as little of them as will do; words given replace or add."""
+
+import itertools
+import json
+
+from apps.odata.service import current
+from apps.odata.writing import create
+from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
+
+_numbers = itertools.count(1)
+
+
+def a_lookup(model, **columns):
+    record = model(**{"name": f"{model.__name__} {next(_numbers)}", **columns})
+    record.save()
+    return record
+
+
+def a_role(**columns):
+    return a_lookup(Role, **columns)
+
+
+def a_position(**columns):
+    return a_lookup(Position, **columns)
+
+
+def a_location(**columns):
+    return a_lookup(Location, **columns)
+
+
+def a_team(**columns):
+    return a_lookup(Team, **columns)
+
+
+def a_client_body(**members):
+    return {"BusinessName": f"Client {next(_numbers)}", **members}
+
+
+def a_contact_body(**members):
+    return {"FirstName": "Ada", "LastName": "Byron", **members}
+
+
+def a_staff_body(role=None, **members):
+    return {
+        "FirstName": "Grace",
+        "LastName": "Hopper",
+        "PrimaryEmail": f"grace{next(_numbers)}@example.com",
+        "UsePrimaryEmail": True,
+        "PrimaryRole": {"RoleGuid": str((role or a_role()).pk)},
+        **members,
+    }
+
+
+def a_client(**members):
+    return Client.objects.get(pk=posted("client", a_client_body(**members))[0])
+
+
+def a_contact(**members):
+    return Contact.objects.get(pk=posted("contact", a_contact_body(**members))[0])
+
+
+def a_staff_member(**members):
+    return Staff.objects.get(pk=posted("staff", a_staff_body(**members))[0])
+
+
+def posted(path, *bodies):
+    """The keys of records stored through the interface's write path."""
+    return create(entity_set(path), as_body(*bodies)).keys
+
+
+def as_body(*bodies):
+    return json.dumps({"value": bodies}).encode()
+
+
+def entity_set(path):
+    return current().by_path[path]

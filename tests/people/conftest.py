@@ -1,0 +1,30 @@
+"""What the tests about people share: the zone of a request, and how a refusal is read."""
+
+import pytest
+from django.utils import timezone
+
+from apps.core.models import Subscriber
+from apps.odata.errors import ValidationFailed
+from tests.people.builders import posted
+
+
+@pytest.fixture(autouse=True)
+def in_sydney():
+    Subscriber.forget()
+    with timezone.override("Australia/Sydney"):
+        yield
+    Subscriber.forget()
+
+
+@pytest.fixture
+def refused(db):
+    """``refused("staff", body)``: the (code, place) pairs of a refused body; ``[]`` when it is stored."""
+
+    def post(path, *bodies):
+        try:
+            posted(path, *bodies)
+        except ValidationFailed as refusal:
+            return [(fault.code, fault.target.removeprefix("value[0]/")) for fault in refusal.details]
+        return []
+
+    return post
