@@ -105,7 +105,7 @@ def _quickly(reader: RecordReader, raw: bytes, wrapped: bool) -> Body:
         if not body.drafts:
             raise Doubt
     # A body has no more members than colons: as many members read, none unknown and none twice.
-    if tally.members not in (raw.count(b":"), most_members(raw)):
+    if tally.members != raw.count(b":") and tally.members != most_members(raw):
         check_depth(raw)
         check_members_stand_once(raw)
     return body

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
 
 from apps.odata.bodies import Body, read_record, read_records
-from apps.odata.drafts import Finding, Refused, Warned
+from apps.odata.drafts import Refused, Warned
 from apps.odata.errors import Conflict, Fault, NotFound, ValidationFailed, WarningsPresent, counted
 from apps.odata.places import joined, record_place, wire_place
 from apps.odata.references import resolve
@@ -91,35 +92,41 @@ def find_references(entity_set: EntitySet, body: Body, standing: models.Model | 
     body.faults += resolve(entity_set.type, body.drafts, places, standing)
 
 
-class refusals_spelled:
-    """Turns what a verb refuses, and the faults found before it, into one refusal in wire names."""
+@contextmanager
+def refusals_spelled(entity_set: EntitySet, body: Body) -> Iterator[None]:
+    """Turn what a verb refuses, and the faults found before it, into one refusal in wire names."""
+    found: list[tuple[int, Fault]] = []
+    try:
+        yield
+    except Warned as warned:
+        if not body.faults:
+            raise warnings_present(
+                fault for _, fault in spelled(entity_set, body, warned, "warning")
+            ) from None
+    except Refused as refused:
+        found = spelled(entity_set, body, refused)
+    faults = sorted([*body.faults, *found], key=lambda fault: fault[0])
+    if faults:
+        raise ValidationFailed.of((fault for _, fault in faults), len({number for number, _ in faults}))
 
-    def __init__(self, entity_set: EntitySet, body: Body) -> None:
-        self.entity_set, self.body = entity_set, body
 
-    def __enter__(self) -> None:
-        return None
+def warnings_present(warnings: Iterable[Fault]) -> WarningsPresent:
+    told = tuple(warnings)
+    return WarningsPresent(
+        f"Nothing was stored: {counted(len(told), 'warning')}. ignoreWarnings=true stores it.", details=told
+    )
 
-    def __exit__(self, kind: Any, refused: BaseException | None, trace: Any) -> None:
-        if isinstance(refused, Warned) and not self.body.faults:
-            warnings = [fault for _, fault in self.spelled(refused, "warning")]
-            raise WarningsPresent(
-                f"Nothing was stored: {counted(len(warnings), 'warning')}. ignoreWarnings=true stores it.",
-                details=tuple(warnings),
-            ) from refused
-        if isinstance(refused, Refused) or (refused is None and self.body.faults):
-            found = self.spelled(refused) if type(refused) is Refused else []
-            faults = sorted([*self.body.faults, *found], key=lambda fault: fault[0])
-            numbers = {number for number, _ in faults}
-            raise ValidationFailed.of((fault for _, fault in faults), len(numbers)) from refused
 
-    def spelled(self, refused: Refused, severity: str = "error") -> list[tuple[int, Fault]]:
-        return [(number, self.fault(number, finding, severity)) for number, finding in refused.findings]
-
-    def fault(self, number: int, finding: Finding, severity: str) -> Fault:
-        inner = wire_place(self.entity_set.type, finding.place, finding.code)
-        place = joined(record_place(number, self.body.bare), inner)
-        return Fault(finding.code, place or None, finding.message, severity)
+def spelled(
+    entity_set: EntitySet, body: Body, refused: Refused, severity: str = "error"
+) -> list[tuple[int, Fault]]:
+    """What a verb found, in wire names."""
+    faults = []
+    for number, finding in refused.findings:
+        inner = wire_place(entity_set.type, finding.place, finding.code)
+        place = joined(record_place(number, body.bare), inner)
+        faults.append((number, Fault(finding.code, place or None, finding.message, severity)))
+    return faults
 
 
 def insistently(write: Callable[[], Written]) -> Written:
