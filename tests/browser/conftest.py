@@ -1,0 +1,45 @@
+"""A person at a browser: signed in, on a window of any width."""
+
+import pytest
+
+from tests.people.records import PASSWORD, an_administrator
+
+
+@pytest.fixture
+def ada():
+    return an_administrator(first_name="Ada", last_name="Byron", primary_email="ada@example.org")
+
+
+@pytest.fixture
+def open_window(browser, live_server, ada):
+    """open_window(width) -> a page on which Ada has signed in, that keeps what went wrong on it.
+
+    Nothing but the service itself may be asked: any other host's address is an error.
+    """
+    contexts = []
+
+    def opened(width=1280):
+        context = browser.new_context(viewport={"width": width, "height": 844}, base_url=live_server.url)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.faults, page.dialogs, page.elsewhere = [], [], []
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page.on("console", lambda said: page.faults.append(said.text) if said.type == "error" else None)
+        page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda asked: note_elsewhere(page, asked.url, live_server.url))
+        page.goto("/admin/")
+        page.fill("[name=username]", ada.primary_email)
+        page.fill("[name=password]", PASSWORD)
+        page.click("#login-form [type=submit]")
+        page.wait_for_url("**/admin/")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def note_elsewhere(page, address, home):
+    if not address.startswith((home, "data:", "blob:")):
+        page.elsewhere.append(address)

@@ -1,0 +1,141 @@
+"""The back office as somebody at a browser meets it."""
+
+import re
+
+import pytest
+from django.db.models import CharField
+
+from apps.people.models import Client, Contact
+from tests.people.records import a_client, a_contact, a_staff_member
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+TEXTS = [
+    field.name
+    for field in Contact._meta.concrete_fields
+    if isinstance(field, CharField) and field.editable and not field.choices
+]
+
+
+def overflow(page):
+    """How many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def save(page):
+    with page.expect_navigation():
+        page.click("#submit-row [name=_save]")
+
+
+def test_a_client_is_added_once_its_error_is_mended(open_window):
+    a_client(business_name="Acme")
+    page = open_window()
+    page.click("#nav-sidebar >> text=Clients")
+    page.click("[href$='/admin/people/client/add/']")
+    page.fill("[name=business_name]", "ACME")
+    page.fill("[name=business_phone]", "02 9000 0000")
+    save(page)
+    assert page.is_visible("text=Another client has it already.")
+    assert page.input_value("[name=business_phone]") == "02 9000 0000"  # what was typed is not lost
+    page.fill("[name=business_name]", "Acme Brisbane")
+    save(page)
+    assert page.is_visible("#result_list >> text=Acme Brisbane")
+    assert Client.objects.count() == 2
+    assert (page.faults, page.elsewhere) == ([], [])
+
+
+def test_a_contact_is_archived_and_restored_and_the_history_names_the_person(open_window):
+    a_contact(first_name="Mia", last_name="Nguyen")
+    page = open_window()
+    page.goto("/admin/people/contact/")
+    page.click("#result_list >> text=Mia Nguyen")
+    page.click("text=Archive")
+    page.click("button >> text=Archive")
+    page.wait_for_selector("text=1 contact archived.")
+    page.goto("/admin/people/contact/")
+    assert not page.is_visible("text=Mia Nguyen")
+    page.goto("/admin/people/contact/?archived=yes")
+    page.click("#result_list >> text=Mia Nguyen")
+    page.click("text=Restore")
+    page.click("button >> text=Restore")
+    page.wait_for_selector("text=1 contact restored.")
+    page.click("a[href$='/history/']")
+    page.wait_for_selector(".rs-history")
+    heads = [re.sub(r"\s+", " ", text) for text in page.locator(".rs-line-head").all_inner_texts()]
+    assert [head.split()[0].lower() for head in heads[:2]] == ["restored", "archived"]
+    assert all("Ada Byron" in head for head in heads[:2])
+    assert not Contact.objects.get().is_archived
+    assert page.faults == []
+
+
+def test_a_reference_is_looked_up_by_typing(open_window):
+    a_staff_member(first_name="Cora", last_name="Smith")
+    record = a_contact(first_name="Mia", last_name="Nguyen")
+    page = open_window()
+    page.goto(f"/admin/people/contact/{record.pk}/change/")
+    page.click(".field-account_manager .select2-selection, [aria-labelledby*=account_manager]")
+    page.keyboard.type("cora sm")
+    page.click(".select2-results__option >> text=Cora Smith")
+    save(page)
+    record.refresh_from_db()
+    assert str(record.account_manager) == "Cora Smith"
+
+
+def test_markup_in_any_text_is_shown_as_text(open_window):
+    def payload(number):
+        return f"\"'><img src=x onerror=alert({number})>{{{{7*7}}}}"
+
+    fields = {name: payload(number) for number, name in enumerate(TEXTS)}
+    lengths = {field.name: field.max_length for field in Contact._meta.concrete_fields}
+    record = a_contact(**{name: text[: lengths[name]] for name, text in fields.items()})
+    other = a_contact(first_name="Leo", last_name="Silva", representative=record)
+    other.account_manager = a_staff_member(first_name=payload(90), last_name=payload(91))
+    other.save()
+    record.hobbies_interests = payload(99)
+    record.save()
+    page = open_window()
+    for address in (
+        "/admin/people/contact/",
+        f"/admin/people/contact/{record.pk}/change/",
+        f"/admin/people/contact/{record.pk}/history/",
+        f"/admin/people/contact/{record.pk}/archiving/",
+        f"/admin/people/contact/{other.pk}/change/",
+        "/admin/people/staff/",
+        "/admin/core/change/",
+        "/admin/",
+        "/admin/people/contact/?q=" + "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E",
+    ):
+        page.goto(address, wait_until="networkidle")
+        assert page.locator("img[src=x]").count() == 0
+    page.goto(f"/admin/people/contact/{record.pk}/change/")
+    page.click("[aria-labelledby*=representative]")
+    page.keyboard.type("img")
+    page.wait_for_selector(".select2-results__option")
+    page.wait_for_timeout(500)
+    assert page.dialogs == []
+    assert page.input_value("[name=first_name]") == fields["first_name"]
+
+
+@pytest.mark.parametrize(
+    "place", ["", "people/contact/", "people/contact/add/", "people/staff/", "people/role/add/"]
+)
+def test_a_telephone_shows_every_page_without_scrolling_sideways(open_window, place):
+    a_contact(first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley")
+    page = open_window(width=390)
+    page.goto(f"/admin/{place}", wait_until="networkidle")
+    assert overflow(page) == 0
+    assert page.elsewhere == []
+
+
+def test_a_telephone_shows_a_record_and_its_history_without_scrolling_sideways(open_window, ada):
+    page = open_window(width=390)
+    for name in ("change", "history", "archiving", "password"):
+        page.goto(f"/admin/people/staff/{ada.pk}/{name}/", wait_until="networkidle")
+        assert overflow(page) == 0
+
+
+def test_the_start_page_fits_a_telephone_and_asks_nobody_else(open_window):
+    page = open_window(width=390)
+    page.goto("/", wait_until="networkidle")
+    assert overflow(page) == 0
+    assert (page.faults, page.elsewhere) == ([], [])
