@@ -7,12 +7,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
+from apps.odata.declaration import Embedded, Key
 from apps.odata.errors import BadQuery
 from apps.odata.plain_filters import apply_plain_filters, filterset_for
+from apps.odata.schema import entity_set
 from apps.odata.service import current
 from tests.odata import sample
 
-ENTITY_SETS = pytest.mark.parametrize("entity_set", current().entity_sets, ids=lambda found: found.name)
+ENTITY_SETS = pytest.mark.parametrize("set_", current().entity_sets, ids=lambda found: found.name)
 
 ANY_VALUE = {
     "Edm.Guid": "0190163D-8694-739B-AEA5-966C26F8AD91",
@@ -187,6 +189,16 @@ def test_what_is_not_shown_in_a_list_cannot_be_asked_for(name):
     assert "has no parameter" in refused(**{name: "x"}).message
 
 
+def test_what_shows_on_one_record_only_has_no_filter():
+    class ItemResource(sample.JobResource):
+        fields = (Key("JobGuid"), Embedded("Place", sample.PlaceShape, item_only=True))
+
+    assert set(filterset_for(entity_set(ItemResource)).base_filters) == {
+        "JobGuid",
+        *(f"JobGuid__{operator}" for operator in ("eq", "ne", "in", "isnull")),
+    }
+
+
 def test_suffixes_are_those_that_make_sense():
     names = set(filterset_for(sample.JOBS).base_filters)
     assert {"Code__contains", "Start__ge", "Total__lt", "Status__in", "Urgent__ne"} <= names
@@ -198,18 +210,18 @@ def test_filters_are_declared_once():
 
 
 @ENTITY_SETS
-def test_every_declared_property_has_a_filter(entity_set):
-    declared = {name for name, prop in entity_set.type.properties.items() if not prop.declared.hidden}
-    assert declared <= set(filterset_for(entity_set).base_filters)
+def test_every_declared_property_has_a_filter(set_):
+    declared = {name for name, prop in set_.type.properties.items() if not prop.declared.hidden}
+    assert declared <= set(filterset_for(set_).base_filters)
 
 
 @ENTITY_SETS
 @pytest.mark.django_db
-def test_every_filter_can_be_asked_of_the_database(entity_set):
-    for name, declared in filterset_for(entity_set).base_filters.items():
+def test_every_filter_can_be_asked_of_the_database(set_):
+    for name, declared in filterset_for(set_).base_filters.items():
         prop = declared.prop
         text = prop.choices[0] if prop.choices else ANY_VALUE[prop.edm.name]
         if declared.lookup_expr == "isnull":
             text = "true"
-        rows = apply_plain_filters(entity_set, entity_set.model._base_manager.all(), [(name, text)])
+        rows = apply_plain_filters(set_, set_.model._base_manager.all(), [(name, text)])
         assert list(rows) == [], name
