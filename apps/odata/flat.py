@@ -1,0 +1,113 @@
+"""Records as rows of cells: which columns a type has, and what stands in them (``Address/Suburb``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from apps.odata.declaration import Kind
+from apps.odata.record_json import Selection
+from apps.odata.schema import NavigationPart, StructuralProperty, StructuredType
+
+#: Between the values of a list of records in one cell: ``Teams/TeamId`` is ``3; 7``.
+LIST_SEPARATOR = "; "
+
+# What makes a spreadsheet take a cell for a formula. Apostrophes before it are counted too, so that taking
+# one off again gives exactly the text that was there.
+_LOOKS_LIKE_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: its name (``Address/Suburb``), the parts it lies in, and its property.
+
+    ``prop`` is ``None`` for a list of contained rows, which one cell holds as JSON.
+    """
+
+    name: str
+    parts: tuple[NavigationPart, ...]
+    prop: StructuralProperty | None
+
+    @property
+    def many(self) -> bool:
+        """Whether a cell can hold several values."""
+        return any(part.many for part in self.parts)
+
+
+def columns(type_: StructuredType, selection: Selection) -> tuple[Column, ...]:
+    """The columns of what ``selection`` shows, in the order declared."""
+    return tuple(_columns(type_, selection, "", ()))
+
+
+def _columns(
+    type_: StructuredType, selection: Selection, before: str, parts: tuple[NavigationPart, ...]
+) -> Iterator[Column]:
+    for name, prop in type_.properties.items():
+        if selection.shows(name) and not prop.declared.hidden:
+            yield Column(before + name, parts, prop)
+    for name, inner in selection.parts:
+        part = type_.parts[name]
+        if part.kind is Kind.CONTAINED:
+            yield Column(before + name, (*parts, part), None)
+        else:
+            yield from _columns(part.type, inner, f"{before}{name}/", (*parts, part))
+
+
+def cells(record: Mapping[str, Any], wanted: Iterable[Column]) -> list[Any]:
+    """What stands in the columns of a record read from its JSON; ``None`` for an empty cell."""
+    return [_cell(record, column) for column in wanted]
+
+
+def _cell(record: Any, column: Column) -> Any:
+    if column.prop is None:
+        value = _within(record, column.parts)
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")) if value else None
+    if not column.parts:
+        return record[column.prop.name]
+    inside = _within(record, column.parts)
+    if inside is None:
+        return None
+    if not isinstance(inside, list):
+        return inside[column.prop.name]
+    texts = [text_of(item[column.prop.name]) for item in inside]
+    return LIST_SEPARATOR.join(texts) if texts else None
+
+
+def _within(record: Any, parts: tuple[NavigationPart, ...]) -> Any:
+    found = record
+    for part in parts:
+        if found is None:
+            return None
+        found = [item[part.name] for item in found] if isinstance(found, list) else found[part.name]
+    return found
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as the text of a cell, numbers with all their digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return str(value)
+
+
+def formula_safe(value: Any) -> str:
+    """The text of a cell that no spreadsheet takes for a formula: an apostrophe stands before it.
+
+    Numbers stay as they are; ``formula_restored`` gives back what was there.
+    """
+    text = text_of(value)
+    if isinstance(value, str) and _LOOKS_LIKE_FORMULA.match(text):
+        return f"'{text}"
+    return text
+
+
+def formula_restored(text: str) -> str:
+    """The text that ``formula_safe`` was given."""
+    return text[1:] if text[:1] == "'" and _LOOKS_LIKE_FORMULA.match(text) else text
