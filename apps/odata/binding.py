@@ -265,7 +265,7 @@ class _Binder:
             if right.kind is Kind.NULL:
                 return against_null(operator, left)
             right = self.fitted(right, left)
-        self.check_comparable(left, right)
+        self.check_comparable(operator, left, right)
         return compared(operator, left, right, exact)
 
     def pair(self, left: Expression, right: Expression) -> tuple[Operand | Known, Operand | Known]:
@@ -289,9 +289,11 @@ class _Binder:
             return Known(Kind.STRING, node.segments[0])
         return self.operand(node)
 
-    def check_comparable(self, left: Operand, right: Operand) -> None:
+    def check_comparable(self, operator: str, left: Operand, right: Operand) -> None:
         if left.kind is Kind.OBJECT is right.kind:
             self.fail(f"{left.told} is an object; it can be compared with null only.")
+        if operator in sql.ORDERED and (self.is_condition(left) or self.is_condition(right)):
+            self.fail(f"{operator} cannot stand between conditions; eq and ne can.")
         if (
             left.kind is right.kind
             or {left.kind, right.kind} <= {*_NUMBERS}
@@ -493,6 +495,9 @@ class _Binder:
                 return self.arithmetic(node)
         return Operand(Kind.BOOLEAN, self.condition(node, exact=True), True, "a condition")
 
+    def is_condition(self, operand: Operand) -> bool:
+        return operand.kind is Kind.BOOLEAN and isinstance(operand.sql, sql.Sql | Exists)
+
     def as_sql(self, operand: Operand | Known) -> Any:
         return operand.sql if isinstance(operand, Operand) else self.constant(operand).sql
 
@@ -507,7 +512,9 @@ class _Binder:
 
     def of_kind(self, node: Expression, kinds: tuple[Kind, ...], function: str) -> Operand:
         """An argument that must be of one of ``kinds``; null is of every kind."""
-        found = self.operand(node)
+        return self.checked(self.operand(node), kinds, function)
+
+    def checked(self, found: Operand | Known, kinds: tuple[Kind, ...], function: str) -> Operand:
         if found.kind is Kind.NULL:
             return Operand(kinds[0], Constant(kinds[0], None), True, "null")
         if found.kind not in kinds:
@@ -529,7 +536,7 @@ class _Binder:
         found = self.operand(node.operand)
         if isinstance(found, Known) and found.kind in _NUMBERS:
             return Known(found.kind, -found.value)
-        inner = self.of_kind(node.operand, _NUMBERS, "-")
+        inner = self.checked(found, _NUMBERS, "-")
         return Operand(inner.kind, sql.NEGATIVE[inner.kind](inner.sql), inner.nullable, f"-{inner.told}")
 
     # --- functions ------------------------------------------------------------------------------------
@@ -571,15 +578,20 @@ class _Binder:
 
     def substring(self, node: Call) -> Operand:
         text = self.of_kind(node.arguments[0], _TEXTS, node.function)
-        numbers = [self.of_kind(argument, (Kind.INTEGER,), node.function) for argument in node.arguments[1:]]
         # SQL counts characters from 1, OData from 0.
-        places = [
-            sql.AS_LENGTH(number.sql, Constant(Kind.INTEGER, 1 if at == 0 else 0))
-            for at, number in enumerate(numbers)
-        ]
+        places = [self.count_of_characters(node.arguments[1], 1)]
+        places += [self.count_of_characters(argument, 0) for argument in node.arguments[2:]]
         template = sql.SUBSTRING if len(places) == 1 else sql.SUBSTRING_OF_LENGTH
-        nullable = text.nullable or any(number.nullable for number in numbers)
-        return Operand(Kind.STRING, template(text.sql, *places), nullable, node.function)
+        nullable = text.nullable or any(place.nullable for place in places)
+        return Operand(Kind.STRING, template(text.sql, *(p.sql for p in places)), nullable, node.function)
+
+    def count_of_characters(self, node: Expression, plus: int) -> Operand:
+        found = self.of_kind(node, (Kind.INTEGER,), "substring")
+        if isinstance(found.sql, Constant) and found.sql.value is not None:
+            number = min(max(found.sql.value, 0), sql.LONGEST) + plus
+            return self.constant(Known(Kind.INTEGER, number))
+        safe = sql.AS_LENGTH(found.sql, Constant(Kind.INTEGER, plus))
+        return Operand(Kind.INTEGER, safe, found.nullable, found.told)
 
     def part_of_time(self, node: Call) -> Operand | Known:
         found = self.operand(node.arguments[0])

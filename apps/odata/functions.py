@@ -1,7 +1,8 @@
 """The SQL of $filter and $orderby: one text per engine, with equal results on both.
 
-SQLite is taught exact decimal arithmetic, Unicode-wide case mapping and times in a zone by functions of our
-own; text is ordered by code point on both engines (``COLLATE "C"`` is SQLite's own order).
+SQLite is taught decimal arithmetic, Unicode-wide case mapping and times in a zone by functions of our own; it
+keeps a computed number as a double, so the engines agree to 15 digits. Text is ordered by code point on both
+(``COLLATE "C"`` is SQLite's own order).
 """
 
 from __future__ import annotations
@@ -77,6 +78,22 @@ class Sql(Expression):
     def set_source_expressions(self, exprs: Sequence[Any]) -> None:
         self.operands = list(exprs)
 
+    def resolve_expression(
+        self,
+        query: Any = None,
+        allow_joins: bool = True,
+        reuse: set[str] | None = None,
+        summarize: bool = False,
+        for_save: bool = False,
+    ) -> Sql:
+        """As Django's, which copies every node by way of pickling and would cost more than the query."""
+        resolved = Sql(
+            self.sql_template,
+            [operand.resolve_expression(query, allow_joins, reuse, summarize) for operand in self.operands],
+        )
+        resolved.is_summary = summarize
+        return resolved
+
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         compiled = [compiler.compile(operand) for operand in self.operands]
         texts: list[str] = []
@@ -111,6 +128,9 @@ class Constant(Expression):
         super().__init__(output_field=FIELDS[kind])
         self.kind = kind
         self.value = value
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Constant:
+        return self
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         if connection.vendor == "sqlite":
@@ -214,11 +234,14 @@ TO_UPPER = Template("UPPER({0})", "odata_upper({0})", kind=Kind.STRING)
 TRIM = Template("BTRIM({0}, {1})", "TRIM({0}, {1})", kind=Kind.STRING)
 CONCAT = Template("({0} || {1})", kind=Kind.STRING)
 
-#: A count of characters made safe for SUBSTR: never negative, never beyond any text. Plus ``{1}``.
-_LONGEST = 2**30
+#: The longest text that is reckoned with.
+LONGEST = 2**30
+#: A count of characters made safe for SUBSTR, neither negative nor beyond any text, and ``{1}`` added. The
+#: operand stands in it once, or nested calls would double the text with every level.
 AS_LENGTH = Template(
-    f"(CASE WHEN {{0}} < 0 THEN 0 WHEN {{0}} > {_LONGEST} THEN {_LONGEST} ELSE {{0}} END::integer + {{1}})",
-    f"(CASE WHEN {{0}} < 0 THEN 0 WHEN {{0}} > {_LONGEST} THEN {_LONGEST} ELSE {{0}} END + {{1}})",
+    f"(SELECT CASE WHEN n < 0 THEN 0 WHEN n > {LONGEST} THEN {LONGEST} ELSE n END::integer + {{1}}"
+    " FROM (SELECT {0} AS n) AS counted)",
+    "odata_length({0}, {1})",
     kind=Kind.INTEGER,
 )
 
@@ -249,7 +272,7 @@ ARITHMETIC = {
     },
 }
 NEGATIVE = {
-    kind: Template("(- {0}::numeric)", "odata_sub(0, {0})", kind) for kind in (Kind.INTEGER, Kind.DECIMAL)
+    kind: Template("(- {0}::numeric)", "odata_negative({0})", kind) for kind in (Kind.INTEGER, Kind.DECIMAL)
 }
 ROUNDING = {
     "round": Template("ROUND({0}::numeric)", "odata_round({0})", Kind.DECIMAL),
@@ -343,7 +366,13 @@ def whole(number: Decimal, rounding: str) -> Decimal:
     return number.quantize(Decimal(1), rounding, _EXACT)
 
 
+def safe_length(number: float | None, plus: int) -> int | None:
+    """See ``AS_LENGTH``."""
+    return None if number is None else int(min(max(number, 0), LONGEST)) + plus
+
+
 _OF_TWO: dict[str, Callable[..., Any]] = {
+    "odata_length": safe_length,
     "odata_add": exactly(_EXACT.add),
     "odata_sub": exactly(_EXACT.subtract),
     "odata_mul": exactly(_EXACT.multiply),
@@ -365,6 +394,7 @@ def mapped(text: str | None, change: Callable[[str], str]) -> str | None:
 _OF_ONE: dict[str, Callable[..., Any]] = {
     "odata_lower": lambda text: mapped(text, str.lower),
     "odata_upper": lambda text: mapped(text, str.upper),
+    "odata_negative": exactly(_EXACT.minus),
     "odata_round": exactly(lambda number: whole(number, decimal.ROUND_HALF_UP)),
     "odata_floor": exactly(lambda number: whole(number, decimal.ROUND_FLOOR)),
     "odata_ceiling": exactly(lambda number: whole(number, decimal.ROUND_CEILING)),

@@ -31,12 +31,17 @@ from apps.odata.tree import (
 
 #: Characters of one expression.
 MAX_LENGTH = 16_384
-#: How deep parentheses, calls and operators may nest. Readers of the tree may recurse: it bounds them too.
+#: How deep parentheses and calls may nest in the text.
 MAX_DEPTH = 40
+#: How deep operators and functions may stand inside each other in the tree; a chain of ``and`` is one level.
+#: SQLite's parser holds 100 open symbols, of which one level can take five and a subquery ten.
+MAX_LEVELS = 12
 #: Operators, functions and names of one expression; enough for a chain of 300 comparisons.
 MAX_NODES = 650
 #: Items of one ``in`` list, which cost the database far less than comparisons do.
 MAX_OPTIONS = 500
+#: How deep any and all may stand inside each other: the database's work grows by a power with each.
+MAX_QUANTIFIERS = 3
 #: Segments of one path.
 MAX_SEGMENTS = 20
 
@@ -253,8 +258,8 @@ class _Parser:
         for tree in trees:
             for node, depth in walk(tree):
                 nodes += not isinstance(node, Literal | Alias)
-                if depth > MAX_DEPTH * 2:
-                    self.fail(f"the expression is nested deeper than {MAX_DEPTH * 2} operators", node.at)
+                if depth > MAX_LEVELS:
+                    self.fail(f"operators stand inside each other more than {MAX_LEVELS} deep", node.at)
         if nodes > MAX_NODES:
             self.fail(f"the expression has more than {MAX_NODES} operators, functions and names", 0)
 
@@ -417,6 +422,8 @@ class _Parser:
             return Lambda(path.at, quantifier, path, None, None)
         variable = self.variable()
         self.variables.append(variable)
+        if len(self.variables) > MAX_QUANTIFIERS:
+            self.fail(f"any and all stand inside each other at most {MAX_QUANTIFIERS} deep", token.at)
         body = self.expression()
         self.variables.pop()
         self.expect(")")

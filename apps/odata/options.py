@@ -136,7 +136,7 @@ def put(found: dict[str, Any], name: str, value: Any, told: str) -> None:
 
 def unknown_option(name: str, known: Mapping[str, Any], target: str | None = None) -> BadQuery:
     """The error that names an option nobody knows."""
-    close = difflib.get_close_matches(name.lower().lstrip("$"), known, n=1)
+    close = difflib.get_close_matches(name[:60].lower().lstrip("$"), known, n=1)
     hint = f" Is ${close[0]} meant?" if close else ""
     return BadQuery(f"There is no option {name[:60]} here.{hint}", target=target or name[:60])
 

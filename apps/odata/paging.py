@@ -90,18 +90,29 @@ def read(kind: Kind, value: Any) -> Any:
 def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> Any:
     """Rows that come after ``values`` in the order of ``keys``.
 
-    Keys of one direction that are never null compare as one row, ``(a, b) > (x, y)``, which an index on them
-    answers at once. Otherwise key by key, from the last to the first.
+    Where it can be, the keys are compared as one row, ``(a, b) > (x, y)``, which an index on them answers at
+    once; otherwise key by key, with the first key's range in front for an index on that alone.
     """
     marks = [Constant(key.kind, value) for key, value in zip(keys, values, strict=True)]
-    if len({key.descending for key in keys}) == 1 and not any(key.nullable for key in keys):
+    if compare_as_row(keys, marks):
         comparison = "<" if keys[0].descending else ">"
         return sql.rows_compared(comparison, len(keys))(*(key.ordered for key in keys), *marks)
     *others, last = zip(keys, marks, strict=True)
     condition = beyond(*last)
     for key, mark in reversed(others):
         condition = sql.joined("OR", 2)(beyond(key, mark), sql.joined("AND", 2)(level(key, mark), condition))
-    return condition
+    first, mark = keys[0], marks[0]
+    if mark.value is None or (first.descending and first.nullable):
+        return condition
+    in_range = sql.ORDERED["le" if first.descending else "ge"](first.ordered, mark)
+    return sql.joined("AND", 2)(in_range, condition)
+
+
+def compare_as_row(keys: Sequence[SortKey], marks: Sequence[Constant]) -> bool:
+    """Keys of one direction, and no null after the mark; a rising order has its nulls behind it."""
+    if len({key.descending for key in keys}) > 1 or any(mark.value is None for mark in marks):
+        return False
+    return not keys[0].descending or not any(key.nullable for key in keys)
 
 
 def beyond(key: SortKey, mark: Constant) -> Any:

@@ -138,6 +138,7 @@ def test_orderby_reads_directions_in_any_case():
         ("A/B(1)", "any or all is expected instead of 'B'"),
         ("A/all()", "a variable and a colon are expected"),
         ("A/any(x:x/B/any(x:x))", "the variable x is in use already"),
+        ("A/any(a:A/any(b:A/any(c:A/all(d:d))))", "any and all stand inside each other at most 3 deep"),
         ("A/$count($top=1)", "$count takes a $filter only"),
         ("A eq 2026-02-30", "2026-02-30 is no date that can be"),
         ("A eq 0000-01-01", "0000-01-01 is no date that can be"),
@@ -191,6 +192,7 @@ def test_what_odata_knows_and_we_do_not_offer_is_told_as_such(text, named):
         "-" * 3_000 + "A",
         "tolower(" * 3_000 + "A",
         " or ".join(["A eq 1"] * 800),
+        " add ".join(["A"] * 13),
         " add ".join(["A"] * 400),
         "A/any(x:" * 500,
         "A in (" + ",".join(["1"] * 5_000) + ")",
@@ -204,9 +206,9 @@ def test_what_odata_knows_and_we_do_not_offer_is_told_as_such(text, named):
     ],
 )
 def test_what_is_too_much_is_refused_at_once(text):
-    began = time.perf_counter()
+    began = time.process_time()
     assert refusal(text).status == 400
-    assert time.perf_counter() - began < 0.1
+    assert time.process_time() - began < 0.1
 
 
 def test_the_limits_leave_room_for_real_questions():

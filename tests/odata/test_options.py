@@ -175,9 +175,9 @@ def test_a_format_that_is_not_served_is_refused(text):
     ],
 )
 def test_what_is_too_much_is_refused_at_once(query):
-    began = time.perf_counter()
+    began = time.process_time()
     assert refusal(query).status == 400
-    assert time.perf_counter() - began < 0.1
+    assert time.process_time() - began < 0.1
 
 
 NAMES = st.sampled_from(

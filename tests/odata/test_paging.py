@@ -99,11 +99,13 @@ def page_sql(text, values):
 def test_keys_of_one_direction_compare_as_one_row():
     assert re.match(r"\(\(.*code.*, .*guid.*\) > \('?a", page_sql("Code", ("a", GUID)))
     assert ") < (" in page_sql("Total desc", (Decimal("8.10"), GUID))
+    assert ") > (" in page_sql("Name", ("a", GUID))
 
 
 @pytest.mark.usefixtures("stored_jobs")
 def test_keys_of_two_directions_compare_one_by_one():
     sql = page_sql("Rank,Code desc", (1, "a", GUID))
+    assert re.match(r"\(\(.*rank.* >= 1\) AND \(", sql)
     assert " OR " in sql
     assert "NULL" not in sql
 
