@@ -1,7 +1,8 @@
 """Where everything answers (decisions.md 1)."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from apps.odata.routing import service_urls
 from apps.people.viewsets import VIEWSETS as PEOPLE
@@ -10,6 +11,7 @@ urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
     service_urls("api/", PEOPLE),
+    re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
     path("docs/", include("apps.odata.docs_urls")),
     path("admin/", admin.site.urls),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.options import ExpandItem, PartOptions
@@ -45,16 +46,17 @@ def shown(type_: StructuredType, options: PartOptions, item: bool) -> Shown:
     if options.select is None and options.expand == EXPAND_ALL:
         return expanded_whole(type_, item)
     names = selected_names(type_, options)
+    expand = (*options.expand, *selected_objects(type_, options))
     parts: list[tuple[str, Selection]] = []
     asked: dict[str, AskedPart] = {}
     told: list[str] = sorted_names(type_, names)
-    for part, expand in expanded_parts(type_, options.expand, item):
-        inside = inside_part(part, expand.options)
+    for part, wanted in expanded_parts(type_, expand, item):
+        inside = inside_part(part, wanted.options)
         parts.append((part.name, inside.selection))
         told.append(f"{part.name}{inside.fragment or '()'}")
-        if chooses_rows(expand.options) or inside.asked:
-            refuse_row_options(part, expand.options)
-            asked[part.name] = AskedPart(part, expand.options, inside)
+        if chooses_rows(wanted.options) or inside.asked:
+            refuse_row_options(part, wanted.options)
+            asked[part.name] = AskedPart(part, wanted.options, inside)
     return Shown(Selection(names, tuple(parts)), f"({','.join(told)})" if told else "", asked)
 
 
@@ -92,7 +94,7 @@ def selected_names(type_: StructuredType, options: PartOptions) -> frozenset[str
         member = type_.member(path[0])
         if member is None:
             raise unknown_member(type_, path[0], "$select")
-        if len(path) > 1:
+        if len(path) > 1 and not is_object(member):
             raise BadQuery(
                 f"$select={'/'.join(path)}: write $expand={path[0]}($select={'/'.join(path[1:])}) instead.",
                 target="$select",
@@ -100,6 +102,23 @@ def selected_names(type_: StructuredType, options: PartOptions) -> frozenset[str
         if path[0] in type_.properties:
             names.add(path[0])
     return frozenset(names)
+
+
+def is_object(member: Any) -> bool:
+    """Whether a member is a part without a key (an address): clients know those as complex properties."""
+    return isinstance(member, NavigationPart) and member.type.key is None
+
+
+def selected_objects(type_: StructuredType, options: PartOptions) -> tuple[ExpandItem, ...]:
+    """Objects that ``$select`` names (``Address``, ``Address/Suburb``) are shown without ``$expand``."""
+    inside: dict[str, list[tuple[str, ...]]] = {}
+    for name, *rest in options.select or ():
+        if is_object(type_.parts.get(name)) and name not in {wanted.name for wanted in options.expand}:
+            inside.setdefault(name, []).append(tuple(rest))
+    return tuple(
+        ExpandItem(name, PartOptions(select=None if () in paths else tuple(paths)))
+        for name, paths in inside.items()
+    )
 
 
 def sorted_names(type_: StructuredType, names: frozenset[str] | None) -> list[str]:
