@@ -179,6 +179,7 @@ class _Parser:
         self.target = target
         self.code = "Invalid" + target.rpartition("$")[2].capitalize()
         self.depth = 0
+        self.operators = 0
         self.variables: list[str] = []
         if len(text) > MAX_LENGTH:
             raise BadQuery(
@@ -252,6 +253,9 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             self.fail(f"the expression is nested deeper than {MAX_DEPTH} levels")
 
+    def fail_as_too_large(self) -> NoReturn:
+        self.fail(f"the expression has more than {MAX_NODES} operators, functions and names", 0)
+
     def check_size(self, *trees: Expression) -> None:
         """Chains like ``1 add 1 add 1`` make deep trees without any parentheses."""
         nodes = 0
@@ -261,7 +265,7 @@ class _Parser:
                 if depth > MAX_LEVELS:
                     self.fail(f"operators stand inside each other more than {MAX_LEVELS} deep", node.at)
         if nodes > MAX_NODES:
-            self.fail(f"the expression has more than {MAX_NODES} operators, functions and names", 0)
+            self.fail_as_too_large()
 
     # --- expressions ----------------------------------------------------------------------------------
 

