@@ -1,0 +1,134 @@
+"""A program that calls the interface, and holds every answer against what all answers promise."""
+
+import json
+import time
+from urllib.parse import quote, urlencode, urlsplit
+
+from django.test import Client
+
+from apps.access.issuing import issue_token
+from apps.access.recognising import application_of_secret
+from apps.access.registering import register_application
+
+#: Seconds in which whatever is asked is answered; generous, for slow machines that do other work as well.
+PATIENCE = 5.0
+
+JSON = "application/json"
+JSON_ANSWER = "application/json; odata.metadata=minimal"
+
+
+class Caller:
+    """Calls addresses below ``/api/``; ``authorization`` is sent with every request, None for nobody.
+
+    ``path`` is relative to ``/api/`` unless it begins with a slash; ``query`` is a mapping, a list of pairs,
+    or the raw text behind the question mark.
+    """
+
+    def __init__(self, authorization=None, host="testserver", session=None):
+        self.authorization, self.host = authorization, host
+        self.client = session or Client(raise_request_exception=False, enforce_csrf_checks=True)
+
+    def get(self, path, query=None, **headers):
+        return self.call("GET", path, query, **headers)
+
+    def post(self, path, body, query=None, **headers):
+        """POST a body: bytes as they are, anything else as JSON."""
+        return self.call("POST", path, query, body, **headers)
+
+    def put(self, path, body, query=None, **headers):
+        return self.call("PUT", path, query, body, **headers)
+
+    def call(self, method, path, query=None, body=None, content_type=JSON, **headers):
+        """``Prefer="return=minimal"`` and the like are headers; underscores in their names are hyphens."""
+        address = path if path.startswith("/") else f"/api/{path}"
+        asked = query if isinstance(query, str) else urlencode(query or {}, quote_via=quote)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.authorization is not None:
+            sent.setdefault("Authorization", self.authorization)
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        extra = {"QUERY_STRING": asked.encode().decode("latin-1")} if asked else {}
+        began = time.monotonic()
+        answer = self.client.generic(
+            method, address, body or b"", content_type, headers={"Host": self.host, **sent}, **extra
+        )
+        answer.seconds = time.monotonic() - began
+        if address.lower().startswith("/api/"):
+            hold(answer)
+        return answer
+
+    def follow(self, link):
+        """GET an absolute link that an answer gave."""
+        parts = urlsplit(link)
+        assert (parts.scheme, parts.netloc) == ("http", self.host), link
+        return self.get(parts.path, parts.query)
+
+    def pages(self, path, query=None, **headers):
+        """The value of every page, by nextLink."""
+        answer = ok(self.get(path, query, **headers))
+        while True:
+            yield answer["value"]
+            if "@odata.nextLink" not in answer:
+                return
+            answer = ok(self.follow(answer["@odata.nextLink"]))
+
+    def all(self, path, query=None, **headers):
+        """Every record of a collection."""
+        return [record for page in self.pages(path, query, **headers) for record in page]
+
+
+def hold(answer):
+    """What every answer below /api/ promises, whatever its status."""
+    told = f"{answer.status_code} {answer.request['PATH_INFO']} {answer.request['QUERY_STRING'][:200]}"
+    assert answer.seconds < PATIENCE, f"{told} took {answer.seconds:.1f} s"
+    assert answer["OData-Version"] == "4.0", told
+    assert answer["api-supported-versions"] == "2.0", told
+    assert "no-store" in answer["Cache-Control"], told
+    assert answer["X-Content-Type-Options"] == "nosniff", told
+    assert answer["X-Request-ID"], told
+    assert {"Accept", "Authorization"} <= {name.strip() for name in answer["Vary"].split(",")}, told
+    assert not [name for name in answer.headers if name.lower().startswith("access-control-")], told
+    if answer.status_code >= 400:
+        hold_refusal(answer, told)
+
+
+def hold_refusal(answer, told):
+    """The one OData shape, and nothing of the inside."""
+    assert answer["Content-Type"] == JSON_ANSWER, told
+    body = json.loads(answer.content)
+    assert body.keys() == {"error"}, told
+    assert {"code", "message"} <= body["error"].keys() <= {"code", "message", "target", "details"}, told
+    for fault in body["error"].get("details", ()):
+        assert {"code", "message"} <= fault.keys() <= {"code", "message", "target", "severity"}, told
+    text = answer.content.decode()
+    for inside in ("Traceback", "django", "psycopg", "sqlite", "SELECT ", "people_", "site-packages"):
+        assert inside not in text, f"{told} tells of {inside}: {text[:300]}"
+
+
+def ok(answer, status=200):
+    """The JSON of an answer that must be a success."""
+    assert answer.status_code == status, f"{answer.status_code}: {answer.content.decode()[:1000]}"
+    return json.loads(answer.content)
+
+
+def refused(answer, status, code=None):
+    """The error of an answer that must be a refusal."""
+    assert answer.status_code == status, f"{answer.status_code}: {answer.content.decode()[:1000]}"
+    error = json.loads(answer.content)["error"]
+    if code is not None:
+        assert error["code"] == code, error
+    return error
+
+
+def faults(answer):
+    """``[(code, place)]`` of a body that was refused."""
+    error = refused(answer, 400, "ValidationFailed")
+    return [(fault["code"], fault.get("target")) for fault in error["details"]]
+
+
+def an_application(*scope, name="Integration"):
+    """The Authorization header of a new application with these scopes, without a limit of requests."""
+    application, secret = register_application(name, scope or ("read", "write"))
+    type(application).objects.filter(pk=application.pk).update(requests_per_minute=0)
+    caller = application_of_secret(application.client_id, secret)
+    return f"Bearer {issue_token(caller, scope or ('read', 'write'))}"

@@ -1,0 +1,471 @@
+"""What holds for every entity set of the service: one declared tomorrow is tested tomorrow."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from apps.odata.declaration import Kind
+from apps.odata.service import current
+from tests.api.caller import JSON_ANSWER, Caller, an_application, ok, refused
+
+ENTITY_SETS = current().entity_sets
+
+each = pytest.mark.parametrize("entity_set", ENTITY_SETS, ids=lambda entity_set: entity_set.name)
+
+
+def item(entity_set, records):
+    return f"{entity_set.path}/{records.whole[entity_set.name]}"
+
+
+def literal(prop, value):
+    """A value of an answer as $filter writes it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) or prop.edm.name in ("Edm.Guid", "Edm.Date", "Edm.DateTimeOffset"):
+        return str(value)
+    return "'" + value.replace("'", "''") + "'"
+
+
+def fields_of(entity_set):
+    return list(entity_set.type.properties.items())
+
+
+def keys_of(entity_set, rows):
+    return sorted(str(row[entity_set.key.name]) for row in rows)
+
+
+def context(fragment):
+    return f"http://testserver/api/$metadata#{fragment}"
+
+
+# --- addresses --------------------------------------------------------------------------------------
+
+
+@each
+def test_a_collection_lists_its_records(api, records, entity_set):
+    answer = api.get(entity_set.path)
+    assert answer["Content-Type"] == JSON_ANSWER
+    body = ok(answer)
+    assert list(body) == ["@odata.context", "value"]
+    assert body["@odata.context"] == context(entity_set.name)
+    key = entity_set.key.name
+    assert {str(row[key]) for row in body["value"]} >= {str(records.whole[entity_set.name])}
+    assert all(list(row) == list(entity_set.type.properties) for row in body["value"])
+
+
+@each
+def test_every_spelling_of_an_address_names_the_same_record(api, records, entity_set):
+    key, name, path = str(records.whole[entity_set.name]), entity_set.key.name, entity_set.path
+    expected = ok(api.get(f"{path}/{key}"))
+    assert str(expected[name]) == key
+    spellings = [
+        f"{path}/{key}/",
+        f"{path}({key})",
+        f"{path}({key})/",
+        f"{path}('{key}')",
+        f"{path}({name}={key})",
+        f"{path}({name.lower()}='{key}')",
+        f"{path}({name}%3D{key})",
+        f"{path}( {key} )".replace(" ", "%20"),
+        f"{path.upper()}/{key.upper()}",
+        f"/API/{path.title()}({key.upper()})",
+        f"/Api/{path}/{quote(key)}",
+    ]
+    for spelling in spellings:
+        assert ok(api.get(spelling)) == expected, spelling
+
+
+@each
+def test_every_spelling_of_a_collection_names_the_same_one(api, records, entity_set):
+    expected = ok(api.get(entity_set.path))
+    for spelling in (
+        entity_set.name,
+        entity_set.path.upper(),
+        f"{entity_set.path}/",
+        f"/API/{entity_set.path}",
+    ):
+        assert ok(api.get(spelling)) == expected, spelling
+
+
+@each
+def test_an_unknown_key_is_404_and_no_key_is_400(api, records, entity_set):
+    unknown = (
+        "2000000000" if entity_set.key.edm.name == "Edm.Int32" else "00000000-0000-7000-8000-000000000000"
+    )
+    refused(api.get(f"{entity_set.path}/{unknown}"), 404, "NotFound")
+    refused(api.get(f"{entity_set.path}({unknown})"), 404, "NotFound")
+    key = records.whole[entity_set.name]
+    for wrong in ("nothing", "x" * 3000, "%00", "'", "''", "1.0", "-", "9" * 25, f"{key}x", f"Other={key}"):
+        refused(api.get(f"{entity_set.path}/{wrong}"), 400)
+        refused(api.get(f"{entity_set.path}({wrong})"), 400)
+    refused(api.get(f"{entity_set.path}()"), 400)
+
+
+@each
+def test_addresses_below_a_record_that_are_not_offered_are_404(api, records, entity_set):
+    for below in ("FirstName", "$ref", "$value", "Address", "x/y", "%2e%2e/"):
+        refused(api.get(f"{item(entity_set, records)}/{below}"), 404, "NotFound")
+
+
+@each
+def test_methods_not_offered_are_405_with_those_that_are(api, records, entity_set):
+    offered = {"GET", "HEAD", "OPTIONS"}
+    collection = offered | ({"POST"} & set(entity_set.methods))
+    single = offered | ({"PUT"} & set(entity_set.methods))
+    addresses = {
+        entity_set.path: collection,
+        item(entity_set, records): single,
+        f"{entity_set.path}/$count": offered,
+        f"{entity_set.path}/$query": {"POST", "OPTIONS"},
+    }
+    for address, allowed in addresses.items():
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "FOO"} - allowed:
+            answer = api.call(method, address, body={})
+            refused(answer, 405, "MethodNotAllowed")
+            assert {word.strip() for word in answer["Allow"].split(",")} == allowed, (method, address)
+
+
+@each
+def test_options_tell_what_is_offered(api, records, entity_set):
+    answer = api.call("OPTIONS", item(entity_set, records))
+    assert answer.status_code == 204
+    assert answer.content == b""
+    assert ("PUT" in answer["Allow"]) is ("PUT" in entity_set.methods)
+
+
+@each
+def test_head_is_get_without_a_body(api, records, entity_set):
+    for address in (entity_set.path, item(entity_set, records)):
+        got, head = api.get(address), api.call("HEAD", address)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head["Content-Type"] == got["Content-Type"]
+        assert head.get("ETag") == got.get("ETag")
+
+
+# --- $count ------------------------------------------------------------------------------------------
+
+
+@each
+def test_counts_are_the_number_of_records(api, records, entity_set):
+    rows = api.all(entity_set.path)
+    answer = api.get(f"{entity_set.path}/$count")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain")
+    assert int(answer.content) == len(rows)
+    name = entity_set.key.name
+    key = literal(entity_set.key, rows[0][name])
+    assert api.get(f"{entity_set.path}/$count", {"$filter": f"{name} eq {key}"}).content == b"1"
+    assert api.get(f"{entity_set.path}/$COUNT/", {name: str(rows[0][name])}).content == b"1"
+    body = ok(api.get(entity_set.path, {"$count": "true", "$top": "1"}))
+    assert list(body)[:2] == ["@odata.context", "@odata.count"]
+    assert (body["@odata.count"], len(body["value"])) == (len(rows), 1)
+    assert "@odata.count" not in ok(api.get(entity_set.path, {"$count": "false"}))
+
+
+# --- $expand and $select -----------------------------------------------------------------------------
+
+
+@each
+def test_expanding_everything_adds_every_part_in_order(api, records, entity_set):
+    parts = entity_set.type.parts
+    for address, shown in (
+        (entity_set.path, [name for name, part in parts.items() if not part.item_only]),
+        (item(entity_set, records), list(parts)),
+    ):
+        body = ok(api.get(address, {"$expand": "*"}))
+        rows = body["value"] if address == entity_set.path else [body]
+        told = f"({','.join(f'{name}()' for name in shown)})" if shown else ""
+        entity = "" if address == entity_set.path else "/$entity"
+        assert body["@odata.context"] == context(f"{entity_set.name}{told}{entity}")
+        for row in rows:
+            members = [name for name in row if name != "@odata.context"]
+            assert members == [*entity_set.type.properties, *shown]
+
+
+@each
+def test_each_part_is_expanded_alone_and_shows_the_same(api, records, entity_set):
+    everything = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
+    for name, part in entity_set.type.parts.items():
+        if part.item_only:
+            continue
+        body = ok(api.get(entity_set.path, {"$expand": name}))
+        assert body["@odata.context"] == context(f"{entity_set.name}({name}())")
+        assert [row[name] for row in body["value"]] == [row[name] for row in everything]
+        assert all(list(row) == [*entity_set.type.properties, name] for row in body["value"])
+
+
+@pytest.mark.parametrize("entity_set", [one for one in ENTITY_SETS if len(one.type.parts) > 2])
+def test_parts_named_together_stand_in_the_declared_order(api, records, entity_set):
+    names = [name for name, part in entity_set.type.parts.items() if not part.item_only]
+    body = ok(api.get(entity_set.path, {"expand": f"{names[-1]}, {names[0]}"}))
+    told = f"({names[0]}(),{names[-1]}())"
+    assert body["@odata.context"] == context(f"{entity_set.name}{told}")
+    assert list(body["value"][0])[-2:] == [names[0], names[-1]]
+
+
+@each
+def test_each_property_can_be_selected_alone(api, records, entity_set):
+    whole = {str(row[entity_set.key.name]): row for row in api.all(entity_set.path)}
+    single = ok(api.get(item(entity_set, records)))
+    for name, _ in fields_of(entity_set):
+        body = ok(api.get(entity_set.path, {"$select": f"{entity_set.key.name},{name}"}))
+        chosen = list(dict.fromkeys([entity_set.key.name, name]))
+        assert body["@odata.context"] == context(f"{entity_set.name}({','.join(chosen)})")
+        for row in body["value"]:
+            assert list(row) == chosen
+            assert row[name] == whole[str(row[entity_set.key.name])][name]
+        record = ok(api.get(item(entity_set, records), {"$select": name}))
+        assert record == {
+            "@odata.context": context(f"{entity_set.name}({name})/$entity"),
+            name: single[name],
+        }
+
+
+@each
+def test_selecting_a_star_is_selecting_all(api, records, entity_set):
+    everything = ok(api.get(entity_set.path))["value"]
+    assert ok(api.get(entity_set.path, {"$select": "*"}))["value"] == everything
+
+
+# --- unknown names -----------------------------------------------------------------------------------
+
+
+@each
+def test_unknown_names_are_refused_by_name(api, records, entity_set):
+    hidden = ("password", "Password", "unique_code_key", "guid", "pk", "last_login", "role__name", "Nothing")
+    for name in hidden:
+        for query in (
+            {"$select": name},
+            {"$expand": name},
+            {"$orderby": name},
+            {"$filter": f"{name} eq null"},
+            {"$filter": f"startswith({name},'a')"},
+            {name: "x"},
+            {f"{name}__startswith": "a"},
+            {f"${name}": "x"},
+        ):
+            error = refused(api.get(entity_set.path, query), 400)
+            assert name.split("__")[0].lower() in error["message"].lower(), query
+    for path in ("role/permissions", "Teams/staff", "Address/x", "AccountManager/password", "a.b/c"):
+        refused(api.get(entity_set.path, {"$filter": f"{path} eq null"}), 400)
+        refused(api.get(entity_set.path, {"$orderby": path}), 400)
+
+
+# --- $orderby ----------------------------------------------------------------------------------------
+
+
+def in_order(values, falling=False):
+    return sorted(
+        values, key=lambda value: (value is not None, value if value is not None else 0), reverse=falling
+    )
+
+
+@each
+def test_every_property_orders_both_ways_with_null_before_all_values(api, records, entity_set):
+    total = len(api.all(entity_set.path))
+    for name, _ in fields_of(entity_set):
+        rising = ok(api.get(entity_set.path, {"$orderby": name}))["value"]
+        falling = ok(api.get(entity_set.path, {"$orderby": f"{name} DESC"}))["value"]
+        assert len(rising) == len(falling) == total
+        values = [row[name] for row in rising]
+        assert values == in_order(values), name
+        assert [row[name] for row in falling] == in_order(values, falling=True), name
+
+
+@each
+def test_lists_come_newest_first_and_lookups_by_name(api, records, entity_set):
+    rows = ok(api.get(entity_set.path))["value"]
+    key = entity_set.key.name
+    if "POST" in entity_set.methods:
+        expected = sorted(rows, key=lambda row: (row["CreationDate"], row[key]), reverse=True)
+    else:
+        expected = sorted(rows, key=lambda row: (row["Name"], row[key]))
+    assert rows == expected
+
+
+@each
+def test_columns_of_single_parts_order_as_well(api, records, entity_set):
+    everything = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
+    for part in entity_set.type.parts.values():
+        if part.many:
+            continue
+        for name in part.type.properties:
+            rows = ok(api.get(entity_set.path, {"$orderby": f"{part.name}/{name}", "$expand": part.name}))[
+                "value"
+            ]
+            values = [row[part.name] and row[part.name][name] for row in rows]
+            assert values == in_order([row[part.name] and row[part.name][name] for row in everything])
+
+
+# --- $filter and plain filters -----------------------------------------------------------------------
+
+
+@each
+def test_every_property_can_be_filtered_by_its_value_and_by_null(api, records, entity_set):
+    rows = api.all(entity_set.path)
+    for name, prop in fields_of(entity_set):
+        for value in {json.dumps(row[name]): row[name] for row in rows}.values():
+            for operator, meant in (("eq", True), ("ne", False)):
+                query = {"$filter": f"{name} {operator} {literal(prop, value)}"}
+                found = ok(api.get(entity_set.path, query))["value"]
+                expected = [row for row in rows if (row[name] == value) is meant]
+                assert found == expected, query
+
+
+@each
+def test_a_value_in_a_list_and_its_negation_divide_all_records(api, records, entity_set):
+    rows = api.all(entity_set.path)
+    for name, prop in fields_of(entity_set):
+        values = [literal(prop, row[name]) for row in rows if row[name] is not None][:3]
+        if not values:
+            continue
+        chosen = f"{name} in ({','.join(values)})"
+        inside = ok(api.get(entity_set.path, {"$filter": chosen}))["value"]
+        outside = ok(api.get(entity_set.path, {"$filter": f"not ({chosen})"}))["value"]
+        expected = [row for row in rows if row[name] is not None and literal(prop, row[name]) in values]
+        assert inside == expected, chosen
+        assert keys_of(entity_set, inside + outside) == keys_of(entity_set, rows), chosen
+
+
+@each
+def test_every_property_is_a_plain_filter(api, records, entity_set):
+    rows = api.all(entity_set.path)
+    for name, _ in fields_of(entity_set):
+        for value in [row[name] for row in rows if row[name] is not None][:2]:
+            text = json.dumps(value) if isinstance(value, bool | int) else value
+            expected = [row for row in rows if row[name] == value]
+            assert ok(api.get(entity_set.path, {name: text}))["value"] == expected, name
+        for isnull in (True, False):
+            found = ok(api.get(entity_set.path, {f"{name}__isnull": json.dumps(isnull)}))["value"]
+            assert found == [row for row in rows if (row[name] is None) is isnull], name
+
+
+@each
+def test_what_lies_in_single_parts_can_be_filtered(api, records, entity_set):
+    rows = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
+    key = entity_set.key.name
+    for part in entity_set.type.parts.values():
+        if part.many or part.item_only:
+            continue
+        for name, prop in part.type.properties.items():
+            for value in {
+                json.dumps(v): v for v in (row[part.name] and row[part.name][name] for row in rows)
+            }.values():
+                query = {"$filter": f"{part.name}/{name} eq {literal(prop, value)}", "$select": key}
+                found = [row[key] for row in ok(api.get(entity_set.path, query))["value"]]
+                assert found == [
+                    row[key] for row in rows if (row[part.name] and row[part.name][name]) == value
+                ], query
+
+
+@each
+def test_lists_can_be_counted_and_asked_about_in_a_filter(api, records, entity_set):
+    rows = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
+    key = entity_set.key.name
+    for part in entity_set.type.parts.values():
+        if not part.many or part.item_only:
+            continue
+        inner = next(iter(part.type.properties))
+        for condition, meant in (
+            (f"{part.name}/any()", lambda listed: bool(listed)),
+            (f"not {part.name}/any()", lambda listed: not listed),
+            (f"{part.name}/$count eq 0", lambda listed: not listed),
+            (f"{part.name}/any(x:x/{inner} eq null)", lambda listed: False),
+            (f"{part.name}/all(x:x/{inner} ne null)", lambda listed: True),
+        ):
+            found = [row[key] for row in ok(api.get(entity_set.path, {"$filter": condition}))["value"]]
+            assert found == [row[key] for row in rows if meant(row[part.name])], condition
+
+
+# --- stamps ------------------------------------------------------------------------------------------
+
+
+@each
+def test_a_stamped_record_has_an_etag_that_spares_reading_it_again(api, records, entity_set):
+    assert entity_set.stamp
+    address = item(entity_set, records)
+    tag = api.get(address)["ETag"]
+    for sent in (tag, f'"other", {tag}', tag.removeprefix("W/"), "*"):
+        answer = api.get(address, If_None_Match=sent)
+        assert (answer.status_code, answer.content, answer["ETag"]) == (304, b"", tag), sent
+    for sent in ('W/"0"', "W/", '"', ""):
+        assert ok(api.get(address, If_None_Match=sent)), sent
+    stamp = entity_set.stamp
+    entity_set.model.objects.filter(pk=records.whole[entity_set.name]).update(
+        **{stamp: "2020-01-01T00:00:00Z"}
+    )
+    answer = api.get(address, If_None_Match=tag)
+    assert answer.status_code == 200
+    assert answer["ETag"] != tag
+    assert "ETag" not in api.get(entity_set.path)
+
+
+# --- callers -----------------------------------------------------------------------------------------
+
+
+def addresses(entity_set, records):
+    yield "GET", entity_set.path, None
+    yield "GET", item(entity_set, records), None
+    yield "GET", f"{entity_set.path}/$count", None
+    yield "POST", f"{entity_set.path}/$query", b"$top=1"
+    if "POST" in entity_set.methods:
+        yield "POST", entity_set.path, {"value": []}
+    if "PUT" in entity_set.methods:
+        yield "PUT", item(entity_set, records), {}
+
+
+@each
+def test_without_credentials_that_hold_every_address_is_401(records, nobody, entity_set):
+    for method, address, body in addresses(entity_set, records):
+        for credentials in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
+            answer = nobody.call(method, address, body=body, **credentials)
+            refused(answer, 401, "Unauthenticated")
+            assert answer["WWW-Authenticate"].startswith('Bearer realm="api", Basic realm="api"')
+
+
+@each
+def test_without_the_scope_every_address_is_403(records, entity_set):
+    other = next(one.path for one in ENTITY_SETS if one is not entity_set).lower()
+    reader = Caller(an_application("read", name="Reads all"))
+    writer = Caller(an_application("write", name="Writes all"))
+    elsewhere = Caller(an_application(f"{other}.read", name="Reads another"))
+    own = Caller(an_application(f"{entity_set.path.lower()}.read", name="Reads this"))
+    for method, address, body in addresses(entity_set, records):
+        reads = method == "GET" or address.endswith("$query")
+        media = "text/plain" if address.endswith("$query") else "application/json"
+
+        def status(caller, method=method, address=address, body=body, media=media):
+            return caller.call(method, address, body=body, content_type=media).status_code
+
+        assert [status(caller) for caller in (reader, own, elsewhere, writer)] == (
+            [200, 200, 403, 403] if reads else [403, 403, 403, 400]
+        ), (method, address)
+
+
+# --- statements --------------------------------------------------------------------------------------
+
+
+@each
+def test_a_page_costs_one_statement_beside_the_callers(api, records, statements, entity_set):
+    ok(api.get(entity_set.path))  # the subscriber's settings are read once in a few seconds
+    queries = [{}, {"$expand": "*"}, {"$top": "1"}, {"$skip": "1"}, {"$orderby": entity_set.key.name}]
+    queries += [{"$expand": name} for name, part in entity_set.type.parts.items() if not part.item_only]
+    for query in queries:
+        assert len(statements(lambda query=query: ok(api.get(entity_set.path, query)))) == 2, query
+    assert len(statements(lambda: ok(api.get(entity_set.path, {"$count": "true"})))) == 3
+    assert len(statements(lambda: api.get(f"{entity_set.path}/$count"))) == 2
+
+
+@each
+def test_a_record_costs_one_statement_beside_the_callers(api, records, statements, entity_set):
+    address = item(entity_set, records)
+    ok(api.get(address))
+    for query in [{}, {"$expand": "*"}, *({"$expand": name} for name in entity_set.type.parts)]:
+        assert len(statements(lambda query=query: ok(api.get(address, query)))) == 2, query
+
+
+def test_the_kinds_of_parts_are_all_served():
+    kinds = {part.kind for entity_set in ENTITY_SETS for part in entity_set.type.parts.values()}
+    assert kinds == set(Kind)

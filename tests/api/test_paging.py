@@ -1,0 +1,379 @@
+"""Pages by nextLink: every record once, whatever others write meanwhile (decisions.md 3)."""
+
+import json
+import threading
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import pytest
+from django.db import connection
+
+from apps.people.models import Client, Contact
+from tests.api.caller import Caller, ok, refused
+from tests.people.builders import a_client, a_client_body, a_contact_body, posted
+
+MANY = 1_050
+
+
+def clients(number, prefix="Client"):
+    """So many clients, a thousand to a body."""
+    bodies = [a_client_body(BusinessName=f"{prefix} {n:05d}") for n in range(number)]
+    for start in range(0, number, 1000):
+        posted("client", *bodies[start : start + 1000])
+
+
+def guids(rows):
+    return [row["ClientGuid"] for row in rows]
+
+
+def query_of(link):
+    return dict(parse_qsl(urlsplit(link).query))
+
+
+def test_a_thousand_records_come_in_pages_of_300_each_once(api):
+    clients(MANY)
+    pages = list(api.pages("client"))
+    assert [len(page) for page in pages] == [300, 300, 300, 150]
+    found = [guid for page in pages for guid in guids(page)]
+    assert len(set(found)) == MANY
+
+
+def test_pages_go_on_where_they_were_while_others_insert_and_archive(api):
+    clients(MANY)
+    standing = {str(key) for key in Client.objects.values_list("pk", flat=True)}
+    for query in ({}, {"$orderby": "BusinessName"}, {"$orderby": "UniqueCode desc,BusinessName desc"}):
+        found = []
+        for number, page in enumerate(api.pages("client", {"$select": "ClientGuid", **query})):
+            found += guids(page)
+            posted("client", *(a_client_body() for _ in range(50)))  # before, behind and among the rows shown
+            a_client(BusinessName=f"Client 00500 {query} {number}")
+        mine = [guid for guid in found if guid in standing]
+        assert len(mine) == MANY, query
+        assert set(mine) == standing, query
+        assert len(found) == len(set(found)), query
+
+
+@pytest.mark.postgres("SQLite has one writer and its test database one connection")
+@pytest.mark.django_db(transaction=True)
+def test_pages_go_on_where_they_were_while_another_connection_inserts(api):
+    clients(MANY)
+    standing = {str(key) for key in Client.objects.values_list("pk", flat=True)}
+    done, inserted = threading.Event(), []
+
+    def insert():
+        try:
+            while not done.is_set():
+                inserted.extend(posted("client", *(a_client_body() for _ in range(20))))
+        finally:
+            connection.close()
+
+    writer = threading.Thread(target=insert)
+    writer.start()
+    try:
+        found = []
+        for page in api.pages("client", {"$orderby": "BusinessName"}, Prefer="odata.maxpagesize=50"):
+            found += guids(page)
+    finally:
+        done.set()
+        writer.join()
+    assert len(inserted) > 100
+    assert len(found) == len(set(found))
+    assert [guid for guid in found if guid in standing] == [
+        str(key)
+        for key in Client.objects.filter(pk__in=standing)
+        .order_by("business_name")
+        .values_list("pk", flat=True)
+    ]
+
+
+# --- $top, $skip, Prefer ------------------------------------------------------------------------------
+
+
+def test_top_beyond_a_page_comes_in_pages_of_which_the_last_is_cut(api):
+    clients(700)
+    pages = list(api.pages("client", {"$top": "650"}))
+    assert [len(page) for page in pages] == [300, 300, 50]
+    assert len({guid for page in pages for guid in guids(page)}) == 650
+
+
+@pytest.mark.parametrize("top", [1, 4, 5])
+def test_top_within_a_page_is_all_there_is(api, top):
+    clients(5)
+    body = ok(api.get("client", {"$top": str(top)}))
+    assert len(body["value"]) == top
+    assert "@odata.nextLink" not in body
+
+
+def test_top_of_nothing_is_an_empty_page_that_still_counts(api):
+    clients(3)
+    body = ok(api.get("client", {"$top": "0", "$count": "true"}))
+    assert (body["value"], body["@odata.count"]) == ([], 3)
+    assert "@odata.nextLink" not in body
+
+
+def test_a_page_that_ends_with_the_last_record_has_no_link(api):
+    clients(6)
+    assert [len(page) for page in api.pages("client", Prefer="odata.maxpagesize=3")] == [3, 3]
+    body = ok(api.get("client", Prefer="odata.maxpagesize=6"))
+    assert "@odata.nextLink" not in body
+
+
+def test_skip_leaves_out_the_first_rows_and_pages_from_there(api):
+    clients(10)
+    whole = guids(api.all("client"))
+    assert guids(ok(api.get("client", {"$skip": "4"}))["value"]) == whole[4:]
+    assert guids(ok(api.get("client", {"$skip": "4", "$top": "3"}))["value"]) == whole[4:7]
+    assert ok(api.get("client", {"$skip": "10"}))["value"] == []
+    first = ok(api.get("client", {"$skip": "4"}, Prefer="odata.maxpagesize=2"))
+    rest = ok(api.follow(first["@odata.nextLink"]))
+    assert guids(first["value"]) + guids(rest["value"]) == whole[4:]
+
+
+def test_the_largest_skip_and_top_are_answered_at_once(api):
+    clients(3)
+    assert ok(api.get("client", {"$skip": str(2**31 - 1)}))["value"] == []
+    assert len(ok(api.get("client", {"$top": str(2**31 - 1)}))["value"]) == 3
+
+
+def test_a_page_size_is_preferred_up_to_the_limit_and_told_back(api, settings):
+    clients(12)
+    answer = api.get("client", Prefer="odata.maxpagesize=5")
+    assert len(ok(answer)["value"]) == 5
+    assert answer["Preference-Applied"] == "odata.maxpagesize=5"
+    assert len(ok(api.get("client", Prefer="respond-async, maxpagesize=5"))["value"]) == 5
+    settings.API_MAX_PAGE_SIZE = 7
+    answer = api.get("client", Prefer='odata.maxpagesize="5000"')
+    assert len(ok(answer)["value"]) == 7
+    assert answer["Preference-Applied"] == "odata.maxpagesize=7"
+    for ignored in ("odata.maxpagesize=0", "odata.maxpagesize=-1", "odata.maxpagesize=x", "maxpagesize", ""):
+        answer = api.get("client", Prefer=ignored)
+        assert len(ok(answer)["value"]) == 12
+        assert "Preference-Applied" not in answer
+
+
+# --- the link -----------------------------------------------------------------------------------------
+
+
+def test_a_link_is_absolute_with_the_host_that_was_asked(api, settings):
+    clients(4)
+    settings.ALLOWED_HOSTS = ["records.example:8443", "records.example"]
+    other = Caller(api.authorization, host="records.example:8443")
+    body = ok(other.get("client", {"$top": "3"}, Prefer="odata.maxpagesize=2"))
+    assert body["@odata.nextLink"].startswith("http://records.example:8443/api/Client?$top=1&$skiptoken=")
+    assert body["@odata.context"] == "http://records.example:8443/api/$metadata#Client"
+    assert len(ok(other.follow(body["@odata.nextLink"]))["value"]) == 1
+
+
+def test_a_host_that_only_a_proxy_names_is_not_believed(api):
+    clients(4)
+    body = ok(api.get("client", X_Forwarded_Host="evil.example", Prefer="odata.maxpagesize=2"))
+    assert "evil" not in json.dumps(body)
+
+
+def test_a_link_keeps_everything_else_that_was_asked(api):
+    for number in range(6):
+        a_client(BusinessName=f"O'Hara & Söhne 100% +{number} #", UniqueCode=f"ü{number}")
+    query = {
+        "$filter": "startswith(BusinessName,@start) and UniqueCode ne 'a&b=c+d%'",
+        "@start": "'O''Hara & Söhne 100% +'",
+        "$orderby": "BusinessName desc",
+        "$select": "BusinessName,ClientGuid",
+        "$expand": "Address",
+        "$count": "true",
+        "version": "2.0",
+        "UniqueCode__contains": "ü",
+    }
+    names = []
+    answer = ok(api.get("client", query, Prefer="odata.maxpagesize=4"))
+    while True:
+        assert answer["@odata.count"] == 6
+        assert all(set(row) == {"BusinessName", "ClientGuid", "Address"} for row in answer["value"])
+        names += [row["BusinessName"] for row in answer["value"]]
+        if "@odata.nextLink" not in answer:
+            break
+        assert query.items() <= query_of(answer["@odata.nextLink"]).items()
+        answer = ok(api.follow(answer["@odata.nextLink"]))
+    assert names == [f"O'Hara & Söhne 100% +{number} #" for number in reversed(range(6))]
+
+
+def test_options_without_the_dollar_are_not_doubled_in_a_link(api):
+    clients(7)
+    body = ok(
+        api.get("client", {"top": "5", "skip": "1", "orderby": "BusinessName"}, Prefer="odata.maxpagesize=2")
+    )
+    assert query_of(body["@odata.nextLink"]).keys() == {"orderby", "$top", "$skiptoken"}
+    assert len(ok(api.follow(body["@odata.nextLink"]))["value"]) == 3
+
+
+# --- tokens -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def token(api):
+    clients(4)
+    body = ok(api.get("client", {"$orderby": "BusinessName"}, Prefer="odata.maxpagesize=2"))
+    return query_of(body["@odata.nextLink"])["$skiptoken"]
+
+
+def test_a_token_that_was_tampered_with_is_refused(api, token):
+    ok(api.get("client", {"$orderby": "BusinessName", "$skiptoken": token}))
+    swapped = token[:5] + ("a" if token[5] != "a" else "b") + token[6:]
+    cut, signature = token[:-1], token.rpartition(".")[2]
+    for bad in (
+        swapped,
+        cut,
+        token + "A",
+        f".{signature}",
+        "x",
+        ".",
+        "...",
+        "\x00",
+        "é",
+        "W10" + token,
+        "a" * 16_000,
+    ):
+        refused(api.get("client", {"$orderby": "BusinessName", "$skiptoken": bad}), 400, "InvalidSkiptoken")
+    refused(api.get("client", {"$orderby": "BusinessName", "$skiptoken": ""}), 400)
+
+
+def test_a_token_of_another_order_or_collection_is_refused(api, token):
+    for path, query in (
+        ("client", {}),
+        ("client", {"$orderby": "BusinessName desc"}),
+        ("client", {"$orderby": "BusinessName,UniqueCode"}),
+        ("contact", {}),
+        ("role", {"$orderby": "Name"}),
+    ):
+        refused(api.get(path, {**query, "$skiptoken": token}), 400, "InvalidSkiptoken")
+
+
+def test_a_token_does_not_go_with_a_stream(api, token):
+    query = {"$orderby": "BusinessName", "$skiptoken": token, "$format": "ndjson"}
+    refused(api.get("client", query), 400, "InvalidQuery")
+
+
+# --- orders -------------------------------------------------------------------------------------------
+
+CODES = [None, "", "a", "B", "b", "Z", "é", "z", "ﬁ", "🚀", "10", "9", " a", "a b", None, "_", "A"]
+
+
+@pytest.mark.parametrize("order", ["UniqueCode", "UniqueCode desc", "UniqueCode desc,BusinessName asc"])
+def test_pages_of_an_order_with_nulls_agree_with_the_order_by_code_point(api, order):
+    named = {}
+    for number, code in enumerate(CODES):
+        # Folded alike are refused, so each has a mark of its own behind it.
+        given = f"{code}{number:02d}" if code else None
+        named[f"Name {number:02d}"] = given
+        a_client(BusinessName=f"Name {number:02d}", UniqueCode=given)
+    rows = []
+    query = {"$orderby": order, "$select": "UniqueCode,BusinessName"}
+    answer = ok(api.get("client", query, Prefer="odata.maxpagesize=2"))
+    while True:
+        rows += answer["value"]
+        if "@odata.nextLink" not in answer:
+            break
+        link = urlsplit(answer["@odata.nextLink"])
+        answer = ok(api.get(link.path, link.query, Prefer="odata.maxpagesize=2"))
+    falling = "desc" in order
+    codes = sorted((code for code in named.values() if code), reverse=falling)
+    nulls = [None] * sum(code is None for code in named.values())
+    assert [row["UniqueCode"] for row in rows] == (codes + nulls if falling else nulls + codes)
+    assert {row["BusinessName"]: row["UniqueCode"] for row in rows} == named
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Birthday",
+        "Birthday desc",
+        "Gender,Birthday desc",
+        "Gender desc,NumberOfChildren",
+        "NumberOfChildren desc,Birthday desc,FirstName",
+        "Client/BusinessName,LastName desc",
+        "Client/BusinessName desc",
+        "Address/Suburb desc,Birthday",
+        "tolower(FirstName) desc",
+        "length(FirstName),FirstName desc",
+        "SendBirthdayReminder desc,Birthday",
+        "CreationDate",
+    ],
+)
+def test_pages_of_any_order_are_the_list_cut_in_pieces(api, order):
+    owner = str(a_client(BusinessName="Zeta").pk), str(a_client(BusinessName="alpha").pk), None
+    bodies = []
+    for number in range(24):
+        body = a_contact_body(FirstName="abcABC"[number % 6] * (number % 4 + 1), LastName=f"L{number:02d}")
+        body["Birthday"] = (None, "1950-01-01", "1999-12-31", "2000-02-29")[number % 4]
+        body["Gender"] = (None, "Male", "Female")[number % 3]
+        body["NumberOfChildren"] = (None, 0, 3, -0, 11)[number % 5]
+        body["SendBirthdayReminder"] = body["Birthday"] is not None and number % 2 == 0
+        body["Address"] = {"Suburb": (None, "Perth", "Ayr")[number // 8]}
+        guid = owner[number % 3]
+        body["Client"] = None if guid is None else {"ClientGuid": guid}
+        bodies.append(body)
+    posted("contact", *bodies)
+    query = {"$orderby": order, "$select": "LastName"}
+    whole = [row["LastName"] for row in ok(api.get("contact", query))["value"]]
+    assert len(set(whole)) == 24
+    pieces = []
+    address = "/api/contact"
+    asked = "&".join(f"{name}={quote(value)}" for name, value in query.items())
+    while asked:
+        page = ok(api.get(address, asked, Prefer="odata.maxpagesize=3"))
+        pieces += [row["LastName"] for row in page["value"]]
+        asked = urlsplit(page.get("@odata.nextLink", "")).query
+    assert pieces == whole
+
+
+def test_records_of_one_moment_are_paged_by_their_key(api):
+    keys = posted("contact", *(a_contact_body() for _ in range(30)))
+    assert Contact.objects.values("creation_date").distinct().count() == 1
+    found = [row["ContactGuid"] for row in api.all("contact")]
+    assert found == sorted(map(str, keys), reverse=True)
+
+
+# --- POST /{set}/$query -------------------------------------------------------------------------------
+
+
+def ask(api, text, path="client/$query", query=None, media="text/plain", **headers):
+    return api.call("POST", path, query, text.encode(), content_type=media, **headers)
+
+
+def test_a_query_sent_as_a_body_is_answered_like_one_in_the_address(api):
+    clients(5)
+    query = {"$filter": "BusinessName gt 'Client 00001'", "$orderby": "BusinessName", "$count": "true"}
+    text = "&".join(f"{name}={quote(value)}" for name, value in query.items())
+    expected = ok(api.get("client", query))
+    assert ok(ask(api, text)) == expected
+    assert ok(ask(api, text, media="text/plain; charset=utf-8")) == expected
+    assert ok(ask(api, text, media="application/x-www-form-urlencoded")) == expected
+    assert ok(ask(api, text, path="/API/Client/$Query/")) == expected
+    assert (
+        ok(ask(api, "$orderby=BusinessName", query={k: query[k] for k in ("$filter", "$count")})) == expected
+    )
+
+
+def test_a_query_too_long_for_an_address_goes_in_a_body(api):
+    clients(3)
+    wanted = ",".join(f"'Client {number:05d}'" for number in range(1, 400))
+    text = f"$filter={quote(f'BusinessName in ({wanted})')}"
+    assert len(text) > 8_000
+    assert len(ok(ask(api, text))["value"]) == 2
+
+
+def test_the_link_of_a_query_sent_as_a_body_can_be_followed_by_get(api):
+    clients(7)
+    answer = ok(ask(api, "$orderby=BusinessName%20desc", Prefer="odata.maxpagesize=3"))
+    names = [row["BusinessName"] for row in answer["value"]]
+    answer = ok(api.follow(answer["@odata.nextLink"]))
+    assert names + [row["BusinessName"] for row in answer["value"]] == [
+        f"Client {n:05d}" for n in range(6, -1, -1)
+    ]
+
+
+def test_a_query_in_a_body_is_read_as_strictly_as_one_in_an_address(api):
+    clients(1)
+    for text in ("$filter=Nothing eq 1", "$top=1&$top=1", "$top=x", "$filter=%ff", "$nothing=1", "a" * 200):
+        refused(ask(api, text), 400)
+    refused(ask(api, "$top=1", query={"$top": "1"}), 400)
+    refused(ask(api, "{}", media="application/json"), 415, "UnsupportedMediaType")
+    refused(ask(api, "$top=1", media=""), 415, "UnsupportedMediaType")
