@@ -77,10 +77,9 @@ class LoginGuard(AxesDatabaseHandler):
     """
 
     def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
-        if self._guesses_from(caller_address(request)) >= settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS:
-            request.axes_locked_out = True  # type: ignore[attr-defined]
-            return True
-        return bool(super().is_locked(request, credentials))
+        guesses = self._guesses_from(caller_address(request))
+        over = guesses >= settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS
+        return over or bool(super().is_locked(request, credentials))
 
     def _guesses_from(self, address: str | None) -> int:
         since = timezone.now() - settings.AXES_COOLOFF_TIME

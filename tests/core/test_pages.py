@@ -7,6 +7,8 @@ from django.db import OperationalError
 from django.test import Client, RequestFactory
 
 from apps.core import pages
+from apps.core.models import Subscriber
+from tests.people.records import a_role, a_staff_member
 
 ROUTES = ("/", "/livez", "/readyz", "/admin/login/", "/admin/", "/nothing-here", "/static/start.css")
 
@@ -36,8 +38,12 @@ def test_only_the_back_office_evaluates_expressions_and_nobody_runs_scripts_of_a
 
 @pytest.mark.django_db
 def test_nothing_keeps_a_page_of_the_back_office(client):
-    for route in ("/admin/", "/admin/login/", "/admin/people/staff/", "/admin/nothing-here/"):
-        assert "no-store" in client.get(route)["Cache-Control"]
+    client.force_login(
+        a_staff_member(role=a_role("people.view_client")), "apps.people.signing_in.StaffBackend"
+    )
+    answers = [client.get(route) for route in ("/admin/", "/admin/people/staff/", "/admin/nothing-here/")]
+    assert [answer.status_code for answer in answers] == [200, 403, 404]
+    assert all("no-store" in answer["Cache-Control"] for answer in answers)
 
 
 @pytest.mark.django_db
@@ -56,7 +62,8 @@ def test_pages_ask_nothing_of_other_hosts(client):
 
 
 def test_livez_asks_nothing_of_the_database(client):
-    # Without the django_db mark, any query is an error.
+    # Without the django_db mark, any query is an error; the settings' would be one.
+    Subscriber.forget()
     answer = client.get("/livez")
     assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
 
@@ -79,6 +86,7 @@ def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
     def lost():
         raise OperationalError("connection refused at 10.0.0.7")
 
+    Subscriber.forget()
     monkeypatch.setattr(pages, "_missing_migrations", lost)
     answer = client.get("/readyz")
     assert answer.status_code == 503

@@ -52,6 +52,7 @@ def test_a_closed_login_is_refused_and_its_session_ends(client, closed):
     sign_in(client, person.primary_email)
     assert is_signed_in(client)
     Staff.objects.filter(pk=person.pk).update(**closed)
+    assert signing_in.StaffBackend().get_user(person.pk) is None
     assert not is_signed_in(client)
     sign_in(client, person.primary_email)
     assert not is_signed_in(client)
