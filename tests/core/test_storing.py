@@ -1,9 +1,12 @@
 """Drafts become records, with keys of either kind (apps/core/storing.py)."""
 
+import datetime as dt
+
 import pytest
 
 from apps.core.models import Change
-from apps.core.storing import hold, new_keys, store
+from apps.core.storing import hold, new_keys, replace, store
+from apps.odata import clock
 from apps.odata.drafts import Draft, Finding, Refused
 from apps.people.models import Client, Team
 
@@ -49,6 +52,17 @@ def test_each_stored_record_has_one_line_of_history():
 def test_columns_that_no_draft_holds_can_be_filled():
     (key,) = store(Team, [Draft({})], {"name": lambda draft: "filled"})
     assert Team.objects.get(pk=key).name == "filled"
+
+
+def test_stamps_are_the_systems_own_whatever_a_draft_says():
+    long_ago = clock.now() - dt.timedelta(days=999)
+    claimed = {"creation_date": long_ago, "modify_date": long_ago, "archive_date": long_ago}
+    (key,) = store(Team, [Draft({"name": "a", **claimed})])
+    team = Team.objects.get(pk=key)
+    assert (team.creation_date, team.modify_date, team.archive_date) == (clock.now(), clock.now(), None)
+    replace(team, Draft({"name": "b", **claimed}))
+    team.refresh_from_db()
+    assert (team.name, team.creation_date, team.archive_date) == ("b", clock.now(), None)
 
 
 def says(code):

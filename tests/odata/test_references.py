@@ -10,6 +10,7 @@ from apps.odata import clock
 from apps.odata.bodies import read_records
 from apps.odata.references import resolve
 from apps.people.models import Contact
+from tests.odata.sample import JOBS
 from tests.people.builders import (
     a_contact,
     a_contact_body,
@@ -137,3 +138,12 @@ def test_more_references_than_a_statement_may_have_parameters_are_found():
     drafts, faults = resolved("contact", *bodies)
     assert len(faults) == 999
     assert drafts[-1].representative == Contact.objects.get()
+
+
+def test_references_of_contained_rows_are_told_in_their_row(stored_jobs):
+    nobody = {"OwnerGuid": str(uuid.uuid4())}
+    body = read_records(JOBS, as_body({"Code": "a", "Lines": [{"Note": "x"}, {"Owner": nobody}]}))
+    faults = resolve(JOBS.type, body.drafts, ["value[0]"])
+    assert [fault.target for _, fault in faults] == ["value[0]/Lines[1]/Owner/OwnerGuid"]
+    assert "owner" in body.drafts[0].lines[1].faulty
+    assert body.drafts[0].faulty

@@ -160,6 +160,17 @@ def test_a_reference_that_vanished_cannot_slip_through():
     assert not Client.objects.exists()
 
 
+@pytest.mark.postgres("SQLite checks foreign keys only when the outermost transaction ends")
+@pytest.mark.django_db
+def test_a_reference_that_vanished_is_told_within_a_transaction_of_the_callers_too():
+    def dangling(drafts):
+        drafts[0].key_contact = Contact(first_name="never", last_name="stored")
+        return type(entity_set("client").resource).create(drafts)
+
+    with pytest.raises(Conflict):
+        writing.create(client_like(dangling), as_body(a_client_body()))
+
+
 @pytest.mark.postgres("SQLite lets one writer in at a time")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_writers_of_one_business_name_exactly_one_wins():

@@ -206,7 +206,9 @@ def test_replacing_writes_what_changed_from_and_to():
 
 def test_replacing_with_the_same_changes_nothing():
     body = a_staff_body(Teams=[{"TeamId": a_team().pk}], Birthday="1980-01-01", UniqueCode="x")
-    member = Staff.objects.get(pk=posted("staff", body)[0])
+    key = posted("staff", body)[0]
+    Staff.objects.filter(pk=key).update(modify_date=clock.now() - dt.timedelta(days=1))
+    member = Staff.objects.get(pk=key)
     replaced = put(member, **body)
     assert replaced.modify_date == member.modify_date
     assert [line.kind for line in changes_of(member)] == ["Created"]

@@ -21,7 +21,7 @@ def test_a_scheme_number_starts_with_31_43_44_or_45(faults, number):
     assert faults(SchemeNumber=number) == []
 
 
-@pytest.mark.parametrize("number", ["32", "4", "43 000", "43a", "４３0000000", "-43", "430000000\n"])
+@pytest.mark.parametrize("number", ["32", "4", "43 000", "43a", "４３0000000", "43０", "-43", "430000000\n"])
 def test_another_scheme_number_is_refused(faults, number):
     assert faults(SchemeNumber=number) == [("InvalidSchemeNumber", "SchemeNumber")]
 
