@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.db import connections, models
-from django.db.models import OuterRef
+from django.db.models import Func, OuterRef
 
 from apps.odata.binding import SortKey, bind_filter, sort_keys
 from apps.odata.clock import let_database_speak_in_zone
@@ -15,13 +17,16 @@ from apps.odata.errors import BadQuery, NotFound
 from apps.odata.options import PartOptions, QueryOptions
 from apps.odata.paging import page_condition, token_for
 from apps.odata.plain_filters import apply_plain_filters
-from apps.odata.record_json import PartJson, RecordJson
+from apps.odata.record_json import PartJson, RecordJson, Selection, quoted, record_sql
 from apps.odata.schema import EntitySet, NavigationPart
 from apps.odata.searching import search_condition
 from apps.odata.selecting import AskedPart, Shown, shown
+from apps.odata.tree import Kind
 
 #: Rows fetched at a time by a stream.
 CHUNK = 500
+
+NO_STAMP = models.Value(None, output_field=models.DateTimeField())
 
 
 @dataclass(frozen=True)
@@ -64,14 +69,18 @@ class Reading:
 
     def record(self, key: Any) -> tuple[str, Any]:
         """The JSON and the modify stamp of one record; ``NotFound`` when this caller sees none."""
-        columns: list[Any] = [record_json(self.shown, self.type)]
-        if self.entity_set.stamp:
-            columns.append(models.F(self.entity_set.stamp))
-        found = list(self.visible.filter(pk=key).order_by().values_list(*columns)[:1])
-        if not found:
+        connection = connections[self.visible.db]
+        if connection.vendor == "postgresql" and is_whole_table(self.visible) and not self.shown.asked:
+            with connection.cursor() as cursor:
+                cursor.execute(statement_of_record(self.entity_set, self.shown.selection), [key])
+                row = cursor.fetchone()
+        else:
+            stamp = models.F(self.entity_set.stamp) if self.entity_set.stamp else NO_STAMP
+            columns = record_json(self.shown, self.type), stamp
+            row = self.visible.filter(pk=key).order_by().values_list(*columns).first()
+        if row is None:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
-        row = found[0]
-        return row[0], (row[1] if self.entity_set.stamp else None)
+        return row
 
     def records(self, keys: list[Any]) -> list[str]:
         """The JSON of these records, in this order."""
@@ -98,25 +107,28 @@ class Reading:
         found = self.rows(rows, keys, options.skip or 0, wanted + 1)
         token = None
         if len(found) > wanted and (top is None or top > wanted):
-            token = token_for(self.entity_set.name, keys, found[wanted - 1][1:])
+            last = [sort_value(*pair) for pair in zip(keys, found[wanted - 1][1:], strict=True)]
+            token = token_for(self.entity_set.name, keys, last)
         return Page([row[0] for row in found[:wanted]], self.context, count, token)
 
     def rows(
         self, rows: models.QuerySet, keys: tuple[SortKey, ...], skip: int, take: int
     ) -> list[tuple[Any, ...]]:
-        """(JSON, sort values …) of some rows.
+        """(JSON, sort columns …) of some rows.
 
         Skipped rows would be rendered, and SQLite renders before it sorts: the page's keys are chosen in an
         inner query wherever that can happen.
         """
+        vendor = connections[rows.db].vendor
         ordered = rows.order_by(*(key.order_by for key in keys))
-        if skip or connections[rows.db].vendor == "sqlite":
+        if skip or vendor == "sqlite":
             chosen = ordered.values("pk")[skip : skip + take]
             ordered = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
             ordered = ordered.order_by(*(key.order_by for key in keys))
         else:
             ordered = ordered[:take]
-        return list(ordered.values_list(record_json(self.shown, self.type), *(key.value for key in keys)))
+        values = (sort_column(key, vendor) for key in keys)
+        return list(ordered.values_list(record_json(self.shown, self.type), *values))
 
     def stream(self) -> Iterator[str]:
         """Every row that is asked for, a chunk in memory at a time."""
@@ -132,6 +144,50 @@ class Reading:
             rows = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
             rows = rows.order_by(*(key.order_by for key in keys))
         return rows.values_list(record_json(self.shown, self.type), flat=True).iterator(chunk_size=CHUNK)
+
+
+# --- one record ---------------------------------------------------------------------------------------
+
+
+def is_whole_table(rows: models.QuerySet) -> bool:
+    """Whether these are all rows of the model's table, as far as is easily told."""
+    query = rows.query
+    return not (query.where or query.alias_map or query.is_sliced or query.combinator or query.extra_tables)
+
+
+@lru_cache(maxsize=512)
+def statement_of_record(entity_set: EntitySet, selection: Selection) -> str:
+    """PostgreSQL's SELECT of (JSON, stamp) by key; compiling it takes longer than answering it."""
+    model: Any = entity_set.model._meta
+    table = quoted(model.db_table)
+    json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
+    stamp = model.get_field(entity_set.stamp).column if entity_set.stamp else None
+    return (
+        f"SELECT {json}, {f'{table}.{quoted(stamp)}' if stamp else 'NULL'} FROM {table}"
+        f" WHERE {table}.{quoted(model.pk.column)} = %s"
+    )
+
+
+# --- sort values --------------------------------------------------------------------------------------
+
+
+def sort_column(key: SortKey, vendor: str) -> Any:
+    """What is fetched of each row to make a token of the last one.
+
+    The driver reads PostgreSQL's moments in Python; for every row that would take longer than their JSON.
+    """
+    if vendor == "postgresql" and key.kind is Kind.DATETIME:
+        return Func(key.value, template="(to_json(%(expressions)s)#>>'{}')", output_field=models.TextField())
+    return key.value
+
+
+def sort_value(key: SortKey, fetched: Any) -> Any:
+    """The sort value that was fetched as ``sort_column``."""
+    is_text = key.kind is Kind.DATETIME and isinstance(fetched, str)
+    return dt.datetime.fromisoformat(fetched) if is_text else fetched
+
+
+# --- parts --------------------------------------------------------------------------------------------
 
 
 def record_json(what: Shown, type_: Any, as_text: bool = True) -> RecordJson:

@@ -1,0 +1,88 @@
+"""One record and pages of records, read through ``Reading`` from the sample's tables."""
+
+import json
+from itertools import count
+
+import pytest
+
+from apps.odata.errors import NotFound
+from apps.odata.options import parse_options
+from apps.odata.reading import Reading, is_whole_table
+from apps.odata.schema import entity_set
+from tests.odata.sample import Job, JobResource
+
+pytestmark = pytest.mark.usefixtures("stored_jobs")
+
+
+class AllJobsResource(JobResource):
+    def visible_to(self, caller):
+        return Job.objects.all()
+
+
+class FirstRankResource(JobResource):
+    def visible_to(self, caller):
+        return Job.objects.filter(rank=1)
+
+
+ALL_JOBS = entity_set(AllJobsResource)
+
+
+def reading(query="", resource=ALL_JOBS, item=False):
+    return Reading(resource, None, parse_options(query), item)
+
+
+@pytest.mark.parametrize("query", ["", "$select=Code,Moment", "$expand=Owner,Lines", "$expand=Lines($top=1)"])
+def test_a_record_says_alone_what_it_says_in_a_page(query):
+    keys = Job.objects.order_by("-created", "-guid").values_list("pk", flat=True)
+    rows = reading(query).page(100).rows
+    assert len(rows) == 60
+    for key, row in zip(keys, rows, strict=True):
+        assert json.loads(reading(query, item=True).record(key)[0]) == json.loads(row)
+
+
+def test_a_record_that_a_caller_may_not_see_is_not_there():
+    some = entity_set(FirstRankResource)
+    for job in Job.objects.all():
+        if job.rank == 1:
+            row, _ = reading(resource=some, item=True).record(job.pk)
+            assert json.loads(row)["JobGuid"] == str(job.pk)
+        else:
+            with pytest.raises(NotFound):
+                reading(resource=some, item=True).record(job.pk)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda rows: rows.filter(rank=1),
+        lambda rows: rows.exclude(rank=1),
+        lambda rows: rows.filter(lines__isnull=False),
+        lambda rows: rows.none(),
+        lambda rows: rows[:3],
+        lambda rows: rows.filter(rank=1).union(rows.filter(rank=2)),
+        lambda rows: rows.intersection(rows.filter(rank=2)),
+        lambda rows: rows.extra(where=["rank = 1"]),
+        lambda rows: rows.extra(tables=["odata_line"]),
+    ],
+)
+def test_chosen_rows_are_not_taken_for_the_whole_table(choose):
+    assert is_whole_table(Job.objects.all())
+    assert not is_whole_table(choose(Job.objects.all()))
+
+
+@pytest.mark.parametrize(
+    "order", ["", "Moment", "Moment desc", "Created desc,Name", "date(Moment),Start", "Price"]
+)
+def test_pages_that_go_on_behind_each_other_hold_every_record_once(order):
+    query = f"$orderby={order}" if order else ""
+    whole = [json.loads(row)["JobGuid"] for row in reading(query).page(100).rows]
+    assert len(set(whole)) == 60
+    walked, token = [], None
+    for page_number in count():
+        page = reading("&".join(filter(None, (query, token and f"$skiptoken={token}")))).page(7)
+        walked += [json.loads(row)["JobGuid"] for row in page.rows]
+        token = page.next_token
+        if token is None:
+            break
+        assert page_number < 60
+    assert walked == whole
