@@ -30,7 +30,7 @@ class Fault:
         return detail
 
 
-@dataclass
+@dataclass(eq=False)
 class ODataError(Exception):
     """A request that is refused. Subclasses fix status and code; the caller reads the message."""
 
