@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,17 +14,20 @@ from django.db.models import Func, OuterRef
 from apps.odata.binding import SortKey, bind_filter, sort_keys
 from apps.odata.clock import let_database_speak_in_zone
 from apps.odata.errors import BadQuery, NotFound
-from apps.odata.options import PartOptions, QueryOptions
+from apps.odata.options import QueryOptions
 from apps.odata.paging import page_condition, token_for
 from apps.odata.plain_filters import apply_plain_filters
 from apps.odata.record_json import PartJson, RecordJson, Selection, quoted, record_sql
 from apps.odata.schema import EntitySet, NavigationPart
 from apps.odata.searching import search_condition
 from apps.odata.selecting import AskedPart, Shown, shown
-from apps.odata.tree import Kind
+from apps.odata.tree import Kind, Literal
 
 #: Rows fetched at a time by a stream.
 CHUNK = 500
+
+Aliases = Mapping[str, Literal]
+NO_ALIASES: Aliases = {}
 
 NO_STAMP = models.Value(None, output_field=models.DateTimeField())
 
@@ -49,6 +52,11 @@ class Reading:
         self.shown = shown(self.type, options, item)
         self.visible = entity_set.resource.visible_to(caller)
         let_database_speak_in_zone(connections[self.visible.db])
+
+    @property
+    def json(self) -> RecordJson:
+        """The expression that renders a record as it is shown here."""
+        return record_json(self.shown, self.type, self.options.aliases)
 
     @property
     def context(self) -> str:
@@ -76,7 +84,7 @@ class Reading:
                 row = cursor.fetchone()
         else:
             stamp = models.F(self.entity_set.stamp) if self.entity_set.stamp else NO_STAMP
-            columns = record_json(self.shown, self.type), stamp
+            columns = self.json, stamp
             row = self.visible.filter(pk=key).order_by().values_list(*columns).first()
         if row is None:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
@@ -84,9 +92,7 @@ class Reading:
 
     def records(self, keys: list[Any]) -> list[str]:
         """The JSON of these records, in this order."""
-        by_key = dict(
-            self.visible.filter(pk__in=keys).order_by().values_list("pk", record_json(self.shown, self.type))
-        )
+        by_key = dict(self.visible.filter(pk__in=keys).order_by().values_list("pk", self.json))
         return [by_key[key] for key in keys if key in by_key]
 
     def count(self) -> int:
@@ -128,7 +134,7 @@ class Reading:
         else:
             ordered = ordered[:take]
         values = (sort_column(key, vendor) for key in keys)
-        return list(ordered.values_list(record_json(self.shown, self.type), *values))
+        return list(ordered.values_list(self.json, *values))
 
     def stream(self) -> Iterator[str]:
         """Every row that is asked for, a chunk in memory at a time."""
@@ -143,7 +149,7 @@ class Reading:
             chosen = rows.values("pk")[start:stop]
             rows = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
             rows = rows.order_by(*(key.order_by for key in keys))
-        return rows.values_list(record_json(self.shown, self.type), flat=True).iterator(chunk_size=CHUNK)
+        return rows.values_list(self.json, flat=True).iterator(chunk_size=CHUNK)
 
 
 # --- one record ---------------------------------------------------------------------------------------
@@ -190,13 +196,14 @@ def sort_value(key: SortKey, fetched: Any) -> Any:
 # --- parts --------------------------------------------------------------------------------------------
 
 
-def record_json(what: Shown, type_: Any, as_text: bool = True) -> RecordJson:
+def record_json(what: Shown, type_: Any, aliases: Aliases = NO_ALIASES, as_text: bool = True) -> RecordJson:
     """The expression that renders what is shown of a record."""
     lists: dict[str, Any] = {}
     for name, asked in what.asked.items():
-        if asked.options.count:
-            lists[f"{name}@odata.count"] = PartJson(counted_rows(asked), count=True)
-        lists[name] = PartJson(chosen_rows(asked))
+        rows = filtered_rows(asked, aliases)
+        if asked.options.count:  # counted before $top and $skip
+            lists[f"{name}@odata.count"] = PartJson(rows.values(json=models.F("pk")), count=True)
+        lists[name] = PartJson(chosen_rows(rows, asked, aliases))
     return RecordJson(type_, what.selection, lists, as_text)
 
 
@@ -205,27 +212,23 @@ def part_rows(part: NavigationPart) -> models.QuerySet:
     relation = part.relation
     back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
     back = back or relation.field.name
-    return part.type.model._base_manager.filter(**{back: OuterRef("pk")})
+    return part.type.model._base_manager.filter(**{back: OuterRef("pk")}).order_by()
 
 
-def filtered_rows(asked: AskedPart) -> models.QuerySet:
+def filtered_rows(asked: AskedPart, aliases: Aliases) -> models.QuerySet:
     rows = part_rows(asked.part)
-    if asked.options.filter is not None:
-        rows = rows.filter(bind_filter(asked.options.filter, asked.part.type))
-    return rows
+    if asked.options.filter is None:
+        return rows
+    target = f"$expand/{asked.part.name}/$filter"
+    return rows.filter(bind_filter(asked.options.filter, asked.part.type, aliases, target))
 
 
-def counted_rows(asked: AskedPart) -> models.QuerySet:
-    """What ``$count=true`` inside an expanded part counts: before $top and $skip."""
-    return filtered_rows(asked).order_by().values(json=models.F("pk"))
-
-
-def chosen_rows(asked: AskedPart) -> models.QuerySet:
+def chosen_rows(rows: models.QuerySet, asked: AskedPart, aliases: Aliases) -> models.QuerySet:
     """The rows of a part that its own options choose, as JSON in the column ``json``."""
-    options: PartOptions = asked.options
-    keys = sort_keys(asked.part.type, options.orderby)
-    rows = filtered_rows(asked).order_by(*(key.order_by for key in keys))
-    rows = rows.annotate(json=record_json(asked.shown, asked.part.type, as_text=False)).values("json")
+    options, type_ = asked.options, asked.part.type
+    keys = sort_keys(type_, options.orderby, aliases, f"$expand/{asked.part.name}/$orderby")
+    rows = rows.order_by(*(key.order_by for key in keys))
+    rows = rows.annotate(json=record_json(asked.shown, type_, aliases, as_text=False)).values("json")
     start = options.skip or 0
     if start or options.top is not None:
         rows = rows[start : None if options.top is None else start + options.top]
