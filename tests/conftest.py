@@ -45,10 +45,21 @@ def browser():
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
         sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses its sandbox to root
-        opened = playwright.chromium.launch(executable_path=program, args=sandbox)
+        opened = playwright.chromium.launch(executable_path=program, args=[*QUIET, *sandbox])
         yield opened
         opened.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+#: Without these it asks its maker's servers for updates, which closed networks refuse one by one.
+QUIET = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 def chromium():
