@@ -61,10 +61,6 @@ class Stamped(models.Model):
         record._stored = {name: record.__dict__.get(name) for name in field_names}
         return record
 
-    @property
-    def is_archived(self) -> bool:
-        return self.archive_date is not None
-
     def save(self, *args: Any, **options: Any) -> None:
         """Store the record and, in the same transaction, what changed and who changed it."""
         adding = self._state.adding
@@ -81,6 +77,14 @@ class Stamped(models.Model):
         with transaction.atomic():
             history.record_delete(self)
             return super().delete(*args, **options)
+
+    def refresh_from_db(self, *args: Any, **options: Any) -> None:
+        super().refresh_from_db(*args, **options)
+        self._stored = history.column_values(self)
+
+    @property
+    def is_archived(self) -> bool:
+        return self.archive_date is not None
 
 
 class Record(Stamped):

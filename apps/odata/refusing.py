@@ -63,10 +63,11 @@ def refuse(exception: Exception, request: HttpRequest) -> HttpResponse:
 def drf_refusal(exception: exceptions.APIException) -> HttpResponse:
     """DRF's own refusals in the OData shape, their headers kept."""
     headers: dict[str, str] = {}
-    if getattr(exception, "auth_header", None):
-        headers["WWW-Authenticate"] = exception.auth_header
-    if getattr(exception, "wait", None):
-        headers["Retry-After"] = str(int(exception.wait) + 1)
+    challenge, wait = getattr(exception, "auth_header", None), getattr(exception, "wait", None)
+    if challenge:
+        headers["WWW-Authenticate"] = challenge
+    if wait:
+        headers["Retry-After"] = str(int(wait) + 1)
     status = exception.status_code
     detail = exception.detail
     message = str(detail) if isinstance(detail, str) else "The request cannot be understood."
