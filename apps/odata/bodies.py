@@ -456,6 +456,7 @@ class ReferenceMember(PartMember):
         assert part.type.key is not None
         self.key = ValueMember(part.type.key)
         self.key_name = key_name(part)
+        self.holds_null = not part.many and part.relation.null
         self.struct = msgspec.defstruct(
             part.type.name, [("key", self.key.struct_type(), UNSET)], rename={"key": self.key_name}
         )
@@ -464,10 +465,12 @@ class ReferenceMember(PartMember):
         return self.struct | None | UnsetType
 
     def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        if held is None and self.required:
-            raise Doubt
         if held is not None:
             values[self.attribute] = given[self.attribute] = self.quick_key(held, tally)
+        elif self.required:
+            raise Doubt
+        elif self.holds_null:
+            given[self.attribute] = None
 
     def quick_key(self, held: Any, tally: Tally) -> Any:
         if held.key is UNSET or held.key is None:
@@ -478,6 +481,8 @@ class ReferenceMember(PartMember):
     def read(self, value: Any, place: str, reading: Reading) -> None:
         if value is None or value is UNSET:
             self.read_missing(place, reading)
+            if value is None and self.holds_null and not self.required:
+                reading.given.add(self.attribute)
             return
         key = self.read_key(value, self.attribute, place, reading)
         if key is not None:

@@ -42,6 +42,7 @@ class Property:
     ``source`` is the path from the model in Django's spelling (``contact__client``); the name in snake
     case when left out. A source that is a foreign key has the referred record's key as its value.
     ``aliases`` are further spellings bodies may use. ``hidden`` members are written but never shown.
+    ``body_source`` is what bodies set where that is not what is shown: a moment that is shown as its day.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Property:
     access: Access
     aliases: tuple[str, ...] = ()
     hidden: bool = False
+    body_source: str = ""
     description: str = ""
 
 
@@ -150,7 +152,8 @@ class Resource(Shape):
     are settings, not declarations.
 
     ``visible_to(caller)`` must be given: a queryset of what that caller may see. ``create`` and
-    ``replace`` are the domain's verbs (see ``apps.odata.writing``).
+    ``replace`` are the domain's verbs (see ``apps.odata.writing``). ``importing`` says how files
+    of such records are imported; without it they are not.
     """
 
     path: ClassVar[str]
@@ -162,6 +165,7 @@ class Resource(Shape):
     warns: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None
     replace: ClassVar[Callable[..., Any] | None] = None
+    importing: ClassVar[type | None] = None
 
     def visible_to(self, caller: Any) -> models.QuerySet:
         """The records this caller may see."""

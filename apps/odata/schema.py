@@ -33,12 +33,14 @@ class StructuralProperty:
 
     ``path`` is the ORM path from the type's model, ``field`` the Django field the value has (for a
     foreign key the referred key), ``attribute`` the name drafts and rules use, ``refers_to`` the model
-    whose key the value is, when the property is a foreign key that bodies set (``StaffGuid``).
+    whose key the value is, when the property is a foreign key that bodies set (``StaffGuid``). ``in_bodies``
+    is the property as bodies set it, where they set another field than the one shown.
     """
 
     declared: Property
     path: str
     steps: tuple[models.Field, ...]
+    in_bodies: StructuralProperty | None = None
 
     @property
     def name(self) -> str:
@@ -157,7 +159,7 @@ class StructuredType:
 
     @cached_property
     def writable_properties(self) -> tuple[StructuralProperty, ...]:
-        return tuple(p for p in self.properties.values() if p.writable)
+        return tuple(p.in_bodies or p for p in self.properties.values() if p.writable)
 
     @cached_property
     def writable_parts(self) -> tuple[NavigationPart, ...]:
@@ -245,11 +247,22 @@ def structured_type(
         if member.name in properties or member.name in parts:
             raise DeclarationError(f"{name} declares {member.name} twice", "odata.E003")
         if isinstance(member, Property):
-            steps = follow(model, prefix + member.source, f"{name}.{member.name}")
-            properties[member.name] = StructuralProperty(member, prefix + member.source, steps)
+            properties[member.name] = structural_property(member, model, name, prefix)
         else:
             parts[member.name] = navigation_part(member, model, name, prefix)
     return StructuredType(name, model, shape, properties, parts)
+
+
+def structural_property(
+    member: Property, model: type[models.Model], owner: str, prefix: str
+) -> StructuralProperty:
+    """Bind one property of ``owner``."""
+
+    def bound(source: str, in_bodies: StructuralProperty | None = None) -> StructuralProperty:
+        steps = follow(model, prefix + source, f"{owner}.{member.name}")
+        return StructuralProperty(member, prefix + source, steps, in_bodies)
+
+    return bound(member.source, bound(member.body_source) if member.body_source else None)
 
 
 def navigation_part(part: Part, model: type[models.Model], owner: str, prefix: str) -> NavigationPart:

@@ -236,7 +236,7 @@ def test_members_left_out_are_null_or_the_default():
 def test_null_is_a_value_of_what_may_be_null_and_else_as_if_left_out():
     draft = draft_of(Note=None, Payee=None, Urgent=None, Address=None, Buyer=None, Labels=None, Lines=None)
     assert (draft.note, draft.payee, draft.urgent, draft.labels) == (None, "Provider", False, [])
-    assert draft.given == {"name", "note"}
+    assert draft.given == {"name", "note", "buyer"}
 
 
 def test_lists_of_one_draft_are_not_those_of_another():

@@ -1,0 +1,68 @@
+"""Members that show one field and set another; references that a body says are null."""
+
+import datetime as dt
+import json
+
+import pytest
+from django.utils import timezone
+
+from apps.odata.bodies import read_objects, read_records
+from apps.odata.declaration import Key, Optional, RefersTo, Resource
+from apps.odata.json_schema import body_schema
+from apps.odata.places import wire_place
+from apps.odata.schema import entity_set
+from tests.odata.sample import Job, OwnerShape
+
+
+class TaskResource(Resource):
+    """A job whose day is shown, and whose moment is set."""
+
+    model = Job
+    path = "task"
+    fields = (
+        Key("JobGuid"),
+        Optional("Start", body_source="moment"),
+        RefersTo("Owner", OwnerShape),
+    )
+
+    def visible_to(self, caller):
+        return Job.objects.all()
+
+
+TASKS = entity_set(TaskResource)
+OWNER = "0190163d-8694-739b-aea5-966c26f8ad91"
+
+
+def both_ways(record):
+    """The draft of a record, read the quick and the careful way."""
+    quick = read_records(TASKS, json.dumps({"value": [record]}).encode()).drafts[0]
+    careful = read_objects(TASKS, [record]).drafts[0]
+    assert vars(quick) == vars(careful)
+    return quick
+
+
+def test_a_member_is_set_in_another_field_than_the_one_it_shows():
+    with timezone.override("Australia/Sydney"):
+        draft = both_ways({"Start": "2026-07-01 09:30:00"})
+    assert draft.moment == dt.datetime(2026, 6, 30, 23, 30, tzinfo=dt.UTC)
+    assert draft.given == {"moment"}
+    assert "start" not in vars(draft)
+
+
+def test_both_fields_have_the_members_name_and_their_own_type():
+    start = TASKS.type.properties["Start"]
+    assert (start.path, start.edm.name) == ("start", "Edm.Date")
+    assert start.in_bodies.edm.name == "Edm.DateTimeOffset"
+    assert wire_place(TASKS.type, "moment") == "Start"
+    assert body_schema(TASKS.type)["properties"]["Start"]["format"] == "date-time"
+
+
+@pytest.mark.parametrize(("record", "given"), [({}, set()), ({"Owner": None}, {"owner"})])
+def test_a_reference_said_to_be_null_is_given(record, given):
+    draft = both_ways({"Start": None, **record})
+    assert draft.owner is None
+    assert draft.given == {"moment"} | given
+
+
+def test_a_reference_that_names_a_record_is_given():
+    assert both_ways({"Owner": {"OwnerGuid": OWNER}}).given == {"owner"}
