@@ -18,6 +18,7 @@ from apps.odata.declaration import (
     Resource,
 )
 from apps.people.enrolling import enrol_clients, enrol_contacts, enrol_staff, replace_staff
+from apps.people.importing import ClientImport, ContactImport, StaffImport
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.shapes import (
     ClientBrief,
@@ -104,6 +105,7 @@ class StaffResource(Resource):
         RefersTo("Location", LocationBrief),
     )
     create = enrol_staff
+    importing = StaffImport
     replace = replace_staff
 
     def visible_to(self, caller: Any) -> QuerySet[Staff]:
@@ -134,6 +136,7 @@ class ClientResource(Resource):
         RefersTo("KeyContact", ContactBrief),
     )
     create = enrol_clients
+    importing = ClientImport
 
     def visible_to(self, caller: Any) -> QuerySet[Client]:
         return Client.objects.all()
@@ -167,6 +170,7 @@ class ContactResource(Resource):
         account_manager(),
     )
     create = enrol_contacts
+    importing = ContactImport
 
     def visible_to(self, caller: Any) -> QuerySet[Contact]:
         return Contact.objects.all()

@@ -1,0 +1,150 @@
+"""Records into files: CSV, XLSX, JSON and NDJSON, as imports read them."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils import timezone
+from openpyxl import Workbook
+
+from apps.core.importing.opening import format_of
+from apps.core.importing.reports import text_cell
+from apps.core.importing.tables import Unusable
+from apps.core.importing.workbooks import MAX_ROWS
+from apps.core.models import Subscriber
+from apps.odata.errors import ODataError
+from apps.odata.flat import Column, cells, columns, formula_safe
+from apps.odata.options import parse_options
+from apps.odata.reading import Reading
+from apps.odata.schema import EntitySet
+from apps.odata.streams import ndjson_lines
+
+
+class Operator:
+    """Whoever may run commands on the server, and so see everything that is in the database."""
+
+    name = "command"
+
+    def may_read(self, entity_set: EntitySet) -> bool:
+        return True
+
+    def may_write(self, entity_set: EntitySet) -> bool:
+        return True
+
+
+def export_file(
+    entity_set: EntitySet, path: Path, condition: str | None = None, names: Sequence[str] = ()
+) -> int:
+    """Write the records for which the ``$filter`` holds; how many they are.
+
+    ``names`` choose columns by their wire names, parts with ``/``. ``Unusable`` says what cannot be. The file
+    appears under its name when it is whole.
+    """
+    write = _WRITERS[format_of(path)]
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with timezone.override(Subscriber.current().zone):
+            reading = reading_of(entity_set, condition, names)
+            wanted = columns(entity_set.type, reading.shown.selection)
+            number = write(unfinished, wanted, reading.stream())
+        unfinished.replace(path)
+    except ODataError as error:
+        raise Unusable(error.message) from None
+    except OSError as error:
+        raise Unusable(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return number
+
+
+def reading_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> Reading:
+    """The GET whose rows are exported."""
+    options = {"$filter": condition} if condition else {}
+    return Reading(
+        entity_set, Operator(), parse_options(urlencode({**options, **shown_by(names)}, safe="$/(),;=*"))
+    )
+
+
+def shown_by(names: Sequence[str]) -> dict[str, str]:
+    """``$select`` and ``$expand`` for some columns, everything for none."""
+    if not names:
+        return {"$expand": "*"}
+    parts: dict[str, list[str]] = {}
+    own: list[str] = []
+    for name in names:
+        part, slash, inner = name.partition("/")
+        if slash:
+            parts.setdefault(part, []).append(inner)
+        else:
+            own.append(name)
+    expanded = ",".join(f"{part}($select={','.join(inner)})" for part, inner in parts.items())
+    return {"$select": ",".join([*own, *parts]), **({"$expand": expanded} if expanded else {})}
+
+
+def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[Any]]:
+    for record in records:
+        yield cells(json.loads(record, parse_float=Decimal), wanted)
+
+
+def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
+    number = 0
+    # With a byte order mark, by which spreadsheets know that it is UTF-8.
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(column.name for column in wanted)
+        for row in rows_of(wanted, records):
+            writer.writerow(map(formula_safe, row))
+            number += 1
+    return number
+
+
+def write_workbook(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("Records")
+    sheet.append([column.name for column in wanted])
+    number = 0
+    for number, row in enumerate(rows_of(wanted, records), start=1):
+        if number >= MAX_ROWS:
+            raise Unusable(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
+        sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
+    book.save(path)
+    return number
+
+
+def typed_cell(sheet: Any, column: Column, value: Any) -> Any:
+    """Days as days, numbers as numbers, and no text a formula."""
+    if not isinstance(value, str):
+        return value
+    if column.prop is not None and column.prop.edm.name == "Edm.Date" and not column.many:
+        return dt.date.fromisoformat(value)
+    return text_cell(sheet, value)
+
+
+def write_json(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
+    number = 0
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"value": [')
+        for number, line in enumerate(ndjson_lines(records), start=1):
+            file.write((",\n" if number > 1 else "\n") + line.rstrip("\n"))
+        file.write("\n]}\n")
+    return number
+
+
+def write_ndjson(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
+    number = 0
+    with path.open("w", encoding="utf-8") as file:
+        for line in ndjson_lines(records):
+            file.write(line)
+            number += 1
+    return number
+
+
+_WRITERS = {"csv": write_csv, "xlsx": write_workbook, "json": write_json, "ndjson": write_ndjson}

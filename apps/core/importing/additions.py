@@ -1,0 +1,79 @@
+"""What an app says about importing one of its resources, beyond the declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from apps.odata.drafts import Draft, Rule
+from apps.odata.schema import EntitySet
+
+#: ``value("birthday")`` is the SQL of what a row's draft holds in an attribute: NULL when nothing.
+ValueSql = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A rule's twin in SQL: under which condition a row is certain to be let pass.
+
+    ``reads`` are the attributes the rule looks at. ``passes`` gives a condition over them. ``because`` is why
+    a rule that has none lets every row pass; without it a row that gives any of ``reads`` is judged by the
+    rule itself.
+    """
+
+    reads: Sequence[str]
+    passes: Callable[[ValueSql], str] | None = None
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """A text made better than it was written, and what the user should know of it."""
+
+    text: str
+    code: str = ""
+    message: str = ""
+
+
+class Importing:
+    """How a resource is imported; subclasses stand beside its verbs.
+
+    ``synonyms`` are headers that mean a member (``{"Surname": "LastName"}``), compared without case, blanks
+    and punctuation. ``match`` names the members by which rows find the records they change, the first that a
+    row gives; the record's own key comes before them. Rows that give none are the records that equal them in
+    every column; ``alike`` names the attributes by which such records are looked up.
+    """
+
+    synonyms: ClassVar[Mapping[str, str]] = {}
+    match: ClassVar[Sequence[str]] = ()
+    alike: ClassVar[Sequence[str]] = ()
+    #: Cleans the text of a member, by the member's name.
+    cleaners: ClassVar[Mapping[str, Callable[[str], Cleaning]]] = {}
+    #: The SQL condition under which a cleaner leaves a text alone, by the member's name; ``{}`` is the cell.
+    clean_when: ClassVar[Mapping[str, str]] = {}
+    #: The rules that the verb holds a new record against, and those that only warn.
+    rules: ClassVar[Sequence[Rule]] = ()
+    warnings: ClassVar[Sequence[Rule]] = ()
+    #: The twins of all of them, by rule. An app that gives none has its rows judged one by one.
+    twins: ClassVar[Mapping[Rule, Twin]] = {}
+    is_sieved: ClassVar[bool] = False
+
+    def __init__(self, entity_set: EntitySet) -> None:
+        self.entity_set = entity_set
+
+    def create(self, drafts: Sequence[Draft]) -> Any:
+        """The verb that stores new records; ``Refused`` tells what its rules find."""
+        raise NotImplementedError
+
+    def revise(self, drafts: Sequence[Draft]) -> Any:
+        """The verb that changes what drafts give of the records whose keys they have."""
+        raise NotImplementedError
+
+    def defaults(self) -> Mapping[str, Any]:
+        """What the verb stores for what a row leaves out, where that is not the model's default."""
+        return {}
+
+    def filled(self) -> Mapping[str, Callable[[ValueSql], str]]:
+        """The same where it hangs on what else a row gives, which ``value`` then tells."""
+        return {}

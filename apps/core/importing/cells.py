@@ -1,0 +1,167 @@
+"""The text of a cell as a member's value: the forms people write beyond those of the interface."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from apps.odata.flat import formula_restored
+from apps.odata.json_values import ValueFault, reader_of
+from apps.odata.schema import StructuralProperty
+
+CellReader = Callable[[str], Any]
+
+# Blanks that are none and signs that look like nothing: web pages and spreadsheets leave them.
+_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_SUSPECT = re.compile("[\u00a0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]")
+
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4})", re.ASCII)
+_YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})", re.ASCII)
+_NAMED = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ \-/.]*([A-Za-z]{3,9})[ \-/.,]*(\d{4})", re.ASCII)
+_MIDNIGHT = re.compile(r"(.+?)[T ]00:00(?::00(?:\.0+)?)?", re.ASCII)
+_TIME = re.compile(r"(.+?)[T ]+(\d{1,2}:\d\d(?::\d\d)?)", re.ASCII)
+_SHORT_YEAR = re.compile(r"\d{1,2}[/.\- ]\d{1,2}[/.\- ]\d\d", re.ASCII)
+_SERIAL = re.compile(r"\d{4,5}(?:\.\d+)?", re.ASCII)
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january", "feb february", "mar march", "apr april", "may", "jun june", "jul july",
+            "aug august", "sep sept september", "oct october", "nov november", "dec december",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+#: Day 0 of spreadsheets, which take 1900 for a leap year.
+_SERIAL_START = dt.date(1899, 12, 30)
+
+YES = {"yes", "y", "true", "t", "1"}
+NO = {"no", "n", "false", "f", "0"}
+_WHOLE = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?", re.ASCII)
+_MONEY = re.compile(r"([+-]?)\$? ?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
+_LETTERS = re.compile(r"[\W_]+")
+
+
+def cleaned(text: str) -> str:
+    """The text without what nobody sees, and without the apostrophe that keeps formulas from spreadsheets."""
+    if _SUSPECT.search(text):
+        text = _INVISIBLE.sub("", _BLANKS.sub(" ", text))
+    return formula_restored(text.strip())
+
+
+def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
+    """The function that reads the property from a cleaned text that is not empty; raises ``ValueFault``."""
+    read = reader_of(prop)
+    if prop.choices:
+        return choice_cell(read, prop.choices)
+    kind = prop.edm.name
+    if kind == "Edm.Date":
+        return lambda text: read(iso_date(text, day_first))
+    if kind == "Edm.DateTimeOffset":
+        return lambda text: read(iso_moment(text, day_first))
+    if kind == "Edm.Boolean":
+        return boolean_cell
+    if kind in ("Edm.Int16", "Edm.Int32", "Edm.Int64"):
+        return lambda text: read(whole_number(text))
+    if kind == "Edm.Decimal":
+        return lambda text: read(amount(text))
+    return read
+
+
+def choice_cell(read: CellReader, names: tuple[str, ...]) -> CellReader:
+    """An enumeration's name in any case and with any punctuation: ``mr.`` is ``Mr``."""
+    loose: Mapping[str, str] = {_LETTERS.sub("", name).casefold(): name for name in names}
+    return lambda text: read(loose.get(_LETTERS.sub("", text).casefold(), text))
+
+
+def boolean_cell(text: str) -> bool:
+    word = text.casefold()
+    if word in YES:
+        return True
+    if word in NO:
+        return False
+    raise ValueFault("WrongType", "must be yes or no.")
+
+
+def whole_number(text: str) -> Any:
+    if not _WHOLE.fullmatch(text):
+        raise ValueFault("InvalidNumber", "must be a whole number.")
+    digits = text.replace(",", "").partition(".")[0]
+    if len(digits) > 20:
+        raise ValueFault("OutOfRange", "has too many digits.")
+    return int(digits)
+
+
+def amount(text: str) -> Decimal:
+    """A decimal, with or without thousands and a dollar sign."""
+    found = _MONEY.fullmatch(text)
+    if found is None:
+        raise ValueFault("InvalidNumber", "must be a number.")
+    return Decimal(found[1] + found[2].replace(",", ""))
+
+
+def iso_date(text: str, day_first: bool) -> str:
+    """``26/01/1998``, ``26-1-1998``, ``26 Jan 1998`` as ``1998-01-26``; what is a date already stays."""
+    if _ISO_DAY.fullmatch(text):
+        return text
+    midnight = _MIDNIGHT.fullmatch(text)
+    day = midnight[1] if midnight else text
+    found = written_day(day, day_first)
+    if found is not None:
+        return found
+    if _SHORT_YEAR.fullmatch(day):
+        raise ValueFault("InvalidDate", "must have a year of four digits.")
+    if _SERIAL.fullmatch(text):
+        raise ValueFault("InvalidDate", serial_sentence(text))
+    return text
+
+
+def iso_moment(text: str, day_first: bool) -> str:
+    """A date, or a date and time, in the interface's spelling; what is one already stays."""
+    if text[:4].isdigit() and text[4:5] == "-":
+        return text
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return iso_date(text, day_first)
+    day = written_day(found[1].rstrip(","), day_first)
+    return f"{day} {found[2]:0>5}" if day else text
+
+
+def written_day(text: str, day_first: bool) -> str | None:
+    """The day a text writes, in ISO form; ``None`` when its form is none we know."""
+    if found := _PARTS.fullmatch(text):
+        day, month = (found[1], found[2]) if day_first else (found[2], found[1])
+        return checked_day(int(found[3]), int(month), int(day), day_first, swapped=True)
+    if found := _YEAR_FIRST.fullmatch(text):
+        return checked_day(int(found[1]), int(found[2]), int(found[3]), day_first)
+    if (found := _NAMED.fullmatch(text)) and found[2].casefold() in _MONTHS:
+        return checked_day(int(found[3]), _MONTHS[found[2].casefold()], int(found[1]), day_first)
+    return None
+
+
+def checked_day(year: int, month: int, day: int, day_first: bool, swapped: bool = False) -> str:
+    try:
+        return dt.date(year, month, day).isoformat()
+    except ValueError:
+        pass
+    if swapped and month > 12 >= day:
+        order, other = ("day", "--month-first") if day_first else ("month", "--day-first")
+        raise ValueFault(
+            "InvalidDate", f"has no month {month}; it is read with the {order} first, {other} turns that."
+        )
+    raise ValueFault("InvalidDate", "must be a date that exists.")
+
+
+def serial_sentence(text: str) -> str:
+    """What a spreadsheet's number for a day means, so that the user can write it."""
+    number = int(text.partition(".")[0])
+    if number < 60:
+        return "must be a date such as 2026-07-01."
+    day = _SERIAL_START + dt.timedelta(days=number)
+    return f"is a spreadsheet's number for a day, {day:%d/%m/%Y} ({day.isoformat()}): write the date itself."

@@ -1,0 +1,219 @@
+"""Tables from JSON: an array of records, an object whose ``value`` is one, or a record to a line."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+from apps.core.importing.delimited import bounded_lines, check_text, encoding_of
+from apps.core.importing.tables import MAX_ROW, Row, Unusable, check_width
+from apps.odata.flat import LIST_SEPARATOR
+from apps.odata.flat import text_of as text_of_json
+
+BLOCK = 1 << 16
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+class Repeated(ValueError):
+    """A member that stands twice in one object."""
+
+
+def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(found)
+    if len(record) != len(found):
+        raise Repeated("a member stands twice in one object")
+    return record
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=pairs, parse_float=Decimal)
+
+
+class JsonTable:
+    """Records of a JSON array. The header is every member that any record has, parts with ``/``."""
+
+    row_word: ClassVar[str] = "record"
+    has_letters: ClassVar[bool] = False
+
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
+        self.path = path
+        self.encoding = encoding or encoding_of(path)
+        check_text(path, self.encoding, guessed=encoding is None)
+        names: dict[str, None] = {}
+        for _, record in self.records():
+            if isinstance(record, dict):
+                names.update(dict.fromkeys(flattened(record)))
+                check_width(len(names))
+        if not names:
+            raise Unusable(f"{path.name} holds no records.")
+        self.header = [name for name in names if not is_outer(name, names)]
+
+    def records(self) -> Iterator[tuple[int, Any]]:
+        """Number and value of each record."""
+        with self.path.open(encoding=self.encoding) as text:
+            try:
+                yield from enumerate(array_items(text), start=1)
+            except (ValueError, RecursionError) as error:
+                raise Unusable(
+                    f"{self.path.name} is no JSON list of records: {json_sentence(error)}"
+                ) from None
+
+    def rows(self) -> Iterator[Row]:
+        width = len(self.header)
+        for number, record in self.records():
+            if not isinstance(record, dict):
+                yield Row(number, [""] * width, "is no object.")
+                continue
+            values = flattened(record)
+            yield Row(number, [values.get(name, "") for name in self.header])
+
+    def remarks(self) -> list[str]:
+        return []
+
+
+def is_outer(name: str, names: Iterable[str]) -> bool:
+    """Whether the name is an object's in other records; here it was null."""
+    return any(other.startswith(f"{name}/") for other in names)
+
+
+class JsonLinesTable(JsonTable):
+    """NDJSON: one record to a line."""
+
+    row_word: ClassVar[str] = "line"
+
+    def records(self) -> Iterator[tuple[int, Any]]:
+        with self.path.open(encoding=self.encoding) as text:
+            for number, line in enumerate(bounded_lines(text), start=1):
+                if not line.strip():
+                    continue
+                try:
+                    yield number, DECODER.decode(line)
+                except (ValueError, RecursionError) as error:
+                    raise Unusable(f"{self.path.name}, line {number:,}: {json_sentence(error)}") from None
+
+
+def json_sentence(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} (line {error.lineno:,}, column {error.colno:,})."
+    if isinstance(error, RecursionError):
+        return "it is nested too deep."
+    return f"{error}."
+
+
+def flattened(record: dict[str, Any], before: str = "") -> dict[str, str]:
+    """``{"Address": {"Suburb": "X"}}`` as ``{"Address/Suburb": "X"}``; lists of records cell by cell."""
+    found: dict[str, str] = {}
+    for name, value in record.items():
+        if name.startswith("@") or "@odata." in name:
+            continue
+        if isinstance(value, dict):
+            found |= flattened(value, f"{before}{name}/")
+        elif isinstance(value, list):
+            found |= flattened_list(value, before + name)
+        else:
+            found[before + name] = text_of_json(value)
+    return found
+
+
+def flattened_list(items: list[Any], name: str) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for item in items:
+        inner = flattened(item, f"{name}/") if isinstance(item, dict) else {name: text_of_json(item)}
+        for key, text in inner.items():
+            found.setdefault(key, []).append(text)
+    return {key: LIST_SEPARATOR.join(texts) for key, texts in found.items()}
+
+
+# --- an array that is longer than the memory ----------------------------------------------------------
+
+
+class Scanner:
+    """A JSON text read value by value, holding no more of it than one value needs."""
+
+    def __init__(self, text: io.TextIOBase) -> None:
+        self.text = text
+        self.held = ""
+        self.at = 0
+        self.ended = False
+
+    def more(self) -> bool:
+        """Read on; ``False`` at the end of the text."""
+        block = self.text.read(max(BLOCK, len(self.held) - self.at))
+        self.ended = not block
+        self.held, self.at = self.held[self.at :] + block, 0
+        return not self.ended
+
+    def peek(self) -> str:
+        """The next sign that is no blank, an empty text at the end."""
+        while True:
+            blank = _BLANK.match(self.held, self.at)
+            assert blank is not None
+            self.at = blank.end()
+            if self.at < len(self.held) or not self.more():
+                return self.held[self.at : self.at + 1]
+
+    def take(self, sign: str) -> None:
+        found = self.peek()
+        if found != sign:
+            raise ValueError(f"{sign} expected, not {found or 'the end'}")
+        self.at += 1
+
+    def value(self) -> Any:
+        """The next value, whole."""
+        self.peek()
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self.held, self.at)
+            except json.JSONDecodeError:
+                if len(self.held) - self.at > MAX_ROW:
+                    raise ValueError(f"a record is longer than {MAX_ROW:,} characters, or broken") from None
+                if not self.more():
+                    raise
+                continue
+            # A number at the end of what is held may go on.
+            if end == len(self.held):
+                if self.more():
+                    continue
+                end = len(self.held)
+            self.at = end
+            return value
+
+
+def array_items(text: io.TextIOBase) -> Iterator[Any]:
+    """The items of a JSON array, or of the array called ``value`` in an object."""
+    scanner = Scanner(text)
+    sign = scanner.peek()
+    if not sign:
+        raise ValueError("it is empty")
+    if sign == "{":
+        find_value(scanner)
+    yield from items(scanner)
+
+
+def find_value(scanner: Scanner) -> None:
+    """Go to the array of an object's member ``value``."""
+    scanner.take("{")
+    while True:
+        name = scanner.value()
+        scanner.take(":")
+        if name == "value":
+            return
+        scanner.value()
+        if scanner.peek() != ",":
+            raise ValueError("the object has no member value")
+        scanner.take(",")
+
+
+def items(scanner: Scanner) -> Iterator[Any]:
+    scanner.take("[")
+    if scanner.peek() == "]":
+        return
+    while True:
+        yield scanner.value()
+        if scanner.peek() == "]":
+            return
+        scanner.take(",")

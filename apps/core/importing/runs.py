@@ -1,0 +1,234 @@
+"""One import from beginning to end: read, sieve where the database can, judge, store, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from apps.core import history
+from apps.core.importing.additions import Importing
+from apps.core.importing.careful import CarefulWay
+from apps.core.importing.headers import Understanding, understood
+from apps.core.importing.opening import opened
+from apps.core.importing.reports import Remark, Report, errors_beside
+from apps.core.importing.sieve import Sieve
+from apps.core.importing.staging import row_from, stage
+from apps.core.importing.tables import Row, Table, Unusable
+from apps.core.models import Subscriber
+from apps.odata import clock
+from apps.odata.schema import EntitySet
+
+#: Rows judged and stored in one transaction: by the sieve, and one by one.
+STEP = 50_000
+BATCH = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What the user asks of an import. ``told`` is what ``--map`` says: ``{header: field}``."""
+
+    told: Mapping[str, str] = field(default_factory=dict)
+    match: str | None = None
+    errors: Path | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    day_first: bool = True
+    updates: bool = True
+    ignore_unknown: bool = False
+    all_or_nothing: bool = False
+    dry_run: bool = False
+
+
+@dataclass
+class Listener:
+    """Who follows an import; every call may do nothing."""
+
+    say: Callable[[str], None] = lambda text: None
+    tell: Callable[[str, Remark], None] = lambda text, remark: None
+    staged: Callable[[int], None] = lambda rows: None
+    judged: Callable[[int, int | None], None] = lambda rows, of: None
+
+
+class Undone(Exception):
+    """Raised to take everything back: a trial, or a bad row where all must be good."""
+
+
+def importing_of(entity_set: EntitySet) -> Importing:
+    """How the resource is imported; ``Unusable`` when it is not."""
+    found = entity_set.resource.importing
+    if found is None:
+        raise Unusable(f"{entity_set.path} cannot be imported.")
+    importing: Importing = found(entity_set)
+    return importing
+
+
+def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Listener) -> Report:
+    """Import a file; ``Unusable`` when nothing of it can be, else the report says what went how.
+
+    All rows that are good are stored, in transactions of many rows; with ``all_or_nothing`` all or none.
+    """
+    importing = importing_of(entity_set)
+    table = opened(path, wishes.encoding, wishes.sheet)
+    understanding = understood(
+        table, entity_set, importing.synonyms, wishes.told, ignore_unknown=wishes.ignore_unknown
+    )
+    for remark in (*table.remarks(), *understanding.remarks):
+        listener.say(remark)
+    errors = wishes.errors or errors_beside(path)
+    if errors.exists() and errors.samefile(path):
+        raise Unusable(f"{errors} is the file to import; --errors must name another.")
+    report = Report(table, errors, listener.tell)
+    run = Run(entity_set, table, understanding, importing, report, wishes, listener)
+    try:
+        with history.writing_as(author()), timezone.override(Subscriber.current().zone):
+            run.go()
+    finally:
+        report.close()
+    return report
+
+
+def author() -> history.Author:
+    """Whoever is known to write, through the door of imports."""
+    known = history.author()
+    return history.Author("Import", known.staff_id, known.application, known.request_id)
+
+
+class Run:
+    """One import under way."""
+
+    def __init__(
+        self,
+        entity_set: EntitySet,
+        table: Table,
+        understanding: Understanding,
+        importing: Importing,
+        report: Report,
+        wishes: Wishes,
+        listener: Listener,
+    ) -> None:
+        self.entity_set = entity_set
+        self.table = table
+        self.columns = understanding.columns
+        self.importing = importing
+        self.report = report
+        self.wishes = wishes
+        self.listener = listener
+        self.match = self._match()
+        self.careful = CarefulWay(
+            entity_set, self.columns, importing, self.match, report, wishes.day_first, wishes.updates
+        )
+
+    def _match(self) -> Sequence[str]:
+        """The members that rows are found by: the one asked for, else the resource's own."""
+        wish = self.wishes.match
+        if wish is None:
+            return self.importing.match
+        names = {column.member.name.casefold(): column.member for column in self.columns}
+        member = names.get(wish.casefold())
+        if member is None:
+            raise Unusable(f"--match {wish}: no column of the file gives it.")
+        if member.reference is not None or member.prop.refers_to is not None or "/" in member.name:
+            raise Unusable(f"--match {wish}: records are found by a value of their own.")
+        return [member.name]
+
+    def go(self) -> None:
+        """Judge and store every row."""
+        try:
+            with self._whole():
+                if connection.vendor == "postgresql":
+                    self._sieved()
+                else:
+                    self._row_by_row()
+                if self.wishes.dry_run or (self.wishes.all_or_nothing and self.report.sums.refused):
+                    raise Undone
+        except Undone:
+            pass
+        finally:
+            self.careful.close()
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """One transaction around everything where it may have to be taken back, else none."""
+        if not (self.wishes.dry_run or self.wishes.all_or_nothing):
+            yield
+            return
+        with transaction.atomic():
+            yield
+
+    # --- row by row
+
+    def _row_by_row(self) -> None:
+        total = sum(
+            1 for _ in self.table.rows()
+        )  # a file that breaks off is refused before anything is stored
+        rows = self.table.rows()
+        done = 0
+        while batch := list(islice(rows, BATCH)):
+            done += len(batch)
+            self._judge(batch)
+            self.listener.judged(done, total)
+
+    def _judge(self, rows: Sequence[Row]) -> None:
+        clock.forget_now()
+        with transaction.atomic():
+            self.careful.judge(rows)
+
+    # --- through the sieve
+
+    def _sieved(self) -> None:
+        last = stage(connection, self.table, self.listener.staged)
+        sieve = self._sieve()
+        if sieve is not None:
+            sieve.prepare()
+        for first in range(2, last + 1, STEP):
+            end = min(first + STEP - 1, last)
+            self._step(sieve, first, end)
+            self.listener.judged(end - 1, last - 1)
+
+    def _sieve(self) -> Sieve | None:
+        if not self.importing.is_sieved:
+            return None
+        return Sieve(
+            connection,
+            self.entity_set,
+            self.columns,
+            len(self.table.header),
+            self.importing,
+            self.match,
+            self.wishes.day_first,
+            self.wishes.updates,
+        )
+
+    def _step(self, sieve: Sieve | None, first: int, last: int) -> None:
+        clock.forget_now()
+        doubted: Iterator[Row]
+        try:
+            with transaction.atomic():
+                passed = sieve.step(first, last) if sieve is not None else None
+        except IntegrityError:
+            # Somebody stored one of our unique values meanwhile: the careful way says which.
+            passed = None
+        if passed is None:
+            doubted = staged_rows(len(self.table.header), first, last)
+        else:
+            self.report.sums.new += passed.new
+            self.report.sums.unchanged += passed.unchanged
+            doubted = iter(passed.doubted)
+        while batch := list(islice(doubted, BATCH)):
+            self._judge(batch)
+
+
+def staged_rows(width: int, first: int, last: int) -> Iterator[Row]:
+    """The staged rows of some lines."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT * FROM pg_temp.incoming WHERE line BETWEEN %s AND %s ORDER BY line", [first, last]
+        )
+        for line, trouble, *cells in cursor.fetchall():
+            yield row_from(line, trouble, cells)

@@ -1,0 +1,38 @@
+"""Export records into a CSV, XLSX, JSON or NDJSON file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.core.exporting import export_file
+from apps.core.importing.tables import Unusable
+from apps.odata import service
+from apps.odata.errors import counted
+
+
+class Command(BaseCommand):
+    help = "Writes records into a CSV, XLSX, JSON or NDJSON file that import_records reads."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("resource", help="for example contact")
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--filter", help="which records: \"Address/State eq 'NSW'\", as $filter of the interface"
+        )
+        parser.add_argument("--columns", help="which columns: LastName,Address/Suburb")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        known = service.current().by_path
+        entity_set = known.get(options["resource"].lower())
+        if entity_set is None:
+            able = ", ".join(sorted(found.path for found in known.values()))
+            raise CommandError(f"There is no resource {options['resource']}; there are {able}.", returncode=2)
+        names = [name.strip() for name in (options["columns"] or "").split(",") if name.strip()]
+        try:
+            number = export_file(entity_set, options["file"], options["filter"], names)
+        except Unusable as reason:
+            raise CommandError(str(reason), returncode=2) from None
+        self.stdout.write(f"{counted(number, 'record')} in {options['file']}.")

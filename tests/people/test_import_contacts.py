@@ -1,0 +1,301 @@
+"""Importing contacts from a spreadsheet as people keep them: each fault is named, the good rows go in."""
+
+import datetime as dt
+
+import pytest
+
+from apps.core.models import Change
+from apps.people.models import Client, Contact, Role, Staff
+from tests.people.import_files import GOOD, HEADER, a_csv, imported, rows_of
+
+pytestmark = pytest.mark.django_db
+
+FAULTY = {
+    "an email that is none": (
+        "Al,Orr,al-at-home,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, C5 (Email): InvalidEmail",
+    ),
+    "a blank within a scheme number": (
+        "Al,Orr,al@example.org,4310 00101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, D5 (NDIS No): InvalidSchemeNumber: A scheme number is digits only",
+    ),
+    "a scheme number of another scheme": (
+        "Al,Orr,al@example.org,991000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, D5 (NDIS No): InvalidSchemeNumber",
+    ),
+    "a day that no month has": (
+        "Al,Orr,al@example.org,431000101,31/02/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, E5 (DOB): InvalidDate: Birthday must be a date that exists. It is “31/02/1990”.",
+    ),
+    "a spreadsheet's number for a day": (
+        "Al,Orr,al@example.org,431000101,44562,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, E5 (DOB): InvalidDate: Birthday is a spreadsheet's number for a day, 01/01/2022",
+    ),
+    "months before days": (
+        "Al,Orr,al@example.org,431000101,12/25/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, E5 (DOB): InvalidDate: Birthday has no month 25; it is read with the day first",
+    ),
+    "no first name": (
+        ",Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, A5 (First Name): Required",
+    ),
+    "a state without a country": (
+        "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,",
+        "row 5, K5 (Country): Required",
+    ),
+    "the same person twice": (
+        GOOD[0],
+        "row 5, D5 (NDIS No): NotUnique: Row 2 of the file has it already. It is “431000001”.",
+    ),
+    "a cell too few": (
+        "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000",
+        "row 5: InvalidRow: The row has 10 cells where the header has 11.",
+    ),
+    "a name too long": (
+        f"{'A' * 91},Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, A5 (First Name): TooLong",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "told"), FAULTY.values(), ids=FAULTY)
+def test_a_faulty_row_is_named_and_comes_back_while_the_good_ones_go_in(tmp_path, row, told):
+    path = a_csv(tmp_path, *GOOD, row)
+
+    result = imported("contact", path)
+
+    assert result.status == 1
+    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 refused.")
+    assert [line for line in result.remarks if line.startswith("row")] == [result.remarks[0]]
+    assert result.remarks[0].startswith(told)
+    assert Contact.objects.count() == 3
+    header, back = rows_of(tmp_path / "people.errors.csv")
+    assert header == [*HEADER.split(","), "Reason"]
+    assert back[: len(row.split(","))] == row.split(",")
+    assert told.split(": ")[1] in back[-1]
+
+
+def test_the_good_rows_of_a_file_are_stored_as_they_say(tmp_path):
+    assert imported("contact", a_csv(tmp_path, *GOOD)).status == 0
+
+    ida = Contact.objects.get(first_name="Ida")
+    assert (ida.last_name, ida.primary_email, ida.scheme_number) == ("Quill", "ida@example.org", "431000001")
+    assert (ida.birthday, ida.phone1) == (dt.date(1990, 3, 2), "0400000001")
+    assert (ida.street_address, ida.suburb, ida.state) == ("1 Low Road", "Hobart", "TAS")
+    assert (ida.post_code, ida.country) == ("7000", "Australia")
+    assert ida.use_primary_email is True
+    assert not (tmp_path / "people.errors.csv").exists()
+
+
+def test_the_history_tells_what_an_import_did(tmp_path):
+    imported("contact", a_csv(tmp_path, *GOOD))
+    imported("contact", a_csv(tmp_path, GOOD[0].replace("0400000001", "0411")))
+
+    told = Change.objects.filter(record_type="people.contact").order_by("id")
+    assert [(line.kind, line.channel) for line in told] == [("Created", "Import")] * 3 + [
+        ("Changed", "Import")
+    ]
+    assert told.last().differences == {"phone1": ["0400000001", "0411"]}
+
+
+def test_a_second_run_changes_nothing(tmp_path):
+    path = a_csv(tmp_path, *GOOD, FAULTY["a state without a country"][0])
+    imported("contact", path)
+    before = list(Contact.objects.order_by("pk").values())
+
+    again = imported("contact", path)
+
+    assert again.out.startswith("4 rows: 0 new, 0 changed, 3 unchanged, 1 refused.")
+    assert list(Contact.objects.order_by("pk").values()) == before
+    assert Change.objects.filter(record_type="people.contact").count() == 3
+
+
+def test_a_second_run_of_a_file_without_codes_and_numbers_adds_nothing(tmp_path):
+    path = a_csv(tmp_path, "Ann,Low,", "Ann,Low,ann@example.org", header="First name,Last name,Email")
+    assert imported("contact", path).out.startswith("2 rows: 2 new")
+    assert imported("contact", path).out.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
+
+
+def test_the_same_row_twice_without_code_and_number_is_one_record(tmp_path):
+    path = a_csv(tmp_path, "Ann,Low,1/2/1990", "Ann,Low,01/02/1990", header="First name,Last name,DOB")
+
+    result = imported("contact", path)
+
+    assert result.out.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert "row 3: NotUnique: Row 2 of the file says the same." in result.err
+
+
+def test_only_the_columns_of_the_file_change(tmp_path):
+    imported("contact", a_csv(tmp_path, *GOOD))
+    rows = a_csv(tmp_path, "431000001,Quill-Byrne,", header="NDIS No,Surname,Mobile")
+
+    assert imported("contact", rows).out.startswith("1 row: 0 new, 1 changed")
+
+    ida = Contact.objects.get(scheme_number="431000001")
+    assert (ida.last_name, ida.phone1) == ("Quill-Byrne", None)
+    assert (ida.first_name, ida.suburb) == ("Ida", "Hobart")
+
+
+def test_standing_records_can_be_left_alone(tmp_path):
+    imported("contact", a_csv(tmp_path, *GOOD))
+    other = a_csv(tmp_path, GOOD[0].replace("Hobart", "Launceston"))
+
+    assert imported("contact", other, "--no-update").out.startswith("1 row: 0 new, 0 changed, 1 unchanged")
+    assert Contact.objects.get(first_name="Ida").suburb == "Hobart"
+
+
+def test_a_change_is_held_against_the_rules(tmp_path):
+    imported("contact", a_csv(tmp_path, *GOOD))
+
+    result = imported("contact", a_csv(tmp_path, "431000001,", header="NDIS No,Country"))
+
+    assert result.status == 1
+    assert "row 2, B2 (Country): Required" in result.err
+    assert Contact.objects.get(first_name="Ida").country == "Australia"
+
+
+def test_a_trial_stores_nothing_and_says_the_same(tmp_path):
+    path = a_csv(tmp_path, *GOOD, FAULTY["no first name"][0])
+
+    result = imported("contact", path, "--dry-run")
+
+    assert result.status == 1
+    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 refused")
+    assert result.out.rstrip().endswith("Nothing was stored: this was a trial.")
+    assert not Contact.objects.exists()
+
+
+def test_all_or_nothing_keeps_nothing_when_one_row_is_bad(tmp_path):
+    bad = a_csv(tmp_path, *GOOD, FAULTY["no first name"][0])
+    assert imported("contact", bad, "--all-or-nothing").status == 1
+    assert not Contact.objects.exists()
+    assert not Change.objects.filter(record_type="people.contact").exists()
+
+    assert imported("contact", a_csv(tmp_path, *GOOD), "--all-or-nothing").status == 0
+    assert Contact.objects.count() == 3
+
+
+def test_every_fault_of_a_row_is_told_at_once(tmp_path):
+    path = a_csv(tmp_path, ",Orr,al-at-home,99,31/02/1990,0400,1 Low Road,Hobart,TAS,7000,")
+
+    result = imported("contact", path)
+
+    told = [line.split(":")[0] + line.split(":")[1] for line in result.remarks]
+    assert told == [
+        "row 2, A2 (First Name) Required",
+        "row 2, C2 (Email) InvalidEmail",
+        "row 2, D2 (NDIS No) InvalidSchemeNumber",
+        "row 2, E2 (DOB) InvalidDate",
+        "row 2, K2 (Country) Required",
+    ]
+
+
+def test_what_is_only_unusual_goes_in_with_a_warning(tmp_path):
+    rows = (
+        "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Alice Springs,NT,870,Australia",
+        "Bo,Orr,bo@example.org,431000102,02/03/1990,0400,1 Low Road,Hobart,Tas.,7000,Australia",
+        "Cy,Orr,cy@example.org,431000103,02/03/1990,0400,1 Low Road,Hobart,Tassie,7000,Australia",
+        "Di,Orr,di@example.org,4310001,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+    )
+
+    result = imported("contact", a_csv(tmp_path, *rows))
+
+    assert result.status == 0
+    assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 refused; 4 rows with warnings.")
+    assert [line.partition(": warning ")[2].split(".")[0] for line in result.remarks] == [
+        "UnusualPostCode: Australian postcodes have four digits",
+        "StateAbbreviated: It is taken as TAS",
+        "UnusualState: Australian states are ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
+        "UnusualSchemeNumber: Scheme numbers have 9 digits; this one has 7",
+    ]
+    assert "Did it lose its leading zero: 0870? It is “870”." in result.remarks[0]
+    assert set(Contact.objects.values_list("state", flat=True)) == {"NT", "TAS", "Tassie"}
+
+
+def test_blanks_and_signs_nobody_sees_are_taken_off(tmp_path):
+    row = "\u200bZoë ,\u00a0O’Brien\u00a0, zoe@example.org ,431000101,02/03/1990,'+61 400,,,,,"
+    assert imported("contact", a_csv(tmp_path, row)).status == 0
+
+    zoe = Contact.objects.get()
+    assert (zoe.first_name, zoe.last_name, zoe.primary_email) == ("Zoë", "O’Brien", "zoe@example.org")
+    assert zoe.phone1 == "+61 400"
+
+
+def test_records_are_referred_to_by_guid_or_by_name(tmp_path):
+    client = Client.objects.create(business_name="Harbour Café")
+    role = Role.objects.create(name="Participant")
+    boss = Staff.objects.create(first_name="Bea", last_name="Ott", primary_email="bea@example.org", role=role)
+    path = a_csv(
+        tmp_path,
+        "Al,Orr,HARBOUR CAFÉ,participant,Bea@Example.org",
+        "Bo,Orr,Harbour Cafe,Participant,",
+        header="First name,Surname,Company,Role,AccountManager/PrimaryEmail",
+    )
+
+    result = imported("contact", path)
+
+    assert "row 3, C3 (Company): NotFound: There is no client called Harbour Cafe." in result.err
+    al = Contact.objects.get()
+    assert (al.client, al.role, al.account_manager) == (client, role, boss)
+
+    by_guid = a_csv(
+        tmp_path, f"Cy,Orr,{client.guid}", "Di,Orr,x", header="First name,Surname,Client/ClientGuid"
+    )
+    assert "row 3, C3 (Client/ClientGuid): InvalidGuid" in imported("contact", by_guid).err
+    assert Contact.objects.get(first_name="Cy").client == client
+
+
+def test_rows_that_fit_several_records_are_not_guessed(tmp_path):
+    for name in ("Al", "Bo"):
+        Contact.objects.create(first_name=name, last_name="Orr", scheme_number="431000009")
+
+    result = imported("contact", a_csv(tmp_path, "431000009,Cy,Orr", header="NDIS No,First name,Surname"))
+
+    assert "row 2, A2 (NDIS No): Ambiguous: 2 contacts have it; which one is meant?" in result.err
+
+
+def test_a_code_finds_its_record_in_any_spelling(tmp_path):
+    Contact.objects.create(first_name="Al", last_name="Orr", unique_code="Straße-1")
+    path = a_csv(tmp_path, "STRASSE-1,Al,Moss", header="Unique code,First name,Surname")
+
+    assert imported("contact", path).out.startswith("1 row: 0 new, 1 changed")
+    assert Contact.objects.get().last_name == "Moss"
+
+
+def test_a_code_that_another_record_has_is_refused(tmp_path):
+    Contact.objects.create(first_name="Al", last_name="Orr", unique_code="A1")
+    path = a_csv(tmp_path, "431000001,a1,Bo,Orr", header="NDIS No,Unique code,First name,Surname")
+
+    result = imported("contact", path, "--match", "SchemeNumber")
+
+    assert "row 2, B2 (Unique code): NotUnique" in result.err
+
+
+def test_refused_rows_can_be_put_right_and_imported(tmp_path):
+    imported("contact", a_csv(tmp_path, *GOOD, FAULTY["no first name"][0]))
+    back = tmp_path / "people.errors.csv"
+    back.write_text(back.read_text(encoding="utf-8").replace(",Orr,", "Al,Orr,", 1), encoding="utf-8")
+
+    assert imported("contact", back).out.startswith("1 row: 1 new")
+
+
+def test_staff_and_clients_are_imported_by_the_same_words(tmp_path):
+    Role.objects.create(name="Coordinator")
+    staff = a_csv(
+        tmp_path,
+        "Bea,Ott,bea@example.org,yes,Coordinator,38",
+        "Bea,Ott,BEA@example.org,yes,Coordinator,38",
+        "Cal,Ott,cal@example.org,no,Coordinator,200",
+        header="First name,Surname,Email,Use primary email,Role,Hours",
+    )
+    result = imported("staff", staff)
+    assert "row 3, C3 (Email): NotUnique: Row 2 of the file has it already." in result.err
+    assert "row 4, F4 (Hours): OutOfRange" in result.err
+    assert "row 4, D4 (Use primary email): Required" in result.err
+    assert Staff.objects.get().working_hours_per_week == 38
+
+    clients = a_csv(tmp_path, "Harbour Café,51 824 753 556", "Quay Pty Ltd,51824753557", header="Company,ABN")
+    result = imported("client", clients)
+    assert result.out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 refused; 1 row with warnings.")
+    assert result.remarks[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
+    assert imported("client", clients).out.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
