@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import models
 from django.db.models.expressions import Expression, Subquery
 
@@ -114,9 +115,12 @@ class PartJson(Subquery):
         column = "count(*)" if self.count else "coalesce(json_agg(_l.json),'[]'::json)"
         if connection.vendor == "sqlite":
             column = "count(*)" if self.count else "'['||coalesce(group_concat(_l.json,','),'')||']'"
-        return super().as_sql(
-            compiler, connection, template=f"(SELECT {column} FROM (%(subquery)s) _l)", **extra
-        )
+        template = f"(SELECT {column} FROM (%(subquery)s) _l)"
+        try:
+            return super().as_sql(compiler, connection, template=template, **extra)
+        except EmptyResultSet:  # $top=0: there is no row to ask the database for
+            nothing = "'[]'" if connection.vendor == "sqlite" else "'[]'::json"
+            return ("0" if self.count else nothing), ()
 
 
 def place_of(name: str) -> str:
@@ -164,7 +168,7 @@ def is_text(field: models.Field) -> bool:
 def column_sql(steps: tuple[Any, ...], alias: str, depth: int) -> str:
     """The column at the end of a chain of foreign keys, as nested scalar subqueries."""
     first, *rest = steps
-    column = f"{alias}.{quoted(first.column)}"
+    column = own_sql(first, alias)
     if not rest:
         return column
     inner = f"s{depth}"
@@ -173,6 +177,13 @@ def column_sql(steps: tuple[Any, ...], alias: str, depth: int) -> str:
         f"(SELECT {column_sql(tuple(rest), inner, depth + 1)} FROM {quoted(target.db_table)} {inner}"
         f" WHERE {inner}.{quoted(first.target_field.column)} = {column})"
     )
+
+
+def own_sql(field: Any, alias: str) -> str:
+    """A field's value in the row called ``alias``; one that has no column says itself what it is."""
+    if field.column is None:
+        return field.sql_in(alias)
+    return f"{alias}.{quoted(field.column)}"
 
 
 def list_source(part: NavigationPart, alias: str, inner: str) -> str:

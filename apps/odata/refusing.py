@@ -79,4 +79,6 @@ def answer(status: int, body: dict[str, Any], headers: Any = None) -> HttpRespon
     response = HttpResponse(json.dumps(body, ensure_ascii=False), status=status, content_type=protocol.JSON)
     for name, value in (headers or {}).items():
         response[name] = value
+    # What is worth a line in the log has one by now; Django would write "Not Implemented" as an error.
+    response._has_been_logged = True  # type: ignore[attr-defined]
     return protocol.finish(response)

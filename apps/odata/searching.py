@@ -12,7 +12,7 @@ from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.schema import EntitySet
 
 MAX_WORDS = 12
-_WORD = re.compile(r'"((?:[^"\\]|\\.)+)"|(\S+)')
+_WORD = re.compile(r'"((?:[^"\\]|\\.)+)"|([^"\s]+)|(")')
 
 
 def search_condition(entity_set: EntitySet, text: str) -> Q:
@@ -32,13 +32,15 @@ def search_condition(entity_set: EntitySet, text: str) -> Q:
 def words(text: str) -> list[str]:
     """The words and phrases of a search; ``AND`` between them is understood, other operators are not."""
     found = []
-    for phrase, word in _WORD.findall(text):
+    for phrase, word, stray in (match.groups("") for match in _WORD.finditer(text)):
+        if stray:  # refused at the first: a text of nothing but quotation marks is not read to its end
+            raise BadQuery("A phrase of $search is empty or not closed.", target="$search")
         if word in ("OR", "NOT") or "(" in word:
             raise NotSupported(
                 "$search takes words and quoted phrases; use $filter for more.", target="$search"
             )
         if word != "AND":
-            found.append(phrase.replace('\\"', '"').replace("\\\\", "\\") or word)
+            found.append(re.sub(r"\\(.)", r"\1", phrase) or word)
     if not found or len(found) > MAX_WORDS:
         raise BadQuery(f"$search takes 1 to {MAX_WORDS} words.", target="$search")
     return found

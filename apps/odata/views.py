@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 from rest_framework.renderers import JSONRenderer
@@ -18,7 +18,14 @@ from rest_framework.viewsets import ViewSetMixin
 
 from apps.odata import csdl, protocol, writing
 from apps.odata.declaration import Resource
-from apps.odata.errors import BadQuery, NotFound, PreconditionFailed, TooLarge, UnsupportedMediaType
+from apps.odata.errors import (
+    BadQuery,
+    NotAcceptable,
+    NotFound,
+    PreconditionFailed,
+    TooLarge,
+    UnsupportedMediaType,
+)
 from apps.odata.keys import read_key
 from apps.odata.options import QueryOptions, parameters, parse_options
 from apps.odata.protocol import Preferences, preferences
@@ -310,19 +317,31 @@ class MetadataView(ODataView):
     """``GET /api/$metadata``: the data model as CSDL, XML unless JSON is asked for."""
 
     def get(self, request: Request) -> HttpResponse:
-        if wants_json_metadata(request._request):
+        asked = list(parameters(self.query_string()))
+        formats = [value for name, value in asked if is_format(name)]
+        options = parse_options(urlencode([pair for pair in asked if not is_format(pair[0])]))
+        protocol.check_version(options, request)
+        self.refuse_plain(options)
+        if wants_json_metadata(formats, request.META.get("HTTP_ACCEPT", "")):
             body, media = csdl.csdl_json(self.service), "application/json"
         else:
             body, media = csdl.csdl_xml(self.service), "application/xml"
         return protocol.finish(HttpResponse(body, content_type=media))
 
 
-def wants_json_metadata(request: HttpRequest) -> bool:
+def is_format(name: str) -> bool:
+    return name.lower() in ("$format", "format")
+
+
+def wants_json_metadata(formats: Sequence[str], accept: str) -> bool:
     """$format says it, else an Accept header that names JSON and no XML."""
-    for name, value in request.GET.items():
-        if name.lower() in ("$format", "format"):
-            return "json" in str(value).lower()
-    accept = request.META.get("HTTP_ACCEPT", "")
+    if len(formats) > 1:
+        raise BadQuery("$format is given twice.", target="$format")
+    for told in formats:
+        media = told.partition(";")[0].strip().lower()
+        if media not in ("xml", "application/xml", "json", "application/json"):
+            raise NotAcceptable("$metadata is served as xml and json.", target="$format")
+        return media.endswith("json")
     return "json" in accept and "xml" not in accept and "*/*" not in accept
 
 

@@ -57,11 +57,11 @@ class Caller:
             hold(answer)
         return answer
 
-    def follow(self, link):
+    def follow(self, link, **headers):
         """GET an absolute link that an answer gave."""
         parts = urlsplit(link)
         assert (parts.scheme, parts.netloc) == ("http", self.host), link
-        return self.get(parts.path, parts.query)
+        return self.get(parts.path, parts.query, **headers)
 
     def pages(self, path, query=None, **headers):
         """The value of every page, by nextLink."""
@@ -70,7 +70,7 @@ class Caller:
             yield answer["value"]
             if "@odata.nextLink" not in answer:
                 return
-            answer = ok(self.follow(answer["@odata.nextLink"]))
+            answer = ok(self.follow(answer["@odata.nextLink"], **headers))
 
     def all(self, path, query=None, **headers):
         """Every record of a collection."""

@@ -226,7 +226,6 @@ def test_a_token_that_was_tampered_with_is_refused(api, token):
         "x",
         ".",
         "...",
-        "\x00",
         "é",
         "W10" + token,
         "a" * 16_000,
