@@ -55,12 +55,6 @@ class Stamped(models.Model):
     class Meta:
         abstract = True
 
-    @classmethod
-    def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
-        record = super().from_db(db, field_names, values)
-        record._stored = {name: record.__dict__.get(name) for name in field_names}
-        return record
-
     def save(self, *args: Any, **options: Any) -> None:
         """Store the record and, in the same transaction, what changed and who changed it."""
         adding = self._state.adding
@@ -77,6 +71,12 @@ class Stamped(models.Model):
         with transaction.atomic():
             history.record_delete(self)
             return super().delete(*args, **options)
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
+        record = super().from_db(db, field_names, values)
+        record._stored = {name: record.__dict__.get(name) for name in field_names}
+        return record
 
     def refresh_from_db(self, *args: Any, **options: Any) -> None:
         super().refresh_from_db(*args, **options)
