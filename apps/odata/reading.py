@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connections, models
 from django.db.models import Func, OuterRef
 
+from apps.odata.among import Among
 from apps.odata.binding import SortKey, bind_filter, sort_keys
 from apps.odata.clock import let_database_speak_in_zone
 from apps.odata.errors import BadQuery, NotFound
@@ -92,7 +93,8 @@ class Reading:
 
     def records(self, keys: list[Any]) -> list[str]:
         """The JSON of these records, in this order."""
-        by_key = dict(self.visible.filter(pk__in=keys).order_by().values_list("pk", self.json))
+        rows = self.visible.filter(Among(self.entity_set.model._meta.pk, keys)).order_by()
+        by_key = dict(rows.values_list("pk", self.json))
         return [by_key[key] for key in keys if key in by_key]
 
     def count(self) -> int:
