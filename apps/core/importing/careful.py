@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -59,7 +60,7 @@ class CarefulWay:
         self.columns = columns
         self.report = report
         self.updates = updates
-        self.reader = RowReader(entity_set, columns, importing, day_first)
+        self.reader = RowReader(entity_set, columns, importing, day_first, report.table.has_guards)
         self.by_name = {column.member.name: column for column in columns}
         self.by_part = {
             column.member.reference.name: column for column in columns if column.member.reference is not None
@@ -248,7 +249,7 @@ class CarefulWay:
         if field.many_to_many:
             return {other.pk for other in getattr(record, field.name).all()} == set(value)
         # An empty cell says nothing of a column that cannot be empty.
-        return (value is None and not field.null) or getattr(record, field.attname) == value
+        return (value is None and not field.null) or instant(getattr(record, field.attname)) == value
 
     # --- judging and storing
 
@@ -330,3 +331,8 @@ class CarefulWay:
                 sums.new += 1
             else:
                 sums.changed += 1
+
+
+def instant(value: Any) -> Any:
+    """A time in UTC. Two zones' times that a clock change makes ambiguous are never equal to Python."""
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value

@@ -49,10 +49,15 @@ _LETTERS = re.compile(r"[\W_]+")
 
 
 def cleaned(text: str) -> str:
-    """The text without what nobody sees, and without the apostrophe that keeps formulas from spreadsheets."""
+    """The text without what nobody sees."""
     if _SUSPECT.search(text):
         text = _INVISIBLE.sub("", _BLANKS.sub(" ", text))
-    return formula_restored(text.strip())
+    return text.strip()
+
+
+def cleaned_and_restored(text: str) -> str:
+    """The same, without the apostrophe that keeps spreadsheets from taking the text for a formula."""
+    return formula_restored(cleaned(text))
 
 
 def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:

@@ -27,6 +27,7 @@ class DelimitedTable:
 
     row_word: ClassVar[str] = "row"
     has_letters: ClassVar[bool] = True
+    has_guards: ClassVar[bool] = True
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path

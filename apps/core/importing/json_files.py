@@ -38,6 +38,7 @@ class JsonTable:
 
     row_word: ClassVar[str] = "record"
     has_letters: ClassVar[bool] = False
+    has_guards: ClassVar[bool] = False
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -174,11 +175,12 @@ class Scanner:
                 if not self.more():
                     raise
                 continue
-            # A number at the end of what is held may go on.
-            if end == len(self.held):
+            # A number at the end of what is held may go on: 4 could be 4.5, 4e-1.
+            start = self.at
+            if end + 2 >= len(self.held) and not self.ended:
                 if self.more():
                     continue
-                end = len(self.held)
+                end -= start
             self.at = end
             return value
 

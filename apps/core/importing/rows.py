@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.core.importing.additions import Importing
-from apps.core.importing.cells import CellReader, cell_reader, cleaned
+from apps.core.importing.cells import CellReader, cell_reader, cleaned, cleaned_and_restored
 from apps.core.importing.headers import Column, Member
 from apps.core.importing.reports import Remark
 from apps.core.importing.tables import Row
@@ -50,12 +50,18 @@ class RowReader:
     """Reads the rows of one file."""
 
     def __init__(
-        self, entity_set: EntitySet, columns: Sequence[Column], importing: Importing, day_first: bool = True
+        self,
+        entity_set: EntitySet,
+        columns: Sequence[Column],
+        importing: Importing,
+        day_first: bool = True,
+        has_guards: bool = True,
     ) -> None:
         self.entity_set = entity_set
         self.columns = columns
         self.record = record_reader(entity_set.type)
         self.cleaners = importing.cleaners
+        self.clean = cleaned_and_restored if has_guards else cleaned
         self.required = [(member.attribute, member.name) for member in self.record.members if member.required]
         self.readers: list[tuple[Column, CellReader]] = [
             (column, self._reader(column.member, day_first)) for column in columns
@@ -75,7 +81,7 @@ class RowReader:
             return found
         for column, read in self.readers:
             cell = row.cells[column.index]
-            text = cleaned(cell) if cell else ""
+            text = self.clean(cell) if cell else ""
             if not text:
                 self._empty(found, column)
                 continue

@@ -182,14 +182,14 @@ class Run:
     # --- through the sieve
 
     def _sieved(self) -> None:
-        last = stage(connection, self.table, self.listener.staged)
+        lowest, last = stage(connection, self.table, self.listener.staged)
         sieve = self._sieve()
         if sieve is not None:
             sieve.prepare()
-        for first in range(2, last + 1, STEP):
+        for first in range(lowest, last + 1, STEP):
             end = min(first + STEP - 1, last)
             self._step(sieve, first, end)
-            self.listener.judged(end - 1, last - 1)
+            self.listener.judged(end - lowest + 1, last - lowest + 1)
 
     def _sieve(self) -> Sieve | None:
         if not self.importing.is_sieved:
@@ -203,6 +203,7 @@ class Run:
             self.match,
             self.wishes.day_first,
             self.wishes.updates,
+            self.table.has_guards,
         )
 
     def _step(self, sieve: Sieve | None, first: int, last: int) -> None:

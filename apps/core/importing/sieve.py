@@ -19,7 +19,7 @@ from django.db import models
 from apps.core import history
 from apps.core.identifiers import folded
 from apps.core.importing.additions import Importing, ValueSql
-from apps.core.importing.cells import cleaned
+from apps.core.importing.cells import cleaned, cleaned_and_restored
 from apps.core.importing.folding import twin_of
 from apps.core.importing.headers import Column, Member
 from apps.core.importing.sql_cells import SUSPECT, SqlCell, guid_sql, is_plain, literal, sql_cell
@@ -91,6 +91,7 @@ class Sieve:
         match: Sequence[str],
         day_first: bool,
         updates: bool,
+        has_guards: bool,
     ) -> None:
         self.connection = connection
         self.entity_set = entity_set
@@ -101,6 +102,7 @@ class Sieve:
         self.match = match
         self.day_first = day_first
         self.updates = updates
+        self.clean = cleaned_and_restored if has_guards else cleaned
         self.joins: list[str] = []
         self.found = ["s.is_doubted IS NOT TRUE"]
         self.certain = ["coalesce(i.trouble, '') = ''"]
@@ -270,7 +272,7 @@ class Sieve:
             f"t.{quoted(field.column if twin is None else twin.column)}",
             cell,
             odd,
-            cleaned if twin is None else lambda text: folded(cleaned(text)),
+            self.clean if twin is None else lambda text: folded(self.clean(text)),
         )
 
     def _alike(self, used: str) -> Key:
@@ -289,7 +291,7 @@ class Sieve:
             joined(records),
             joined(named),
             f"NOT ({' AND '.join(self.certain)})",
-            lambda text: "\x01".join(map(cleaned, text.split("\x01"))),
+            lambda text: "\x01".join(map(self.clean, text.split("\x01"))),
             is_whole=True,
         )
 

@@ -33,8 +33,8 @@ def column(index: int) -> str:
     return f"c{index}"
 
 
-def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> int:
-    """Put every row into the staging table; the number of rows.
+def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> tuple[int, int]:
+    """Put every row into the staging table; the first and the last line of it.
 
     The bytes of a plain CSV file go to the server as they are. Any other file, and one in which COPY or we
     meet a sign that the two would read differently, is read here and written anew.
@@ -53,10 +53,9 @@ def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> int
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE UNIQUE INDEX ON {TABLE} (line)")
         cursor.execute(f"ANALYZE {TABLE}")
-        cursor.execute(f"SELECT count(*), coalesce(max(line), 0) FROM {TABLE}")  # noqa: S608  our own name
-        count, last = cursor.fetchone()
-    progress(count)
-    return int(last)
+        cursor.execute(f"SELECT coalesce(min(line), 1), coalesce(max(line), 0) FROM {TABLE}")  # noqa: S608  our own name
+        first, last = cursor.fetchone()
+    return int(first), int(last)
 
 
 def create(connection: Any, width: int) -> None:

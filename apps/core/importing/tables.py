@@ -35,6 +35,8 @@ class Table(Protocol):
     row_word: ClassVar[str]
     #: Whether cells have addresses as in a spreadsheet (``B12``).
     has_letters: ClassVar[bool]
+    #: Whether an apostrophe before what looks like a formula is not part of the text.
+    has_guards: ClassVar[bool]
 
     @property
     def header(self) -> Sequence[str]:

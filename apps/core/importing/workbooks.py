@@ -44,6 +44,7 @@ class WorkbookTable:
 
     row_word: ClassVar[str] = "row"
     has_letters: ClassVar[bool] = True
+    has_guards: ClassVar[bool] = False
 
     def __init__(self, path: Path, sheet: str | None = None) -> None:
         self.path = path
