@@ -1,5 +1,6 @@
 """What this service offers, in the order its service document lists it."""
 
+from apps.engagements.resources import ClientEngagementResource, SupportCategoryResource
 from apps.odata.service import Service
 from apps.people.resources import (
     ClientResource,
@@ -11,6 +12,13 @@ from apps.people.resources import (
     StaffResource,
     TeamResource,
 )
+from apps.sales.resources import (
+    OpportunityOutcomeReasonResource,
+    OpportunityResource,
+    OpportunityStageResource,
+    OpportunityTemplateResource,
+    OpportunityTypeResource,
+)
 
 service = Service(
     StaffResource,
@@ -21,4 +29,11 @@ service = Service(
     LocationResource,
     TeamResource,
     CustomFieldResource,
+    ClientEngagementResource,
+    SupportCategoryResource,
+    OpportunityResource,
+    OpportunityTemplateResource,
+    OpportunityTypeResource,
+    OpportunityStageResource,
+    OpportunityOutcomeReasonResource,
 )

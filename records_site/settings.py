@@ -61,6 +61,8 @@ INSTALLED_APPS = [
     "apps.core",
     "apps.access",
     "apps.people",
+    "apps.engagements",
+    "apps.sales",
 ]
 
 MIDDLEWARE = [

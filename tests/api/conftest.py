@@ -23,6 +23,7 @@ from tests.people.builders import (
     a_staff_body,
     a_team,
 )
+from tests.sales.records import sales_records
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +180,10 @@ def an_answer(applies_to, name, *responses, **owner):
     return custom_field
 
 
+#: What makes the records of the apps that stand on people.
+OTHER_APPS = (sales_records,)
+
+
 @pytest.fixture
 def records(api):
     """One whole and one bare record of every kind, made through the interface where it makes them."""
@@ -222,4 +227,8 @@ def records(api):
     for name, build in archived.items():
         bare[name] = build(archive_date=clock.now()).pk
     bare = {name: key if name == "Team" else str(key) for name, key in bare.items()}
+    for records_of in OTHER_APPS:
+        more_whole, more_bare = records_of()
+        whole |= more_whole
+        bare |= more_bare
     return Records(whole, bare)

@@ -1,0 +1,245 @@
+"""Opportunities, their templates, and the lists they choose from (interface.md 2.7, 2.8)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from apps.core.models import FoldedField, Lookup, Record, Stamped
+from apps.people.models import Contact, Staff, Team
+from apps.sales.choices import DECIDED, WORTH_WRITING_TO, Outcome, Source
+
+#: The longest that a template may look ahead, in days: a hundred years.
+LONGEST_INTERVAL = 36_525
+
+
+def text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
+    """An optional text: null when not given, never empty."""
+    return models.CharField(label, max_length=length, null=True, blank=True, **options)
+
+
+def money(label: str) -> models.DecimalField:
+    return models.DecimalField(label, max_digits=14, decimal_places=2, null=True, blank=True)
+
+
+def reference(to: type[models.Model], label: str, related_name: str) -> models.ForeignKey:
+    """A record that need not be named."""
+    return models.ForeignKey(
+        to, null=True, blank=True, on_delete=models.PROTECT, verbose_name=label, related_name=related_name
+    )
+
+
+def days_ahead(label: str, help_text: str) -> models.PositiveIntegerField:
+    return models.PositiveIntegerField(
+        label,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(LONGEST_INTERVAL)],
+        help_text=help_text,
+    )
+
+
+class OpportunityType(Lookup, Stamped):
+    """A kind of sale."""
+
+    id = models.AutoField("number", primary_key=True)
+
+    class Meta(Stamped.Meta):
+        ordering = ("name",)
+
+
+class OpportunityStage(Lookup, Stamped):
+    """A step on the way to a result; one stage is the result itself."""
+
+    id = models.AutoField("number", primary_key=True)
+    position = models.PositiveSmallIntegerField(
+        default=0, help_text="Stages stand on the board in this order."
+    )
+    is_result = models.BooleanField(
+        "is the result", default=False, help_text="Only opportunities in this stage have an outcome."
+    )
+
+    class Meta(Stamped.Meta):
+        ordering = ("position", "name")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["is_result"],
+                condition=Q(is_result=True),
+                name="sales_one_result_stage",
+                violation_error_message="Another stage is the result already.",
+            ),
+        )
+
+
+class OpportunityOutcomeReason(Lookup, Stamped):
+    """Why opportunities end with one outcome."""
+
+    id = models.AutoField("number", primary_key=True)
+    name_key = FoldedField(of="name")
+    outcome = models.CharField(max_length=16, choices=Outcome)
+
+    class Meta(Stamped.Meta):
+        verbose_name = "outcome reason"
+        ordering = ("outcome", "name")
+        constraints = (
+            models.UniqueConstraint(fields=["outcome", "name_key"], name="sales_reason_unique_name"),
+        )
+
+
+class Prospect(models.Model):
+    """What opportunities and the templates they start from have in common."""
+
+    source = text(length=14, choices=Source)
+    source_details = text()
+    referrer_email = models.EmailField(max_length=90, null=True, blank=True)
+    referrer_first_name = text()
+    referrer_last_name = text()
+    referrer_organisation = text()
+    upfront_value_of_sale = money("upfront value")
+    chance_of_sales = models.DecimalField(
+        "chance, %",
+        max_digits=5,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0), MaxValueValidator(100)],
+    )
+    recurring_annual_value = money("recurring value a year")
+    team = reference(Team, "team", "%(class)s_set")
+    type = reference(OpportunityType, "type", "%(class)s_set")
+    follow_up_staff = reference(Staff, "followed up by", "%(class)s_followed_up")
+
+    class Meta:
+        abstract = True
+        constraints: ClassVar[Any] = (
+            models.CheckConstraint(
+                name="%(app_label)s_%(class)s_chance_is_a_percentage",
+                condition=Q(chance_of_sales__isnull=True)
+                | Q(chance_of_sales__gte=0, chance_of_sales__lte=100),
+            ),
+            models.CheckConstraint(
+                name="%(app_label)s_%(class)s_details_have_a_source",
+                condition=Q(source_details__isnull=True)
+                | (Q(source__isnull=False) & ~Q(source=Source.REFERRAL)),
+            ),
+            models.CheckConstraint(
+                name="%(app_label)s_%(class)s_referrer_of_a_referral",
+                condition=Q(
+                    referrer_email__isnull=True,
+                    referrer_first_name__isnull=True,
+                    referrer_last_name__isnull=True,
+                    referrer_organisation__isnull=True,
+                )
+                | Q(source__isnull=False, source=Source.REFERRAL),
+            ),
+        )
+
+
+class OpportunityTemplate(Lookup, Prospect, Record):
+    """What new opportunities of one sort start with. All but its name may be left open."""
+
+    opportunity_name = text(length=100, help_text="The name that opportunities made from it are given.")
+    owner = reference(Staff, "owner", "opportunitytemplate_owned")
+    stage = reference(OpportunityStage, "stage", "opportunitytemplate_set")
+    expiry_date_interval = days_ahead("expires after", "Days from the day an opportunity is made from it.")
+    follow_up_date_interval = days_ahead("follow up after", "Days from the day an opportunity is made.")
+
+    class Meta(Record.Meta):
+        verbose_name = "opportunity template"
+        ordering = ("name", "guid")
+        constraints = (
+            *Prospect.Meta.constraints,
+            models.CheckConstraint(
+                name="sales_opportunitytemplate_intervals_reach_ahead",
+                condition=(Q(expiry_date_interval__isnull=True) | Q(expiry_date_interval__gte=1))
+                & (Q(follow_up_date_interval__isnull=True) | Q(follow_up_date_interval__gte=1)),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Opportunity(Prospect, Stamped):
+    """Business that may be won, known by a number (interface.md 2.7).
+
+    ``outcome_moment`` is when it was decided; ``outcome_date`` is its day in the subscriber's time zone then,
+    the one that is shown. ``template`` is where it came from.
+    """
+
+    id = models.AutoField("number", primary_key=True)
+    template = reference(OpportunityTemplate, "made from", "opportunities")
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(Staff, on_delete=models.PROTECT, related_name="opportunity_owned")
+    stage = models.ForeignKey(OpportunityStage, on_delete=models.PROTECT, related_name="opportunities")
+    primary_contact = reference(Contact, "primary contact", "opportunities")
+    outcome = text(length=16, choices=Outcome)
+    outcome_moment = models.DateTimeField("outcome date", null=True, blank=True)
+    outcome_date = models.DateField("outcome day", null=True, blank=True, editable=False)
+    outcome_reasons = models.ManyToManyField(
+        OpportunityOutcomeReason, blank=True, related_name="opportunities"
+    )
+    add_e_marketing_contact_list = models.BooleanField(
+        "add to the email marketing list", null=True, blank=True, help_text="Null where it is not available."
+    )
+    expiry_date = models.DateField("expires on", null=True, blank=True)
+    follow_up_date = models.DateField("follow up on", null=True, blank=True)
+    expected_date = models.DateField("expected on", null=True, blank=True)
+
+    class Meta(Stamped.Meta):
+        verbose_name = "opportunity"
+        verbose_name_plural = "opportunities"
+        ordering = ("-creation_date", "-id")
+        indexes = (
+            models.Index(fields=["creation_date", "id"], name="sales_opportunity_newest"),
+            models.Index(fields=["modify_date", "id"], name="sales_opportunity_modified"),
+            models.Index(
+                fields=["stage", "-modify_date", "-id"],
+                name="sales_opportunity_board",
+                condition=Q(archive_date__isnull=True),
+            ),
+            models.Index(
+                fields=["owner", "stage", "-modify_date", "-id"],
+                name="sales_opportunity_own_board",
+                condition=Q(archive_date__isnull=True),
+            ),
+            models.Index(
+                fields=["follow_up_staff", "follow_up_date", "id"],
+                name="sales_opportunity_follow_ups",
+                condition=Q(archive_date__isnull=True, follow_up_date__isnull=False),
+            ),
+        )
+        constraints = (
+            *Prospect.Meta.constraints,
+            models.CheckConstraint(
+                name="sales_opportunity_decided_has_a_date",
+                condition=Q(outcome__isnull=True, outcome_moment__isnull=True, outcome_date__isnull=True)
+                | Q(
+                    outcome__isnull=False,
+                    outcome=Outcome.DEFERRED,
+                    outcome_moment__isnull=True,
+                    outcome_date__isnull=True,
+                )
+                | Q(
+                    outcome__isnull=False,
+                    outcome__in=DECIDED,
+                    outcome_moment__isnull=False,
+                    outcome_date__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="sales_opportunity_list_for_those_not_won",
+                condition=Q(add_e_marketing_contact_list__isnull=True)
+                | Q(outcome__isnull=False, outcome__in=WORTH_WRITING_TO),
+            ),
+            models.CheckConstraint(
+                name="sales_opportunity_follow_up_has_somebody",
+                condition=Q(follow_up_date__isnull=True) | Q(follow_up_staff__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

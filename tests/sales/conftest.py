@@ -1,0 +1,33 @@
+"""What the tests about sales share: the zone of a request, a fresh clock, and how a refusal is read."""
+
+import pytest
+from django.utils import timezone
+
+from apps.core.models import Subscriber
+from apps.odata import clock
+from apps.odata.errors import ValidationFailed
+from tests.people.builders import posted
+
+
+@pytest.fixture(autouse=True)
+def in_sydney():
+    Subscriber.forget()
+    clock.forget_now()
+    with timezone.override("Australia/Sydney"):
+        yield
+    Subscriber.forget()
+    clock.forget_now()
+
+
+@pytest.fixture
+def refused(db):
+    """``refused(body)``: the (code, place) pairs of a refused opportunity; ``[]`` when it is stored."""
+
+    def post(body):
+        try:
+            posted("opportunity", body)
+        except ValidationFailed as refusal:
+            return [(fault.code, fault.target.removeprefix("value[0]/")) for fault in refusal.details]
+        return []
+
+    return post
