@@ -61,7 +61,6 @@ INSTALLED_APPS = [
     "apps.core",
     "apps.access",
     "apps.people",
-    "apps.engagements",
     "apps.sales",
 ]
 
