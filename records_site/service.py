@@ -1,6 +1,5 @@
 """What this service offers, in the order its service document lists it."""
 
-from apps.engagements.resources import ClientEngagementResource, SupportCategoryResource
 from apps.odata.service import Service
 from apps.people.resources import (
     ClientResource,
@@ -29,8 +28,6 @@ service = Service(
     LocationResource,
     TeamResource,
     CustomFieldResource,
-    ClientEngagementResource,
-    SupportCategoryResource,
     OpportunityResource,
     OpportunityTemplateResource,
     OpportunityTypeResource,
