@@ -184,11 +184,22 @@ BY_CODE_POINT = Template('({0} COLLATE "C")', "{0}", kind=Kind.STRING)
 def joined(word: str, number: int) -> Template:
     """``number`` conditions with AND or OR between them."""
     known = _JUNCTIONS.get((word, number))
-    return known or Template("(" + f" {word} ".join(f"{{{at}}}" for at in range(number)) + ")")
+    return known or Template(chain(word, [f"{{{at}}}" for at in range(number)]))
+
+
+#: SQLite nests a chain as deep as it is long and bears a depth of 1,000, so long ones are written in groups.
+GROUP = 32
+
+
+def chain(word: str, conditions: list[str]) -> str:
+    while len(conditions) > GROUP:
+        groups = range(0, len(conditions), GROUP)
+        conditions = [chain(word, conditions[at : at + GROUP]) for at in groups]
+    return f"({f' {word} '.join(conditions)})"
 
 
 _JUNCTIONS = {
-    (word, number): Template("(" + f" {word} ".join(f"{{{at}}}" for at in range(number)) + ")")
+    (word, number): Template(chain(word, [f"{{{at}}}" for at in range(number)]))
     for word in ("AND", "OR")
     for number in range(2, 9)
 }

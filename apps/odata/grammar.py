@@ -262,6 +262,8 @@ class _Parser:
         for tree in trees:
             for node, depth in walk(tree):
                 nodes += not isinstance(node, Literal | Alias)
+                if isinstance(node, Junction):  # `true and true` is no value in a list
+                    nodes += sum(isinstance(operand, Literal | Alias) for operand in node.operands)
                 if depth > MAX_LEVELS:
                     self.fail(f"operators stand inside each other more than {MAX_LEVELS} deep", node.at)
         if nodes > MAX_NODES:

@@ -87,10 +87,12 @@ def inside_part(part: NavigationPart, options: PartOptions) -> Shown:
 
 def selected_names(type_: StructuredType, options: PartOptions) -> frozenset[str] | None:
     """The properties that ``$select`` names; ``None`` for all."""
-    if options.select is None or ("*",) in options.select:
+    if options.select is None:
         return None
     names: set[str] = set()
     for path in options.select:
+        if path == ("*",):
+            continue
         member = type_.member(path[0])
         if member is None:
             raise unknown_member(type_, path[0], "$select")
@@ -101,7 +103,7 @@ def selected_names(type_: StructuredType, options: PartOptions) -> frozenset[str
             )
         if path[0] in type_.properties:
             names.add(path[0])
-    return frozenset(names)
+    return None if ("*",) in options.select else frozenset(names)
 
 
 def is_object(member: Any) -> bool:
