@@ -185,14 +185,14 @@ def sort_column(key: SortKey, vendor: str) -> Any:
     The driver reads PostgreSQL's moments in Python; for every row that would take longer than their JSON.
     """
     if vendor == "postgresql" and key.kind is Kind.DATETIME:
-        return Func(key.value, template="(to_json(%(expressions)s)#>>'{}')", output_field=models.TextField())
+        return Func(key.value, template="to_json(%(expressions)s)::text", output_field=models.TextField())
     return key.value
 
 
 def sort_value(key: SortKey, fetched: Any) -> Any:
     """The sort value that was fetched as ``sort_column``."""
     is_text = key.kind is Kind.DATETIME and isinstance(fetched, str)
-    return dt.datetime.fromisoformat(fetched) if is_text else fetched
+    return dt.datetime.fromisoformat(fetched.strip('"')) if is_text else fetched
 
 
 # --- parts --------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ import json
 from itertools import count
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.odata.errors import NotFound
 from apps.odata.options import parse_options
@@ -86,3 +88,22 @@ def test_pages_that_go_on_behind_each_other_hold_every_record_once(order):
             break
         assert page_number < 60
     assert walked == whole
+
+
+@pytest.mark.postgres("SQLite has the page's keys chosen in an inner query")
+def test_rows_are_sorted_and_cut_before_they_are_rendered():
+    with CaptureQueriesContext(connection) as captured:
+        assert len(reading("$orderby=Size").page(3).rows) == 3
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (VERBOSE, FORMAT JSON) " + captured.captured_queries[-1]["sql"])
+        plan = cursor.fetchone()[0][0]["Plan"]
+    sort = next(node for node in nodes(plan) if node["Node Type"] == "Sort")
+    assert "SubPlan" in str(plan["Output"])
+    assert not any("SubPlan" in str(node["Output"]) for node in nodes(sort))
+
+
+def nodes(plan):
+    """A node of an execution plan and all below it."""
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from nodes(below)
