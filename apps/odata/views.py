@@ -186,7 +186,7 @@ class RecordViewSet(ViewSetMixin, ODataView):
     def create(self, request: Request) -> HttpResponse:
         """POST: all records of the body are stored, or none."""
         wrap: Callable[..., HttpResponse] = import_string(settings.ODATA_POST_WRAPPER)
-        return wrap(request, lambda: self.created(request))
+        return protocol.finish(wrap(request, lambda: self.created(request)))
 
     def created(self, request: Request) -> HttpResponse:
         options = self.query_options()
