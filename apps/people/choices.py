@@ -23,8 +23,8 @@ class Gender(models.TextChoices):
 class PriceGuideRegion(models.TextChoices):
     """Where the scheme's price guide places a participant (interface.md 2.9)."""
 
-    ACT_NSW_QLD_VIC = "ACT/NSW/QLD/VIC"
-    NT_SA_TAS_WA = "NT/SA/TAS/WA"
+    ACT_NSW_QLD_VIC = "ACT/NSW/QLD/VIC", "ACT/NSW/QLD/VIC"
+    NT_SA_TAS_WA = "NT/SA/TAS/WA", "NT/SA/TAS/WA"
     REMOTE = "Remote"
     VERY_REMOTE = "Very Remote"
 
@@ -43,6 +43,6 @@ class AnswerKind(models.TextChoices):
     TEXT = "Text"
     NUMBER = "Number"
     DATE = "Date"
-    YES_NO = "YesNo"
-    CHOICE = "Choice"
-    CHOICES = "Choices"
+    YES_NO = "YesNo", "Yes or no"
+    CHOICE = "Choice", "One choice"
+    CHOICES = "Choices", "Several choices"
