@@ -1,0 +1,11 @@
+"""The product's settings, with the stock viewsets beside its own and no caller refused for calling often."""
+
+from records_site import settings as product
+
+globals().update({name: getattr(product, name) for name in dir(product) if name.isupper()})
+
+INSTALLED_APPS = [*product.INSTALLED_APPS, "bench"]
+ROOT_URLCONF = "bench.urls"
+API_REQUESTS_PER_MINUTE = 0  # no limit; requests are counted all the same, on both sides
+API_REQUESTS_PER_DAY = 0
+DEMO_DATA = ["apps.people.demo.loading.PEOPLE"]  # nothing else is measured

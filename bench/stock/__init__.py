@@ -1,0 +1,1 @@
+"""The same records served as most would serve them: ModelViewSet, ModelSerializer, PageNumberPagination."""
