@@ -28,15 +28,18 @@ _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 KEPT_HEADERS = ("Content-Type", "Location", "OData-Version", "OData-EntityId", "Preference-Applied", "ETag")
 
 
-def replayable(request: Request, answer: Callable[[], HttpResponse]) -> HttpResponse:
+def replayable(
+    request: Request, answer: Callable[[], HttpResponse], asked: bytes | None = None
+) -> HttpResponse:
     """``answer()``, or what it was when this caller sent the same request with the same Idempotency-Key.
 
+    ``asked`` says what the body said, where that was read already: so any upload is known again.
     ``answer`` refuses by raising and returns a rendered response. Errors: 400 for a key that is not 1 to
     255 printable ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request, 409 when
     another writer won while this one was at work.
     """
     key = request.headers.get("Idempotency-Key")
-    if key is None or is_too_large(request):
+    if key is None or (asked is None and is_too_large(request)):
         return answer()  # a body that is too large it refuses, without having it read first
     if not _KEY.fullmatch(key):
         raise BadQuery(
@@ -45,7 +48,7 @@ def replayable(request: Request, answer: Callable[[], HttpResponse]) -> HttpResp
     caller: Any = request.auth
     try:
         with transaction.atomic():
-            return once(caller.identity, key, fingerprint(request), answer)
+            return once(caller.identity, key, fingerprint(request, asked), answer)
     except IntegrityError:
         # Constraints that wait for the end of the transaction now speak here.
         raise Conflict("Another request stored the same at the same time. Nothing was stored.") from None
@@ -88,12 +91,12 @@ def is_too_large(request: Request) -> bool:
     return not told.isdecimal() or len(told) > 18 or int(told) > settings.API_MAX_BODY_BYTES
 
 
-def fingerprint(request: Request) -> str:
+def fingerprint(request: Request, asked: bytes | None = None) -> str:
     """One hash of all that makes a request the same request: method, path, query and body."""
     whole = hashlib.sha256()
     query = request.META.get("QUERY_STRING", "")
     for part in (str(request.method), request.path, query):
         text = part.encode("utf-8", "surrogatepass")
         whole.update(len(text).to_bytes(8, "big") + text)
-    whole.update(request.body)
+    whole.update(request.body if asked is None else asked)
     return whole.hexdigest()

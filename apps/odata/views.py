@@ -34,6 +34,7 @@ from apps.odata.schema import EntitySet
 from apps.odata.service import Service, current
 from apps.odata.service_document import service_document
 from apps.odata.streams import csv_lines, ndjson_lines
+from apps.odata.writing import Created
 
 _DROPPED_FROM_NEXT = {"skiptoken", "skip", "top"}
 #: Left unescaped in a nextLink, so that people can read it.
@@ -185,14 +186,22 @@ class RecordViewSet(ViewSetMixin, ODataView):
 
     def create(self, request: Request) -> HttpResponse:
         """POST: all records of the body are stored, or none."""
+        return self.once(request, lambda: self.created(request))
+
+    def once(
+        self, request: Request, answer: Callable[[], HttpResponse], asked: bytes | None = None
+    ) -> HttpResponse:
+        """``answer()``, or what was answered when the same request came before.
+
+        ``asked`` stands for the body where that was read already.
+        """
         wrap: Callable[..., HttpResponse] = import_string(settings.ODATA_POST_WRAPPER)
-        return protocol.finish(wrap(request, lambda: self.created(request)))
+        return protocol.finish(wrap(request, answer, asked))
 
     def created(self, request: Request) -> HttpResponse:
         options = self.query_options()
         self.refuse_plain(options)
-        raw = self.json_body(request)
-        made = writing.create(self.entity_set, raw, **self.warning_options(options))
+        made = self.stored(request, options)
         preferred = preferences(request)
         location = f"{self.base_url()}{self.entity_set.name}({made.keys[0]})" if len(made.keys) == 1 else ""
         if preferred.minimal:
@@ -213,6 +222,10 @@ class RecordViewSet(ViewSetMixin, ODataView):
             Location=location,
             Preference_Applied=preferred.applied,
         )
+
+    def stored(self, request: Request, options: QueryOptions) -> Created:
+        """Store what the body holds. Resources whose bodies are no JSON read them in their own way."""
+        return writing.create(self.entity_set, self.json_body(request), **self.warning_options(options))
 
     def warning_options(self, options: QueryOptions) -> dict[str, bool]:
         """``ignoreWarnings`` for the resources that warn; elsewhere there is no such parameter."""
@@ -270,18 +283,23 @@ class RecordViewSet(ViewSetMixin, ODataView):
 
     def body(self, request: Request) -> bytes:
         """The bytes of a body of at most ``API_MAX_BODY_BYTES``; not read when it says it is longer."""
-        if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() not in ("", "identity"):
-            raise UnsupportedMediaType("A body is sent without Content-Encoding.")
+        told = self.told_length(request)
         limit: int = settings.API_MAX_BODY_BYTES
-        told = request.META.get("CONTENT_LENGTH") or "0"
-        if not told.isdecimal():
-            raise BadQuery("Content-Length must be a number.")
-        if int(told) > limit:
+        if told > limit:
             raise too_large(limit)
         raw: bytes = request._request.read(limit + 1)
         if len(raw) > limit:
             raise too_large(limit)
         return raw
+
+    def told_length(self, request: Request) -> int:
+        """How many bytes the body is told to have, as it is sent: without an encoding of its own."""
+        if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() not in ("", "identity"):
+            raise UnsupportedMediaType("A body is sent without Content-Encoding.")
+        told = request.META.get("CONTENT_LENGTH") or "0"
+        if not told.isdecimal() or len(told) > 18:
+            raise BadQuery("Content-Length must be a number of bytes.")
+        return int(told)
 
 
 EXPANDED = parse_options("$expand=*")

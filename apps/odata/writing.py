@@ -35,18 +35,26 @@ class Created:
 
 
 def create(entity_set: EntitySet, raw: bytes, ignore_warnings: bool = False) -> Created:
-    """Store the records of a POST body by the verb ``create`` of the resource.
+    """Store the records of a POST body, ``{"value": [...]}`` or one bare record.
+
+    Raises as ``create_of`` does, and ``BadBody`` or ``TooLarge`` for what is no such body.
+    """
+    return create_of(entity_set, lambda: read_records(entity_set, raw), ignore_warnings)
+
+
+def create_of(entity_set: EntitySet, read: Callable[[], Body], ignore_warnings: bool = False) -> Created:
+    """Store the drafts that ``read`` gives, afresh at each attempt, by the verb ``create`` of the resource.
 
     The verb is called as ``create(drafts)``, of resources that warn as ``create(drafts, ignore_warnings=…)``,
-    and gives the new keys or raises ``Refused``. Raises ``BadBody``, ``TooLarge``, ``ValidationFailed`` with
-    every fault of every record, ``WarningsPresent``, or ``Conflict`` when another writer was first.
+    and gives the new keys or raises ``Refused``. Raises ``ValidationFailed`` with every fault of every
+    record, ``WarningsPresent``, or ``Conflict`` when another writer was first.
     """
     verb = type(entity_set.resource).create
     assert verb is not None
     words = {"ignore_warnings": ignore_warnings} if entity_set.resource.warns else {}
 
     def write() -> Created:
-        body = read_records(entity_set, raw)
+        body = read()
         find_references(entity_set, body)
         with refusals_spelled(entity_set, body):
             return Created(list(verb(body.drafts, **words)), body.bare)

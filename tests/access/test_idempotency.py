@@ -7,6 +7,7 @@ import pytest
 from django.db import IntegrityError, connections, transaction
 from django.http import HttpResponse
 
+from apps.access.idempotency import replayable
 from apps.access.models import IdempotencyKey
 from apps.access.purging import purge_expired
 from apps.core import history
@@ -137,6 +138,28 @@ def test_a_body_that_is_too_large_is_left_to_the_view(post, settings):
     settings.API_MAX_BODY_BYTES = 5
     assert post("k1").status_code == 201  # this test's view does not mind
     assert not IdempotencyKey.objects.exists()
+
+
+def test_what_was_read_of_a_body_already_stands_for_it(call, token, settings):
+    settings.API_MAX_BODY_BYTES = 5
+
+    class Reading(ClientView):
+        asked = b"the same"
+
+        def post(self, request):
+            return replayable(request, lambda: HttpResponse(b"first", status=201), self.asked)
+
+    class Other(Reading):
+        asked = b"another"
+
+    held = token("write")
+
+    def post(view, data):
+        return call("POST", held, data=data, view=view, HTTP_IDEMPOTENCY_KEY="k1")
+
+    assert "Idempotency-Replayed" not in post(Reading, b"--boundary 1--")
+    assert post(Reading, b"--boundary 2--")["Idempotency-Replayed"] == "true"
+    assert post(Other, b"--boundary 1--").status_code == 422
 
 
 def test_what_is_stored_names_the_application_as_author(post):
