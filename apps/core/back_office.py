@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django import forms
@@ -136,6 +137,16 @@ class ArchivedFilter(RadioFilter):
         return queryset.filter(archive_date__isnull=self.value() != "yes")
 
 
+@dataclass(frozen=True, slots=True)
+class MenuPage:
+    """A page of its own beside a list, for whoever may see the list: ``url_name`` without ``admin:``."""
+
+    title: str
+    url_name: str
+    icon: str
+    order: int
+
+
 class RecordAdmin(ModelAdmin):
     """The back office's page for one kind of record.
 
@@ -151,6 +162,7 @@ class RecordAdmin(ModelAdmin):
     menu_group: ClassVar[str] = "Records"
     menu_order: ClassVar[int] = 500
     icon: ClassVar[str] = "description"
+    menu_pages: ClassVar[Sequence[MenuPage]] = ()
 
     show_full_result_count = False
     list_per_page = 50
@@ -460,6 +472,15 @@ def _entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
                 "group": getattr(page, "menu_group", application["name"]),
                 "order": getattr(page, "menu_order", 500),
             }
+            for own in getattr(page, "menu_pages", ()):
+                yield {
+                    "title": own.title,
+                    "link": reverse(f"admin:{own.url_name}"),
+                    "add_link": None,
+                    "icon": own.icon,
+                    "group": getattr(page, "menu_group", application["name"]),
+                    "order": own.order,
+                }
 
 
 def first_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:

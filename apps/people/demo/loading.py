@@ -96,14 +96,14 @@ def grant_permissions(roles: dict[str, UUID]) -> None:
 
 
 def join_teams(context: Context, staff: Series) -> None:
-    """Everybody is in a team, every fifth in two."""
+    """One in seven works in no team, every fifth of the others in two."""
     for name in lists.CLOSED_TEAMS:
         entry(context, Team, name, archive_date=context.anchor)
     teams = [entry(context, Team, name).pk for name in lists.TEAMS]
     joined = (
         (staff.guid(number), teams[(number + nth) % len(teams)])
         for number in range(staff.count)
-        for nth in range(1 + (number % 5 == 0))
+        for nth in range(plan.teams_of_staff(number))
     )
     insert(Staff.teams.through, ("staff_id", "team_id"), joined)
 

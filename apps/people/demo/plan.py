@@ -97,6 +97,13 @@ def login_is_closed(number: int) -> bool:
     return number % 17 == 5
 
 
+def teams_of_staff(number: int) -> int:
+    """How many teams somebody works in."""
+    if number % 7 == 6:
+        return 0
+    return 2 if number % 5 == 0 else 1
+
+
 def role_of_staff(number: int) -> str:
     if number < len(tour.STAFF):
         return str(tour.STAFF[number]["role"])

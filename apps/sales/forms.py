@@ -1,0 +1,101 @@
+"""Forms of the back office for opportunities and their templates: what is not available is not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+
+from apps.core.back_office import RulesForm
+from apps.odata.drafts import Draft
+from apps.sales.models import OpportunityStage
+from apps.sales.opportunity_rules import is_result
+from apps.sales.prospect_rules import REFERRER
+from apps.sales.settling import OF_THE_RESULT, settle, settle_source
+
+
+class ProspectForm(RulesForm):
+    """What both forms share: lists offer what is current, and the origin follows the source."""
+
+    lists = ("team", "type", "stage")
+    settled: tuple[str, ...] = ("source_details", *REFERRER)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in self.lists:
+            if name in self.fields:
+                self.offer_what_is_current(name, [getattr(self.instance, f"{name}_id")])
+        if "stage" in self.fields:
+            wrapper: Any = self.fields["stage"].widget
+            getattr(wrapper, "widget", wrapper).attrs["data-result"] = self.result_stage()
+
+    def offer_what_is_current(self, name: str, chosen: Iterable[Any]) -> None:
+        """Archived entries are offered only where they are chosen already."""
+        field: Any = self.fields[name]
+        field.queryset = field.queryset.filter(Q(archive_date=None) | Q(pk__in=[*chosen]))
+
+    def result_stage(self) -> str:
+        key = OpportunityStage.objects.filter(is_result=True).values_list("pk", flat=True).first()
+        return str(key or "")
+
+    def clean(self) -> dict[str, Any]:
+        self.take_settled()
+        return super().clean()
+
+    def take_settled(self) -> None:
+        """Put into the form what follows from its other members; what cannot be seen is taken out."""
+        draft = self.draft()
+        draft.given = frozenset()
+        self.settle(draft)
+        for name in self.settled:
+            if name in self.cleaned_data and name in draft.__dict__:
+                self.cleaned_data[name] = draft.__dict__[name]
+
+    def settle(self, draft: Draft) -> None:
+        settle_source(draft)
+
+
+class TemplateForm(ProspectForm):
+    """A template."""
+
+
+class OpportunityForm(ProspectForm):
+    """An opportunity; away from the result it has no outcome."""
+
+    settled = (*ProspectForm.settled, *OF_THE_RESULT)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "outcome_reasons" in self.fields:
+            stands = self.instance.pk is not None
+            held = self.instance.outcome_reasons.values_list("pk", flat=True) if stands else ()
+            self.offer_what_is_current("outcome_reasons", held)
+            field: Any = self.fields["outcome_reasons"]
+            field.label_from_instance = lambda reason: f"{reason.get_outcome_display()}: {reason}"
+
+    def draft(self) -> Draft:
+        """Of a record that stands, only what was changed here is given: old dates may have passed."""
+        draft = super().draft()
+        if draft.__dict__.get("outcome_reasons") is not None:
+            draft.fill("outcome_reasons", list(draft.outcome_reasons))
+        if draft.key is not None:
+            draft.given = frozenset(self.changed_data)
+        return draft
+
+    def settle(self, draft: Draft) -> None:
+        if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_result(draft):
+            draft.given |= {
+                "outcome_reasons"
+            }  # chosen here: those of another outcome are refused, not dropped
+        settle(draft)
+        self.instance.outcome_date = draft.__dict__.get("outcome_date")
+        if "add_e_marketing_contact_list" not in self.fields:
+            self.instance.add_e_marketing_contact_list = None
+
+
+class FollowUpForm(forms.Form):
+    """When to follow up next; nothing means that there is no need."""
+
+    next_day = forms.DateField(required=False)

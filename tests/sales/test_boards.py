@@ -1,0 +1,293 @@
+"""The boards of the back office: the pipeline, the follow-ups, the funnel."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from apps.core.models import Subscriber
+from apps.odata import clock
+from apps.sales import counting
+from apps.sales.models import Opportunity
+from tests.people import records
+from tests.people.builders import a_staff_member, a_team
+from tests.sales.builders import (
+    a_result_body,
+    a_stage,
+    an_opportunity,
+    an_opportunity_body,
+    by_key,
+    in_days,
+    posted,
+    the_result,
+)
+
+pytestmark = pytest.mark.django_db
+BACKEND = "apps.people.signing_in.StaffBackend"
+BOARD = "/admin/sales/opportunity/board/"
+MOVE = "/admin/sales/opportunity/board/move/"
+FOLLOW_UPS = "/admin/sales/opportunity/follow-ups/"
+DONE = "/admin/sales/opportunity/follow-ups/done/"
+FUNNEL = "/admin/sales/opportunity/funnel/"
+
+
+@pytest.fixture
+def ada(client):
+    person = records.an_administrator(first_name="Ada", last_name="Byron")
+    client.force_login(person, BACKEND)
+    return person
+
+
+@pytest.fixture
+def viewer(client):
+    """Signed in: somebody who may look, and change nothing."""
+    person = records.a_staff_member(role=records.a_role("sales.view_opportunity"))
+    client.force_login(person, BACKEND)
+    return person
+
+
+def due(record, person, days):
+    """As if it had been agreed some time ago."""
+    columns = {"follow_up_date": in_days(days), "follow_up_staff": person}
+    Opportunity.objects.filter(pk=record.pk).update(**columns)
+    return record
+
+
+def columns_of(answer):
+    return {column.stage.name: column for column in answer.context["columns"]}
+
+
+# --- the pipeline ---------------------------------------------------------------------------------------
+
+
+def test_each_stage_has_its_count_and_sums(client, ada):
+    early, late = a_stage(name="Early", position=1), a_stage(name="Late", position=2)
+    an_opportunity(stage=early, UpfrontValueOfSale=100, RecurringAnnualValue="50.50", ChanceOfSales=50)
+    an_opportunity(stage=early, UpfrontValueOfSale="0.01", ChanceOfSales="33.33")
+    an_opportunity(stage=early, RecurringAnnualValue=1000)  # nobody knows the chance
+    an_opportunity(stage=late)
+    archived = an_opportunity(stage=late, UpfrontValueOfSale=9)
+    Opportunity.objects.filter(pk=archived.pk).update(archive_date=clock.now())
+    found = columns_of(client.get(BOARD))
+    sums = {n: (c.count, c.upfront, c.recurring, c.weighted) for n, c in found.items()}
+    assert sums == {
+        "Early": (3, Decimal("100.01"), Decimal("1050.50"), Decimal("75.25")),
+        "Late": (1, 0, 0, 0),
+    }
+    assert list(found) == ["Early", "Late"]
+
+
+def test_what_is_won_counts_whole_and_what_is_lost_not_at_all(client, ada):
+    for outcome in ("SaleSuccessful", "SaleUnsuccessful", "Deferred"):
+        posted("opportunity", a_result_body(Outcome=outcome, UpfrontValueOfSale=100, ChanceOfSales=10))
+    column = columns_of(client.get(BOARD))["Result"]
+    assert (column.count, column.weighted) == (3, 110)
+
+
+def test_a_column_shows_the_latest_and_says_how_many_more_there_are(client, ada):
+    stage = a_stage(name="Busy")
+    body = an_opportunity_body(stage=stage)
+    keys = posted("opportunity", *[body] * (counting.CARDS + 3))
+    answer = client.get(BOARD)
+    column = columns_of(answer)["Busy"]
+    assert [card["id"] for card in column.cards] == sorted(keys, reverse=True)[: counting.CARDS]
+    assert column.hidden == 3
+    assert "3 more in the list" in answer.content.decode()
+
+
+def test_an_archived_stage_stands_on_the_board_while_something_is_in_it(client, ada):
+    empty, full = a_stage(name="Empty"), a_stage(name="Full")
+    an_opportunity(stage=full)
+    for stage in (empty, full):
+        stage.archive_date = clock.now()
+        stage.save()
+    answer = client.get(BOARD)
+    assert list(columns_of(answer)) == ["Full"]
+    assert answer.context["stages"] == []
+
+
+def test_the_board_can_be_mine_of_a_team_and_of_a_type(client, ada):
+    team, stage = a_team(), a_stage(name="One")
+    an_opportunity(stage=stage, owner=ada)
+    an_opportunity(stage=stage, Team=by_key("TeamId", team))
+
+    def count(**asked):
+        return columns_of(client.get(BOARD, asked))["One"].count
+
+    assert (count(), count(whose="mine"), count(team=team.pk)) == (2, 1, 1)
+    assert count(whose="mine", team=team.pk) == 0
+    assert count(team="nonsense") == 2
+
+
+def test_the_board_costs_the_same_queries_however_full_it_is(client, ada, django_assert_num_queries):
+    stages = [a_stage(position=number) for number in range(4)]
+    for stage in stages:
+        an_opportunity(stage=stage)
+    Subscriber.current()
+    with django_assert_num_queries(3):
+        counting.board(counting.current())
+    owner = a_staff_member()
+    posted("opportunity", *(an_opportunity_body(owner, stage) for stage in stages for _ in range(30)))
+    with django_assert_num_queries(3):
+        counting.board(counting.current())
+
+
+def test_a_card_is_moved_without_dragging(client, ada):
+    record, stage = an_opportunity(), a_stage(name="Next")
+    answer = client.post(
+        MOVE, {"opportunity": record.pk, "stage": stage.pk, "here": "whose=mine"}, follow=True
+    )
+    record.refresh_from_db()
+    assert record.stage == stage
+    assert answer.redirect_chain == [(f"{BOARD}?whose=mine#opportunity-{record.pk}", 302)]
+    assert f"{record} is in Next now." in answer.content.decode()
+
+
+def test_a_card_moved_into_the_result_is_deferred(client, ada):
+    record = an_opportunity()
+    client.post(MOVE, {"opportunity": record.pk, "stage": the_result().pk})
+    record.refresh_from_db()
+    assert record.outcome == "Deferred"
+
+
+def test_a_move_that_breaks_a_rule_says_why(client, ada):
+    owner = a_staff_member()
+    record, stage = an_opportunity(owner=owner), a_stage()
+    owner.teams.add(a_team())  # only now
+    answer = client.post(MOVE, {"opportunity": record.pk, "stage": stage.pk}, follow=True)
+    assert "A team is required, since the owner belongs to one." in answer.content.decode()
+    record.refresh_from_db()
+    assert record.stage != stage
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "-1", "999999", "1" * 30, "²"])
+def test_a_card_or_stage_that_is_not_there_is_not_found(client, ada, wrong):
+    record, stage = an_opportunity(), a_stage()
+    assert client.post(MOVE, {"opportunity": wrong, "stage": stage.pk}).status_code == 404
+    assert client.post(MOVE, {"opportunity": record.pk, "stage": wrong}).status_code == 404
+
+
+def test_who_may_only_look_moves_nothing(client, viewer):
+    record, stage = an_opportunity(), a_stage()
+    page = client.get(BOARD)
+    assert page.status_code == 200
+    assert "rs-move" not in page.content.decode()
+    assert client.post(MOVE, {"opportunity": record.pk, "stage": stage.pk}).status_code == 403
+    assert client.post(DONE, {"opportunity": record.pk}).status_code == 403
+
+
+@pytest.mark.parametrize("address", [BOARD, FOLLOW_UPS, FUNNEL])
+def test_the_boards_are_for_those_who_may_see_opportunities(client, address):
+    assert client.get(address).status_code == 302
+    person = records.a_staff_member(role=records.a_role("people.view_client"))
+    client.force_login(person, BACKEND)
+    assert client.get(address).status_code == 403
+    assert address not in client.get("/admin/").content.decode()
+
+
+@pytest.mark.parametrize("address", [MOVE, DONE])
+def test_nothing_is_changed_by_following_a_link(client, ada, address):
+    assert client.get(address).status_code == 405
+
+
+def test_the_menu_leads_to_the_boards(client, viewer):
+    page = client.get("/admin/").content.decode()
+    assert all(f'href="{address}"' in page for address in (BOARD, FOLLOW_UPS, FUNNEL))
+
+
+# --- follow-ups -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_a_wednesday(monkeypatch):
+    midweek = dt.datetime(2026, 7, 1, 2, tzinfo=dt.UTC)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: midweek)
+    clock.forget_now()
+    return midweek
+
+
+def titles(person):
+    return {part.title: [card["name"] for card in part.cards] for part in counting.follow_ups(person)}
+
+
+def test_follow_ups_stand_under_when_they_are_due(on_a_wednesday):
+    person, other = a_staff_member(), a_staff_member()
+    for days in (-30, -1, 0, 1, 4, 5):
+        due(an_opportunity(Name=f"in {days}"), person, days)
+    due(an_opportunity(Name="another's"), other, 0)
+    archived = due(an_opportunity(Name="archived"), person, 0)
+    Opportunity.objects.filter(pk=archived.pk).update(archive_date=clock.now())
+    assert titles(person) == {
+        "Overdue": ["in -30", "in -1"],
+        "Today": ["in 0"],
+        "Later this week": ["in 1", "in 4"],  # Thursday and Sunday
+    }
+    assert titles(None)["Today"] == ["in 0", "another's"]
+
+
+def test_counts_tell_of_those_that_are_not_shown(django_assert_num_queries):
+    person = a_staff_member()
+    keys = posted("opportunity", *[an_opportunity_body()] * 4)
+    for key in keys:
+        due(Opportunity(pk=key), person, -1)
+    with django_assert_num_queries(2):
+        overdue, *_ = counting.follow_ups(person, size=3)
+    assert (overdue.count, len(overdue.cards)) == (4, 3)
+
+
+def test_a_follow_up_is_done_and_the_next_one_set(client, ada):
+    record = due(an_opportunity(), ada, -3)
+    assert str(record) in client.get(FOLLOW_UPS).content.decode()
+    client.post(DONE, {"opportunity": record.pk, "next_day": in_days(7).isoformat()})
+    record.refresh_from_db()
+    assert (record.follow_up_date, record.follow_up_staff) == (in_days(7), ada)
+    client.post(DONE, {"opportunity": record.pk, "next_day": ""})
+    record.refresh_from_db()
+    assert (record.follow_up_date, record.follow_up_staff) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("day", "said"), [("2020-01-01", "It must be after today."), ("soon", "the next date is no date")]
+)
+def test_a_next_date_that_cannot_be_is_refused(client, ada, day, said):
+    record = due(an_opportunity(), ada, -3)
+    answer = client.post(DONE, {"opportunity": record.pk, "next_day": day}, follow=True)
+    assert said in answer.content.decode()
+    record.refresh_from_db()
+    assert record.follow_up_date == in_days(-3)
+
+
+# --- the funnel -----------------------------------------------------------------------------------------
+
+
+def test_the_funnel_counts_who_reached_each_stage_and_how_they_ended(client, ada):
+    first, second, result = a_stage(position=1), a_stage(position=2), the_result()
+    result.position = 3
+    result.save()
+    values = {"UpfrontValueOfSale": 100, "RecurringAnnualValue": 20}
+    posted("opportunity", an_opportunity_body(stage=first, Source="Referral"))
+    posted("opportunity", an_opportunity_body(stage=second, Source="Referral"))
+    for outcome in ("SaleSuccessful", "SaleSuccessful", "SaleUnsuccessful", "Deferred"):
+        posted("opportunity", a_result_body(Source="Referral", Outcome=outcome, **values))
+    posted("opportunity", a_result_body())
+    funnel = client.get(FUNNEL).context["funnel"]
+    row = funnel.rows[0]
+    assert (row.label, row.all, row.reached) == ("Referral", 6, [6, 5, 4])
+    assert (row.won, row.lost, row.deferred, row.win_rate) == (2, 1, 1, Decimal("66.7"))
+    assert row.value_won == 240
+    assert [each.label for each in funnel.rows] == ["Referral", "Not told"]
+    assert funnel.rows[1].win_rate is None
+    assert funnel.total.all == 7
+
+
+def test_the_funnel_looks_back_as_far_as_it_is_asked(client, ada, django_assert_num_queries):
+    record = an_opportunity()
+    long_ago = clock.now() - dt.timedelta(days=200)
+    Opportunity.objects.filter(pk=record.pk).update(creation_date=long_ago)
+    all_told = {
+        period: client.get(FUNNEL, {"period": period}).context["funnel"].total.all
+        for period in ("90", "365", "all", "nonsense")
+    }
+    assert all_told == {"90": 0, "365": 1, "all": 1, "nonsense": 1}
+    with django_assert_num_queries(2):
+        counting.funnel(None)
