@@ -303,7 +303,7 @@ ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 
 # --- demo data: the sets that load_demo loads, in the order in which they refer to each other ----------
 
-DEMO_DATA = ["apps.people.demo.loading.PEOPLE"]
+DEMO_DATA = ["apps.people.demo.loading.PEOPLE", "apps.sales.demo.loading.SALES"]
 
 # --- logging: one line an event on standard error -----------------------------------------------------
 
