@@ -46,7 +46,7 @@ def let_database_speak_in_zone(connection: Any) -> None:
     if connection.vendor != "postgresql":
         return
     connection.ensure_connection()
-    zone = timezone.get_current_timezone_name()
+    zone = str(timezone.get_current_timezone())  # its name; Django tells a fixed offset by its sign and hours
     spoken = connection.connection.info.parameter_status("TimeZone")  # a rolled back change is undone there
     if spoken == zone == connection.timezone_name:
         return

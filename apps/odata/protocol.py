@@ -106,9 +106,13 @@ def preferences(request: HttpRequest) -> Preferences:
     return Preferences(wanted, _MINIMAL.search(text) is not None)
 
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
 def etag(stamp: dt.datetime) -> str:
     """A weak ETag made of a record's modify stamp (UTC microseconds)."""
-    return f'W/"{int(stamp.timestamp() * 1_000_000):x}"'
+    return f'W/"{(stamp - _EPOCH) // _MICROSECOND:x}"'
 
 
 def matches(header: str, tag: str) -> bool:
