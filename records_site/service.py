@@ -1,5 +1,6 @@
 """What this service offers, in the order its service document lists it."""
 
+from apps.documents.resources import DocumentCategoryResource, DocumentResource
 from apps.odata.service import Service
 from apps.people.resources import (
     ClientResource,
@@ -28,6 +29,8 @@ service = Service(
     LocationResource,
     TeamResource,
     CustomFieldResource,
+    DocumentResource,
+    DocumentCategoryResource,
     OpportunityResource,
     OpportunityTemplateResource,
     OpportunityTypeResource,

@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "apps.core",
     "apps.access",
     "apps.people",
+    "apps.documents",
     "apps.sales",
 ]
 
@@ -206,6 +207,10 @@ STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else 
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "documents": {
+        "BACKEND": "apps.documents.storage.DocumentFolder",
+        "OPTIONS": {"location": Path(env.str("DOCUMENTS_DIR", str(VAR_DIR / "documents")))},
+    },
 }
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
@@ -265,6 +270,36 @@ SPECTACULAR_SETTINGS = {
         "validatorUrl": None,  # else every page view is told to somebody else's server
     },
 }
+
+# --- documents ----------------------------------------------------------------------------------------
+
+DOCUMENT_MAX_FILES = env.int("DOCUMENT_MAX_FILES", 50)  # of one upload
+DOCUMENT_MAX_BYTES = env.int("DOCUMENT_MAX_BYTES", 25 * 1024 * 1024)  # of one file
+#: Extensions; content must be what the name says. HTML and SVG are left out: browsers run them.
+DOCUMENT_TYPES = env.list(
+    "DOCUMENT_TYPES",
+    default=[
+        *("pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp", "rtf"),
+        *("txt", "csv", "eml", "msg", "png", "jpg", "gif", "webp", "tif", "bmp", "heic", "zip"),
+    ],
+)
+#: The address of an internal location of nginx that serves the storage's folder ("/kept/"): nginx then sends
+#: the bytes of downloads.
+DOCUMENT_ACCEL_PREFIX = env.str("DOCUMENT_ACCEL_PREFIX", "")
+if env.str("DOCUMENTS_S3_BUCKET", ""):
+    STORAGES["documents"] = {
+        "BACKEND": "apps.documents.s3.DocumentBucket",
+        "OPTIONS": {
+            "bucket_name": env.str("DOCUMENTS_S3_BUCKET"),
+            "location": env.str("DOCUMENTS_S3_PREFIX", "documents"),
+            "endpoint_url": env.str("DOCUMENTS_S3_ENDPOINT", "") or None,  # AWS's own when not given
+            "region_name": env.str("DOCUMENTS_S3_REGION", "") or None,
+            # Without a key the machine's own role is used.
+            "access_key": env.str("DOCUMENTS_S3_ACCESS_KEY", "") or None,
+            "secret_key": env.str("DOCUMENTS_S3_SECRET_KEY", "") or None,
+            "addressing_style": env.str("DOCUMENTS_S3_ADDRESSING", "auto"),  # path, for servers of one's own
+        },
+    }
 
 # --- the back office ----------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ import shutil
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
+from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
 from tests.engines import in_ci
@@ -32,6 +34,17 @@ def clean_cache():
     cache.clear()
     yield
     cache.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def documents_apart(tmp_path_factory):
+    """Documents that tests keep lie beside no others."""
+    folder = {
+        "BACKEND": "apps.documents.storage.DocumentFolder",
+        "OPTIONS": {"location": tmp_path_factory.mktemp("documents")},
+    }
+    with override_settings(STORAGES={**settings.STORAGES, "documents": folder}):
+        yield
 
 
 @pytest.fixture(scope="session")

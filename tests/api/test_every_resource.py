@@ -441,12 +441,13 @@ def test_without_the_scope_every_address_is_403(records, entity_set):
     for method, address, body in addresses(entity_set, records):
         reads = method == "GET" or address.endswith("$query")
         media = "text/plain" if address.endswith("$query") else "application/json"
+        unread = 415 if entity_set.name == "Document" else 400  # documents come as a form
 
         def status(caller, method=method, address=address, body=body, media=media):
             return caller.call(method, address, body=body, content_type=media).status_code
 
         assert [status(caller) for caller in (reader, own, elsewhere, writer)] == (
-            [200, 200, 403, 403] if reads else [403, 403, 403, 400]
+            [200, 200, 403, 403] if reads else [403, 403, 403, unread]
         ), (method, address)
 
 

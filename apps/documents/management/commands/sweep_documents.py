@@ -1,0 +1,50 @@
+"""Remove files that no document speaks of."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import re
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from apps.documents.sweeping import sweep
+from apps.odata.errors import counted
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+class Command(BaseCommand):
+    help = (
+        "Removes files that no document speaks of: what is left when a process dies during an upload."
+        " Safe at any time; run it once a day."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--older-than",
+            metavar="AGE",
+            type=age,
+            default="1d",
+            help="leave files written since then alone: 30m, 6h, 1d (the default), 0m",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+
+    def handle(self, *args: Any, older_than: dt.timedelta, dry_run: bool, **options: Any) -> None:
+        swept = sweep(older_than, dry_run)
+        if options["verbosity"] > 1 or dry_run:
+            for key in swept.keys:
+                self.stdout.write(key)
+        done = "would be removed" if dry_run else "removed"
+        self.stdout.write(f"{counted(len(swept.keys), 'file')} without a document {done}.")
+        if swept.unfinished:
+            self.stdout.write(f"{counted(swept.unfinished, 'unfinished upload')} given up.")
+
+
+def age(text: str) -> dt.timedelta:
+    """``90m``, ``6h``, ``1d`` as a duration."""
+    found = re.fullmatch(r"(\d{1,5})([mhd])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no age: 30m, 6h and 1d are")
+    return dt.timedelta(**{_UNITS[found[2]]: int(found[1])})

@@ -1,0 +1,72 @@
+"""Documents and the categories they are filed under (interface.md 2.6, 4.5; decisions.md 6)."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Length
+from django.db.models.lookups import Exact
+
+from apps.core.models import Lookup, Record
+from apps.people.models import Client, Staff
+
+#: Hexadecimal digits of a SHA-256.
+SHA256_DIGITS = 64
+#: An import's path of a file in its folder, what parts it from the hash, and the hash.
+LONGEST_PATH = 400
+
+
+class DocumentCategory(Lookup, Record):
+    """What kind of paper a document is."""
+
+    class Meta(Record.Meta):
+        ordering = ("name",)
+        verbose_name = "document category"
+        verbose_name_plural = "document categories"
+
+
+class Document(Record):
+    """A file that somebody uploaded, under a name of its own.
+
+    The bytes lie in the storage under ``storage_key``, a key of ours; no part of a caller's name is in it.
+    ``file_name`` is what the file was called where it came from. Bytes never change: another version is
+    another document.
+    """
+
+    name = models.CharField(max_length=256)
+    client = models.ForeignKey(
+        Client, null=True, blank=True, on_delete=models.PROTECT, related_name="documents"
+    )
+    category = models.ForeignKey(DocumentCategory, on_delete=models.PROTECT, related_name="documents")
+    created_by = models.ForeignKey(
+        Staff, on_delete=models.PROTECT, related_name="documents", verbose_name="uploaded by", editable=False
+    )
+    file_name = models.CharField("file", max_length=255, editable=False)
+    media_type = models.CharField("type", max_length=120, editable=False)
+    size = models.BigIntegerField(editable=False, help_text="In bytes.")
+    sha256 = models.CharField("SHA-256", max_length=SHA256_DIGITS, editable=False)
+    storage_key = models.CharField(max_length=100, unique=True, editable=False)
+    import_source = models.CharField(
+        max_length=LONGEST_PATH + 1 + SHA256_DIGITS,
+        null=True,
+        editable=False,
+        db_index=True,
+        help_text="The file's path in the folder it was imported from, and its hash.",
+    )
+
+    class Meta(Record.Meta):
+        ordering = ("-creation_date", "-guid")
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="documents_newest"),
+            models.Index(fields=["client", "creation_date"], name="documents_of_client"),
+        )
+        constraints = (
+            models.CheckConstraint(condition=~models.Q(name=""), name="documents_name_not_empty"),
+            models.CheckConstraint(condition=~models.Q(file_name=""), name="documents_file_name_not_empty"),
+            models.CheckConstraint(condition=models.Q(size__gt=0), name="documents_file_not_empty"),
+            models.CheckConstraint(
+                condition=Exact(Length("sha256"), SHA256_DIGITS), name="documents_sha256_whole"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

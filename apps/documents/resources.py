@@ -1,0 +1,50 @@
+"""The resources of documents, declared in the words of interface.md 2.6 and 4.5."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from apps.documents.filing import file_documents
+from apps.documents.models import Document, DocumentCategory
+from apps.documents.shapes import DocumentCategoryBrief
+from apps.odata.declaration import GET, POST, Key, Optional, ReadOnly, RefersTo, Required, Resource
+
+
+class DocumentResource(Resource):
+    """An uploaded file: its name, whom it is about, what kind of paper it is."""
+
+    model = Document
+    path = "document"
+    search = ("name", "file_name")
+    methods = GET, POST
+    fields = (
+        Key("DocumentGuid"),
+        Optional("DocumentName", source="name"),
+        Optional("ClientGuid", source="client"),
+        Required("CreatedByStaffGuid", source="created_by", hidden=True),
+        ReadOnly("CreationDate"),
+        ReadOnly("ArchiveDate"),
+        RefersTo("DocumentCategory", DocumentCategoryBrief, source="category", required=True),
+    )
+    create = file_documents
+
+    def visible_to(self, caller: Any) -> QuerySet[Document]:
+        return Document.objects.all()
+
+
+class DocumentCategoryResource(Resource):
+    """What kind of paper a document is."""
+
+    model = DocumentCategory
+    path = "documentCategory"
+    order = ("name",)
+    fields = (
+        Key("DocumentCategoryGuid"),
+        ReadOnly("Name"),
+        ReadOnly("CreationDate"),
+        ReadOnly("ModifyDate"),
+        ReadOnly("ArchiveDate"),
+    )
+
+    def visible_to(self, caller: Any) -> QuerySet[DocumentCategory]:
+        return DocumentCategory.objects.all()

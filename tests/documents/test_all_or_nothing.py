@@ -1,0 +1,284 @@
+"""No document without its file, whatever fails in between (attacks 65, 66)."""
+
+import datetime as dt
+import errno
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError, connections, transaction
+
+from apps.documents import filing, keeping
+from apps.documents.keeping import kept_together
+from apps.documents.models import Document
+from apps.documents.storage import DocumentFolder, documents
+from apps.documents.sweeping import sweep
+from apps.odata import writing
+from apps.odata.drafts import Draft
+from tests.api.caller import refused
+from tests.documents.builders import PDF, a_category, a_document, a_file, fields, files, form
+from tests.documents.conftest import stored
+from tests.people.builders import a_staff_member
+
+ROOT = Path(__file__).resolve().parents[2]
+NOW = dt.timedelta(0)
+
+
+@pytest.fixture
+def lists(staff, category):
+    return [*fields("CreatedByStaffGuidList", staff.pk), *fields("DocumentCategoryGuidList", category.pk)]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("trouble", "status"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 507),
+        (OSError(errno.EIO, "disk"), 503),
+        (ConnectionResetError("the bucket hung up"), 503),
+        (RuntimeError("what no one foresaw"), 503),
+    ],
+)
+def test_a_storage_that_fails_midway_leaves_nothing(
+    post, lists, nothing_is_left, monkeypatch, trouble, status
+):
+    real, calls = DocumentFolder._save, []
+
+    def failing(self, name, content):
+        calls.append(name)
+        if len(calls) == 1:
+            return real(self, name, content)
+
+        class Broken:
+            def chunks(self):
+                yield b"%PDF"
+                raise trouble
+
+        return real(self, name, Broken())
+
+    monkeypatch.setattr(DocumentFolder, "_save", failing)
+    error = refused(post(*files(("a.pdf", PDF), ("b.pdf", PDF)), *lists * 2), status)
+    assert "space" not in error["message"]
+    assert "bucket" not in error["message"]
+    nothing_is_left()
+
+
+@pytest.mark.django_db
+def test_a_database_that_fails_leaves_nothing(post, lists, nothing_is_left, monkeypatch):
+    def failing(*args, **words):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(filing.storing, "store", failing)
+    answer = post(a_file(), *lists)
+    assert answer.status_code == 500
+    nothing_is_left()
+
+
+@pytest.mark.django_db
+def test_when_nobody_knows_whether_it_was_committed_the_file_stays_for_the_sweep(
+    post, lists, folder, monkeypatch
+):
+    def lost(write):
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(writing, "insistently", lost)
+    assert post(a_file(), *lists).status_code == 503
+    assert len(stored(folder)) == 1
+    assert len(sweep(NOW).keys) == 1
+    assert stored(folder) == []
+
+
+@pytest.mark.django_db
+def test_a_body_that_breaks_off_in_a_file_leaves_nothing(api, lists, nothing_is_left):
+    body, media = form(*lists, a_file(PDF * 5_000))
+    answer = api.call("POST", "document", body=body[:200_000], content_type=media)
+    refused(answer, 400, "InvalidBody")
+    nothing_is_left()
+
+
+@pytest.mark.django_db
+def test_a_file_that_is_not_there_when_it_is_filed_is_refused(post, lists, folder, monkeypatch):
+    real = filing.check_files_are_there
+
+    def swept_just_before(keys):
+        sweep(NOW)
+        real(keys)
+
+    monkeypatch.setattr(filing, "check_files_are_there", swept_just_before)
+    refused(post(a_file(), *lists), 503, "Unavailable")
+    assert Document.objects.count() == 0
+    assert stored(folder) == []
+
+
+# --- the sweep ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_sweep_removes_old_files_without_a_document_and_no_others(folder):
+    document = a_document()
+    orphan, fresh, partial = (folder / name for name in ("2020/old", "2020/new", "2020/half.part"))
+    orphan.parent.mkdir()
+    for path in (orphan, fresh, partial):
+        path.write_bytes(b"x")
+    for path in (orphan, partial, folder / document.storage_key):
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    told = io.StringIO()
+    call_command("sweep_documents", "--dry-run", stdout=told)
+    assert "2020/old" in told.getvalue()
+    assert orphan.exists()
+    told = io.StringIO()
+    call_command("sweep_documents", stdout=told)
+    assert told.getvalue() == "2 files without a document removed.\n"
+    assert stored(folder) == sorted([fresh, folder / document.storage_key])
+    call_command("sweep_documents", "--older-than", "0m", stdout=io.StringIO())
+    assert stored(folder) == [folder / document.storage_key]
+
+
+@pytest.mark.django_db
+def test_a_sweep_of_many_files_judges_them_in_batches(folder, monkeypatch):
+    monkeypatch.setattr("apps.documents.sweeping.BATCH", 2)
+    kept = {a_document().storage_key for _ in range(3)}
+    for number in range(5):
+        documents().save(f"orphan{number}", keeping.Incoming([b"x"], 9))
+    assert sorted(sweep(NOW).keys) == [f"orphan{number}" for number in range(5)]
+    assert {str(path.relative_to(folder)) for path in stored(folder)} == kept
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres("on SQLite a sweep waits for the one who writes, and the tests' lies in memory")
+def test_a_sweep_waits_for_documents_that_are_being_filed(folder):
+    draft = {"name": "x", "client": None, "category": a_category(), "created_by": a_staff_member()}
+    swept = []
+
+    def sweeping():
+        swept.append(sweep(NOW).keys)
+        connections.close_all()
+
+    with kept_together() as kept:
+        file = kept.keep(iter([PDF]), "a.pdf")
+        with transaction.atomic():
+            filed = Draft(draft, given=draft)
+            filing.describe(filed, file)
+            filing.file_documents([filed])
+            thread = threading.Thread(target=sweeping)
+            thread.start()
+            thread.join(0.5)
+            assert thread.is_alive()  # it waits
+        thread.join(20)
+    assert swept == [[]]
+    assert len(stored(folder)) == 1
+
+
+# --- a process that dies --------------------------------------------------------------------------------
+
+
+def environment(tmp_path):
+    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    ours = {"VAR_DIR": str(tmp_path), "LOG_LEVEL": "ERROR", "DJANGO_SETTINGS_MODULE": "records_site.settings"}
+    return {**kept, **ours}
+
+
+def run(tmp_path, code):
+    """The last line that a Django program of ours prints, in an installation of its own."""
+    program = f"import django; django.setup()\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT, env=environment(tmp_path), capture_output=True, timeout=60, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def wait_for(condition, seconds=20):
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return found
+
+
+PREPARE = """
+import json
+from django.core.management import call_command
+from apps.access.issuing import issue_token
+from apps.access.recognising import application_of_secret
+from apps.access.registering import register_application
+call_command("migrate", verbosity=0)
+application, secret = register_application("Killed")
+caller = application_of_secret(application.client_id, secret)
+print(json.dumps(issue_token(caller, ("read", "write"))))
+"""
+LOOK = """
+import datetime, json
+from apps.documents.models import Document
+from apps.documents.sweeping import sweep
+print(json.dumps([Document.objects.count(), len(sweep(datetime.timedelta(0)).keys)]))
+"""
+
+
+def answers(port):
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_process_killed_amid_an_upload_leaves_no_document_and_the_sweep_finds_its_files(
+    tmp_path,
+):
+    token = run(tmp_path, PREPARE)
+    port = free_port()
+    command = [sys.executable, "-m", "granian", "records_site.wsgi:application", "--interface", "wsgi"]
+    server = subprocess.Popen(
+        [*command, "--port", str(port), "--workers", "1"],
+        cwd=ROOT, env=environment(tmp_path), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    folder = tmp_path / "documents"
+    try:
+        wait_for(lambda: answers(port))
+        body, media = form(a_file(), a_file(PDF + b"x" * 3_000_000))
+        with socket.create_connection(("127.0.0.1", port)) as upload:
+            upload.sendall(
+                f"POST /api/document HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+                f"Content-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+                + body[:2_000_000]
+            )
+            # The first file is whole, the second under way.
+            wait_for(lambda: folder.exists() and len(stored(folder)) == 2)
+            os.killpg(server.pid, signal.SIGKILL)
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+    assert len(stored(folder)) == 2
+    assert run(tmp_path, LOOK) == [0, 2]
+    assert stored(folder) == []
+
+
+def test_an_upload_takes_no_more_memory_than_a_few_pieces(settings, folder):
+    settings.DOCUMENT_MAX_BYTES = 200 * 1024 * 1024
+    pieces = (bytes(64 * 1024) for _ in range(1600))  # 100 MiB
+    kept = keeping.Keeping()
+    tracemalloc.start()
+    file = kept.keep(pieces, "a.bin")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert file.size == 100 * 1024 * 1024
+    assert most < 2 * 1024 * 1024
+    kept.drop()
+    assert stored(folder) == []
