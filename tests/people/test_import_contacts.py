@@ -299,3 +299,36 @@ def test_staff_and_clients_are_imported_by_the_same_words(tmp_path):
     assert result.out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 refused; 1 row with warnings.")
     assert result.remarks[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
     assert imported("client", clients).out.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
+
+
+def test_where_refused_rows_go_is_asked_before_anything_is_stored(tmp_path):
+    path = a_csv(tmp_path, *GOOD, FAULTY["no first name"][0])
+    for errors, told in (
+        (path, "is the file to import"),
+        (tmp_path / "missing" / "a.csv", "cannot be written"),
+        (tmp_path / "a.doc", "is none of .csv"),
+    ):
+        result = imported("contact", path, "--errors", str(errors))
+        assert (result.status, told in result.err) == (2, True)
+    assert not Contact.objects.exists()
+
+    assert imported("contact", path, "--errors", str(tmp_path / "back.xlsx")).status == 1
+    assert imported("contact", tmp_path / "back.xlsx").err.startswith("row 2, A2 (First Name): Required")
+
+
+@pytest.mark.parametrize("cell", ["\\.", '"', "a\\", "\\N"])
+def test_signs_that_copy_would_read_otherwise_are_only_text(tmp_path, cell):
+    quoted = cell.replace('"', '""')
+    path = a_csv(tmp_path, f'Ann,"{quoted}"', f'Bob,"{quoted}\n\\."', header="First name,Last name")
+
+    assert imported("contact", path).out.startswith("2 rows: 2 new")
+    names = dict(Contact.objects.values_list("first_name", "last_name"))
+    assert names == {"Ann": cell, "Bob": f"{cell}\n\\."}
+
+
+def test_an_unknown_resource_or_field_to_match_is_told(tmp_path):
+    path = a_csv(tmp_path, *GOOD)
+    assert "There is no resource people to import; there are" in imported("people", path).err
+    assert "role cannot be imported." in imported("role", path).err
+    assert "--match Fax: no column of the file gives it." in imported("contact", path, "--match", "Fax").err
+    assert "--map Mobile: write --map" in imported("contact", path, "--map", "Mobile").err

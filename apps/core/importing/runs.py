@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from apps.core import history
 from apps.core.importing.additions import Importing
 from apps.core.importing.careful import CarefulWay
 from apps.core.importing.headers import Understanding, understood
-from apps.core.importing.opening import opened
+from apps.core.importing.opening import format_of, opened
 from apps.core.importing.reports import Remark, Report, errors_beside
 from apps.core.importing.sieve import Sieve
 from apps.core.importing.staging import row_from, stage
@@ -25,7 +26,7 @@ from apps.odata import clock
 from apps.odata.schema import EntitySet
 
 #: Rows judged and stored in one transaction: by the sieve, and one by one.
-STEP = 50_000
+STEP = 20_000
 BATCH = 1_000
 
 
@@ -81,8 +82,7 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
     for remark in (*table.remarks(), *understanding.remarks):
         listener.say(remark)
     errors = wishes.errors or errors_beside(path)
-    if errors.exists() and errors.samefile(path):
-        raise Unusable(f"{errors} is the file to import; --errors must name another.")
+    check_errors(errors, path)
     report = Report(table, errors, listener.tell)
     run = Run(entity_set, table, understanding, importing, report, wishes, listener)
     try:
@@ -91,6 +91,15 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
     finally:
         report.close()
     return report
+
+
+def check_errors(errors: Path, path: Path) -> None:
+    """``Unusable`` now, rather than at the first refused row, when refused rows cannot be written there."""
+    format_of(errors)
+    if errors.exists() and errors.samefile(path):
+        raise Unusable(f"{errors} is the file to import; --errors must name another.")
+    if not os.access(errors if errors.exists() else errors.parent, os.W_OK):
+        raise Unusable(f"{errors} cannot be written; --errors names another place for refused rows.")
 
 
 def author() -> history.Author:
@@ -182,16 +191,17 @@ class Run:
     # --- through the sieve
 
     def _sieved(self) -> None:
-        lowest, last = stage(connection, self.table, self.listener.staged)
-        sieve = self._sieve()
+        staged = stage(connection, self.table, self.listener.staged)
+        total = staged.last - staged.first + 1
+        sieve = self._sieve(staged.is_ascii)
         if sieve is not None:
             sieve.prepare()
-        for first in range(lowest, last + 1, STEP):
-            end = min(first + STEP - 1, last)
-            self._step(sieve, first, end)
-            self.listener.judged(end - lowest + 1, last - lowest + 1)
+        for first in range(staged.first, staged.last + 1, STEP):
+            last = min(first + STEP - 1, staged.last)
+            self._step(sieve, first, last)
+            self.listener.judged(last - staged.first + 1, total)
 
-    def _sieve(self) -> Sieve | None:
+    def _sieve(self, is_ascii: bool) -> Sieve | None:
         if not self.importing.is_sieved:
             return None
         return Sieve(
@@ -204,6 +214,7 @@ class Run:
             self.wishes.day_first,
             self.wishes.updates,
             self.table.has_guards,
+            is_ascii,
         )
 
     def _step(self, sieve: Sieve | None, first: int, last: int) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -33,8 +34,17 @@ def column(index: int) -> str:
     return f"c{index}"
 
 
-def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> tuple[int, int]:
-    """Put every row into the staging table; the first and the last line of it.
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What lies in the staging table: its first and last line, and whether all of it is ASCII."""
+
+    first: int
+    last: int
+    is_ascii: bool
+
+
+def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> Staged:
+    """Put every row into the staging table.
 
     The bytes of a plain CSV file go to the server as they are. Any other file, and one in which COPY or we
     meet a sign that the two would read differently, is read here and written anew.
@@ -44,18 +54,18 @@ def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> tup
     if isinstance(table, DelimitedTable) and table.is_plain and width > 1:
         try:
             with transaction.atomic():
-                copy_bytes(connection, table, width, progress)
+                is_ascii = copy_bytes(connection, table, width, progress)
         except (NotPlain, *_REFUSED_BY_COPY):
             create(connection, width)
-            copy_rows(connection, table, width, progress)
+            is_ascii = copy_rows(connection, table, width, progress)
     else:
-        copy_rows(connection, table, width, progress)
+        is_ascii = copy_rows(connection, table, width, progress)
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE UNIQUE INDEX ON {TABLE} (line)")
         cursor.execute(f"ANALYZE {TABLE}")
         cursor.execute(f"SELECT coalesce(min(line), 1), coalesce(max(line), 0) FROM {TABLE}")  # noqa: S608  our own name
         first, last = cursor.fetchone()
-    return int(first), int(last)
+    return Staged(int(first), int(last), is_ascii)
 
 
 def create(connection: Any, width: int) -> None:
@@ -76,19 +86,25 @@ def columns_sql(width: int) -> str:
     return ", ".join(column(index) for index in range(width))
 
 
-def copy_bytes(connection: Any, table: DelimitedTable, width: int, progress: Callable[[int], None]) -> None:
-    """Hand the file's bytes to COPY, header apart; ``NotPlain`` at the first sign that needs a reader."""
-    rows = 0
+def copy_bytes(connection: Any, table: DelimitedTable, width: int, progress: Callable[[int], None]) -> bool:
+    """Hand the file's bytes to COPY, header apart; whether they are ASCII.
+
+    Raises ``NotPlain`` at the first sign that needs a reader.
+    """
+    rows, is_ascii, before = 0, True, b""
     with connection.cursor() as cursor, table.path.open("rb") as file:
         skip_header(file, width)
         with cursor.copy(f"COPY {TABLE} ({columns_sql(width)}) FROM STDIN {_AS_CSV}") as copy:
             while block := file.read(BLOCK):
                 # Quotation marks inside cells, and the mark that ends COPY's input.
-                if b'"' in block or b"\\." in block:
+                if b'"' in block or b"\\." in before + block:
                     raise NotPlain
                 copy.write(block)
+                before = block[-1:]
+                is_ascii = is_ascii and block.isascii()
                 rows += block.count(b"\n")
                 progress(rows)
+    return is_ascii
 
 
 def skip_header(file: Any, width: int) -> None:
@@ -98,14 +114,17 @@ def skip_header(file: Any, width: int) -> None:
         raise NotPlain
 
 
-def copy_rows(connection: Any, table: Table, width: int, progress: Callable[[int], None]) -> None:
-    """Read the rows here and write them as COPY expects."""
+def copy_rows(connection: Any, table: Table, width: int, progress: Callable[[int], None]) -> bool:
+    """Read the rows here and write them as COPY expects; whether they are ASCII."""
+    is_ascii = True
     with connection.cursor() as cursor:
         statement = f"COPY {TABLE} (line, trouble, {columns_sql(width)}) FROM STDIN {_AS_CSV}"
         with cursor.copy(statement) as copy:
             for rows, text in csv_blocks(table, width):
                 copy.write(text)
+                is_ascii = is_ascii and text.isascii()
                 progress(rows)
+    return is_ascii
 
 
 def csv_blocks(table: Table, width: int) -> Iterator[tuple[int, bytes]]:
