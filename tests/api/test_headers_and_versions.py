@@ -163,3 +163,8 @@ def test_metadata_is_xml_unless_json_is_asked_for(api):
         answer = api.get("$metadata", query, Accept=accept)
         assert (answer.status_code, answer["Content-Type"].split(";")[0]) == (200, media), (query, accept)
     assert api.get("/API/$METADATA/").content == api.get("$metadata").content
+
+
+def test_a_browser_that_opens_an_answer_runs_nothing_in_it(api):
+    for answer in (api.get("client"), api.get("nothing-here"), api.get("client", {"$top": "x"})):
+        assert answer["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
