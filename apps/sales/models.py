@@ -211,6 +211,11 @@ class Opportunity(Prospect, Stamped):
                 name="sales_opportunity_follow_ups",
                 condition=Q(archive_date__isnull=True, follow_up_date__isnull=False),
             ),
+            models.Index(
+                fields=["follow_up_date", "id"],
+                name="sales_opportunity_all_due",
+                condition=Q(archive_date__isnull=True, follow_up_date__isnull=False),
+            ),
         )
         constraints = (
             *Prospect.Meta.constraints,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Prefetch, prefetch_related_objects
+from django.db.models import prefetch_related_objects
 
 from apps.core import storing
 from apps.odata.drafts import Draft
-from apps.people.models import Staff, Team
+from apps.people.models import Staff
 from apps.sales import opportunity_rules, template_rules
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from apps.sales.opportunity_rules import AHEAD
@@ -59,10 +59,9 @@ def revise_templates(drafts: Sequence[Draft]) -> list[Any]:
 
 
 def find_teams(drafts: Iterable[Draft]) -> None:
-    """Read the current teams of all owners at once, for the rules to ask."""
+    """Read the teams of all owners at once, for the rules to ask."""
     owners = [draft.owner for draft in drafts if draft.__dict__.get("owner") is not None]
-    current = Team.objects.filter(archive_date=None)
-    prefetch_related_objects(owners, Prefetch("teams", queryset=current))
+    prefetch_related_objects(owners, "teams")
 
 
 def complete_references(drafts: Sequence[Draft], standing: Mapping[Any, Opportunity]) -> None:

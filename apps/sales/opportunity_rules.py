@@ -41,7 +41,7 @@ def what_a_template_gives_is_current(draft: Draft) -> Iterator[Finding]:
         return
     for name in ("team", "type", "stage"):
         chosen = getattr(draft, name)
-        if name not in draft.given and chosen is not None and chosen.is_archived:
+        if chosen is not None and chosen.is_archived:
             yield Finding("Archived", name, f"The template's {name}, {chosen}, is archived; name another.")
 
 
