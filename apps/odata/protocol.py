@@ -128,7 +128,7 @@ def finish(response: Answer, **headers: Any) -> Answer:
     response["OData-Version"] = "4.0"
     response["api-supported-versions"] = API_VERSION
     response["Cache-Control"] = "no-store"
-    response["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'"
+    response.headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
     response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion"
     for name, value in headers.items():
         if value:
