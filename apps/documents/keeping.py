@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -53,7 +54,7 @@ class KeptFile:
     content: frozenset[str]
 
 
-class Incoming:
+class Incoming(io.IOBase):
     """A stream of pieces, as a file that a storage can read once.
 
     Raises ``TooLarge`` as soon as there are more than ``limit`` bytes. ``trouble`` is what ended the stream,
@@ -61,6 +62,7 @@ class Incoming:
     """
 
     def __init__(self, pieces: Iterable[bytes], limit: int) -> None:
+        super().__init__()
         self.pieces = iter(pieces)
         self.limit = limit
         self.hash = hashlib.sha256()
@@ -84,12 +86,6 @@ class Incoming:
         whole = b"".join(gathered)
         self._rest = b"" if size < 0 else whole[size:]
         return whole if size < 0 else whole[:size]
-
-    def seekable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def _next(self) -> bytes:
         try:

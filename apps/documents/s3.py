@@ -39,7 +39,7 @@ class DocumentBucket(S3Storage):
             **super().get_default_settings(),
             "default_acl": None,
             "querystring_auth": True,
-            "file_overwrite": False,
+            "file_overwrite": True,  # keys are new; nobody needs to look first
             # One part in memory at a time, however many uploads are under way.
             "transfer_config": TransferConfig(
                 use_threads=False, multipart_threshold=PART, multipart_chunksize=PART

@@ -182,7 +182,7 @@ def an_answer(applies_to, name, *responses, **owner):
 
 
 #: What makes the records of the apps that stand on people.
-OTHER_APPS = (documents_records, sales_records,)
+OTHER_APPS = (documents_records, sales_records)
 
 
 @pytest.fixture
