@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -185,8 +185,22 @@ def an_answer(applies_to, name, *responses, **owner):
 OTHER_APPS = (documents_records, sales_records)
 
 
+@pytest.fixture(scope="module")
+def standing_records(django_db_setup, django_db_blocker):
+    """The records, made once for a file of tests: the transaction of each test lies inside this one."""
+    Subscriber.forget()
+    with django_db_blocker.unblock(), timezone.override("Australia/Sydney"), transaction.atomic():
+        yield some_records(Caller(an_application(name="Who made the records")))
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def records(api):
+def records(db, standing_records):
+    """One whole and one bare record of every kind."""
+    return standing_records
+
+
+def some_records(api):
     """One whole and one bare record of every kind, made through the interface where it makes them."""
     role, position, location, team = a_role(), a_position(), a_location(), a_team()
 

@@ -8,8 +8,8 @@ from tests.api.conftest import an_answer
 from tests.people.builders import a_role, a_staff_body, a_staff_member, a_team, posted
 
 
-def test_nothing_of_a_login_is_ever_shown(api, records):
-    member = Staff.objects.get(pk=records.whole["Staff"])
+def test_nothing_of_a_login_is_ever_shown(api):
+    member = a_staff_member()
     member.set_password("correct horse battery")
     member.save()
     for address in ("staff", f"staff/{member.pk}"):
