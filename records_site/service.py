@@ -1,6 +1,7 @@
 """What this service offers, in the order its service document lists it."""
 
 from apps.documents.resources import DocumentCategoryResource, DocumentResource
+from apps.engagements.resources import ClientEngagementResource, SupportCategoryResource
 from apps.odata.service import Service
 from apps.people.resources import (
     ClientResource,
@@ -31,6 +32,8 @@ service = Service(
     CustomFieldResource,
     DocumentResource,
     DocumentCategoryResource,
+    ClientEngagementResource,
+    SupportCategoryResource,
     OpportunityResource,
     OpportunityTemplateResource,
     OpportunityTypeResource,

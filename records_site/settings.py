@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "apps.access",
     "apps.people",
     "apps.documents",
+    "apps.engagements",
     "apps.sales",
 ]
 
@@ -338,7 +339,11 @@ ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 
 # --- demo data: the sets that load_demo loads, in the order in which they refer to each other ----------
 
-DEMO_DATA = ["apps.people.demo.loading.PEOPLE", "apps.sales.demo.loading.SALES"]
+DEMO_DATA = [
+    "apps.people.demo.loading.PEOPLE",
+    "apps.engagements.demo.loading.ENGAGEMENTS",
+    "apps.sales.demo.loading.SALES",
+]
 
 # --- logging: one line an event on standard error -----------------------------------------------------
 

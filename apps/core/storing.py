@@ -59,6 +59,16 @@ def store(
     return keys
 
 
+def fill_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
+    """Give drafts of new records the model's defaults for what they do not know of, so that rules can ask."""
+    for field in model._meta.concrete_fields:
+        if field.primary_key or field.name in KEPT or hasattr(field, "of"):
+            continue
+        for draft in drafts:
+            if field.name not in draft.__dict__ and field.name not in draft.faulty:
+                draft.fill(field.name, plain(field.get_default()))
+
+
 def new_keys(model: type[models.Model], number: int) -> list[Any]:
     """Keys for new records: fresh guids, or the next numbers, which nobody else will get."""
     key = model._meta.pk

@@ -14,7 +14,7 @@ from apps.odata import clock
 from apps.people.models import Staff
 
 #: References that say whose something is to look after; others (who entered it) are facts and stay.
-RESPONSIBILITIES = frozenset({"account_manager", "owner", "follow_up_staff"})
+RESPONSIBILITIES = frozenset({"account_manager", "owner", "follow_up_staff", "budget_manager"})
 
 
 @transaction.atomic

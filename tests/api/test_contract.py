@@ -16,14 +16,14 @@ from tests.sales.builders import a_result_body
 CONTRACT = yaml.safe_load(Path(__file__).with_name("contract.yaml").read_text())["resources"]
 
 #: Documented, and still to come. A resource that is served must leave this list.
-NOT_SERVED_YET = {"Claim", "Invoice", "ClientEngagement"}
+NOT_SERVED_YET = {"Claim", "Invoice"}
 
 SERVED = {name: facts for name, facts in CONTRACT.items() if name not in NOT_SERVED_YET}
 BODIES = {"Staff": a_whole_staff_body, "Client": a_whole_client_body}
 LEAST_BODIES = {"Staff": a_staff_body, "Client": a_client_body, "Opportunity": a_result_body}
 
 #: Parts that even a bare record has.
-REQUIRED_PARTS = {"PrimaryRole", "OpportunityOwner", "Stage", "DocumentCategory"}
+REQUIRED_PARTS = {"PrimaryRole", "OpportunityOwner", "Stage", "DocumentCategory", "Participant"}
 #: What a whole record cannot have beside its other members.
 NEVER_ALL = {
     "Opportunity": {"ReferrerEmail", "ReferrerFirstName", "ReferrerLastName", "ReferrerOrganisation"}

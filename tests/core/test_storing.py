@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from apps.core.models import Change
-from apps.core.storing import hold, new_keys, replace, store
+from apps.core.storing import fill_defaults, hold, new_keys, replace, store
 from apps.odata import clock
 from apps.odata.drafts import Draft, Finding, Refused
 from apps.people.models import Client, Team
@@ -63,6 +63,18 @@ def test_stamps_are_the_systems_own_whatever_a_draft_says():
     replace(team, Draft({"name": "b", **claimed}))
     team.refresh_from_db()
     assert (team.name, team.creation_date, team.archive_date) == ("b", clock.now(), None)
+
+
+def test_drafts_of_new_records_can_be_given_the_defaults_of_what_they_do_not_know():
+    draft = Draft({"business_name": "Acme", "suburb": "Perth"}, faulty=["city"])
+    fill_defaults(Client, [draft])
+    assert (draft.business_name, draft.suburb, draft.is_self, draft.key_contact) == (
+        "Acme",
+        "Perth",
+        False,
+        None,
+    )
+    assert not {"city", "guid", "creation_date", "business_name_key"} & set(draft.__dict__)
 
 
 def says(code):

@@ -1,0 +1,59 @@
+"""Decimals that the database works out whenever they are asked for, so that they cannot be wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models.expressions import Col
+
+
+class ComputedColumn(Col):
+    """What stands in a query where a computed field is named."""
+
+    target: ComputedDecimal
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        return self.target.sql_in(compiler.quote_name_unless_alias(self.alias)), []
+
+
+class ComputedDecimal(models.DecimalField):
+    """A decimal without a column: read, filtered and sorted by like any other, never written.
+
+    ``sql`` is the value in SQL of both engines, ``{row}`` in it the name of the record's row:
+    ``"(SELECT sum(l.price) FROM sales_line l WHERE l.order_id = {row}.guid)"``. Round it to its digits, for
+    SQLite adds in binary; and hold it against nulls. Of one record in hand it is asked anew at every reading.
+    """
+
+    def __init__(self, sql: str = "0", **options: Any) -> None:
+        self.sql = sql
+        super().__init__(**{"editable": False, **options})
+
+    def deconstruct(self) -> Any:
+        name, path, args, options = super().deconstruct()
+        return name, path, args, {**options, "sql": self.sql}
+
+    def get_attname_column(self) -> Any:
+        return self.get_attname(), None
+
+    def contribute_to_class(self, cls: type[models.Model], name: str, private_only: bool = False) -> None:
+        # Private fields are found by name, and asked for by nobody who writes rows or migrations.
+        super().contribute_to_class(cls, name, private_only=True)
+        setattr(cls, name, property(self._value_of))
+
+    def _value_of(self, record: models.Model) -> Any:
+        return type(record)._base_manager.values_list(self.name, flat=True).get(pk=record.pk)
+
+    def sql_in(self, row: str) -> str:
+        """The value in the row of that (quoted) name.
+
+        The cast changes nothing; without it SQLite would compare an expression with a number as with a text.
+        """
+        return f"CAST({self.sql.format(row=row)} AS NUMERIC)"
+
+    def get_col(self, alias: Any, output_field: Any = None) -> Any:
+        return ComputedColumn(alias, self, output_field or self)
+
+    @property
+    def cached_col(self) -> Any:
+        return self.get_col(self.model._meta.db_table)

@@ -1,0 +1,156 @@
+"""The verbs by which service bookings are made and changed, and by which they learn what is claimed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from apps.core import storing
+from apps.engagements import booking_rules
+from apps.engagements.models import (
+    ZERO,
+    Budgeted,
+    CategoryBudget,
+    ClientEngagement,
+    ServiceBooking,
+    SupportCategory,
+)
+from apps.odata.drafts import Draft
+
+# --- bookings -------------------------------------------------------------------------------------------
+
+
+def make_bookings(drafts: Sequence[Draft]) -> list[Any]:
+    """Store new service bookings; their keys in the order of the drafts. ``Refused`` tells all faults."""
+    storing.fill_defaults(ServiceBooking, drafts)
+    look_up(drafts)
+    storing.hold(ServiceBooking, drafts, booking_rules.RULES)
+    return storing.store(ServiceBooking, drafts)
+
+
+def revise_bookings(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of standing bookings give; the keys of those that were not so already."""
+    standing = storing.complete(ServiceBooking, drafts)
+    look_up(drafts)
+    storing.hold(ServiceBooking, drafts, booking_rules.RULES)
+    return storing.apply_changes(ServiceBooking, drafts, standing)
+
+
+def grant_budgets(drafts: Sequence[Draft]) -> list[Any]:
+    """Store new budgets by category of PACE plans; their keys in the order of the drafts."""
+    storing.fill_defaults(CategoryBudget, drafts)
+    look_up(drafts)
+    storing.hold(CategoryBudget, drafts, booking_rules.CATEGORY_BUDGET_RULES)
+    return storing.store(CategoryBudget, drafts)
+
+
+def look_up(drafts: Sequence[Draft]) -> None:
+    """Put whole plans and categories where drafts may hold bare keys, and the sums of the other bookings.
+
+    Three queries for all drafts together. Drafts of one plan that come together count one another.
+    """
+    plans = whole(ClientEngagement, "engagement", drafts)
+    whole(SupportCategory, "category", drafts)
+    budgets: dict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
+    rows = ServiceBooking.objects.filter(engagement__in=plans)
+    for key, booking, budget in rows.values_list("engagement", "pk", "budget"):
+        budgets[key][booking] = budget
+    coming: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    for draft in drafts:
+        plan = draft.__dict__.get("engagement")
+        if plan is None:
+            continue
+        others = budgets[plan.pk]
+        if draft.key is not None:
+            # What it had before counts no longer, for itself nor for the drafts after it.
+            others.pop(draft.key, None)
+        draft.fill("allocated_beside", sum(others.values(), ZERO) + coming[plan.pk])
+        coming[plan.pk] += draft.__dict__.get("budget") or ZERO
+
+
+def whole(model: Any, attribute: str, drafts: Sequence[Draft]) -> Mapping[Any, Any]:
+    """The records that the drafts refer to, whole ones put in their places; by key."""
+    referring = [draft for draft in drafts if draft.__dict__.get(attribute) is not None]
+    records = model.objects.in_bulk({getattr(draft, attribute).pk for draft in referring})
+    for draft in referring:
+        draft.fill(attribute, records[getattr(draft, attribute).pk])
+    return records
+
+
+# --- what becomes of a budget ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Sums of claims on one budget, or by how much they changed; in the subscriber's currency.
+
+    ``waiting``: entered and not yet claimed. ``claimed``: claimed from the agency, and not refused by it.
+    ``paid``: the part of ``claimed`` that was paid.
+    """
+
+    claimed: Decimal = ZERO
+    paid: Decimal = ZERO
+    waiting: Decimal = ZERO
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.claimed + other.claimed, self.paid + other.paid, self.waiting + other.waiting)
+
+    def __neg__(self) -> Amounts:
+        return Amounts(-self.claimed, -self.paid, -self.waiting)
+
+
+def record_amounts(changes: Mapping[UUID, Amounts], of: type[Budgeted] = ServiceBooking) -> None:
+    """Add to what bookings (or with ``of`` budgets by category) have claimed, paid and waiting.
+
+    Whoever enters, claims or cancels calls it in the same transaction with what changed, by key. The rows
+    are added to where they stand, so that two callers at once lose nothing; they are locked in the order of
+    their keys, so that the two never wait for each other. ``KeyError`` names a budget that is not there.
+    """
+    _write(of, changes, "{column} = {column} + %s")
+
+
+def restate_amounts(sums: Mapping[UUID, Amounts], of: type[Budgeted] = ServiceBooking) -> int:
+    """Let the amounts be these sums, and all others zero; how many were different before.
+
+    For whoever recounts the claims from their lines and puts right what went wrong.
+    """
+    with transaction.atomic():
+        rows = of._default_manager.select_for_update().order_by("pk")
+        held = {
+            key: Amounts(*amounts) for key, *amounts in rows.values_list("pk", "claimed", "paid", "waiting")
+        }
+        if unknown := sums.keys() - held.keys():
+            raise KeyError(min(unknown))
+        right = {key: sums.get(key, Amounts()) for key in held}
+        wrong = {key: amounts for key, amounts in right.items() if amounts != held[key]}
+        _write(of, wrong, "{column} = %s")
+    return len(wrong)
+
+
+def _write(of: type[Budgeted], amounts: Mapping[UUID, Amounts], assignment: str) -> None:
+    if not amounts:
+        return
+    quote = connection.ops.quote_name
+    fields = [of._meta.get_field(name) for name in ("claimed", "paid", "waiting")]
+    columns = ", ".join(assignment.format(column=quote(name)) for name in ("claimed", "paid", "waiting"))
+    key = of._meta.pk
+    assert key is not None
+    with transaction.atomic(), connection.cursor() as cursor:
+        for guid in sorted(amounts):
+            each = amounts[guid]
+            values = [
+                field.get_db_prep_save(value, connection)  # type: ignore[union-attr]
+                for field, value in zip(fields, (each.claimed, each.paid, each.waiting), strict=True)
+            ]
+            cursor.execute(
+                f"UPDATE {quote(of._meta.db_table)} SET {columns} WHERE {quote(str(key.column))} = %s",  # noqa: S608  our own names
+                [*values, key.get_db_prep_value(guid, connection)],
+            )
+            if not cursor.rowcount:
+                raise KeyError(guid)

@@ -1,0 +1,68 @@
+"""The support categories of the scheme, which are the same in every installation."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from apps.engagements.choices import SupportPurpose
+
+CORE, CAPITAL = SupportPurpose.CORE.value, SupportPurpose.CAPITAL.value
+CAPACITY_BUILDING = SupportPurpose.CAPACITY_BUILDING.value
+
+#: From this number on, categories are those of PACE plans only.
+FIRST_OF_PACE = 16
+LAST = 21
+
+#: (number, name, purpose) of each category. There has been no category 18 or 21 with items of its own in
+#: the price guide, but plans name them.
+CATEGORIES = (
+    (1, "Assistance with Daily Life", CORE),
+    (2, "Transport", CORE),
+    (3, "Consumables", CORE),
+    (4, "Assistance with Social, Economic and Community Participation", CORE),
+    (5, "Assistive Technology", CAPITAL),
+    (6, "Home Modifications and Specialised Disability Accommodation", CAPITAL),
+    (7, "Support Coordination", CAPACITY_BUILDING),
+    (8, "Improved Living Arrangements", CAPACITY_BUILDING),
+    (9, "Increased Social and Community Participation", CAPACITY_BUILDING),
+    (10, "Finding and Keeping a Job", CAPACITY_BUILDING),
+    (11, "Improved Relationships", CAPACITY_BUILDING),
+    (12, "Improved Health and Wellbeing", CAPACITY_BUILDING),
+    (13, "Improved Learning", CAPACITY_BUILDING),
+    (14, "Improved Life Choices", CAPACITY_BUILDING),
+    (15, "Improved Daily Living Skills", CAPACITY_BUILDING),
+    (16, "Home and Living", CORE),
+    (17, "Specialised Disability Accommodation", CAPITAL),
+    (18, "Younger People in Residential Aged Care", CORE),
+    (19, "Assistive Technology Maintenance, Repair and Rental", CAPITAL),
+    (20, "Behaviour Support", CAPACITY_BUILDING),
+    (21, "Recurring Transport", CORE),
+)
+
+_NAMESPACE = uuid.UUID("6d0c5c5e-7f4b-5f0a-9a3e-0a5a3c1e9b21")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportItem:
+    """What the code of a support item tells: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
+
+    category: int
+    purpose: str | None
+
+
+_PURPOSES = {"1": CORE, "2": CAPITAL, "3": CAPACITY_BUILDING}
+
+
+def guid_of(number: int) -> uuid.UUID:
+    """A category's guid. Made of its number, so that a file written for one installation fits another."""
+    return uuid.uuid5(_NAMESPACE, f"{number:02}")
+
+
+def support_item(code: str | None) -> SupportItem | None:
+    """What a support item's code tells; ``None`` for a code of another form (some items have names)."""
+    category, *rest = (code or "").strip().split("_")
+    if len(category) != 2 or not category.isdecimal() or not rest:
+        return None
+    purpose = _PURPOSES.get(rest[-1]) if len(rest) == 4 else None
+    return SupportItem(int(category), purpose)

@@ -1,0 +1,27 @@
+"""The words engagements choose from, as interface.md 2.9 spells them."""
+
+from django.db import models
+
+
+class ParticipantType(models.TextChoices):
+    """Which of the agency's portals a plan was made in."""
+
+    AGENCY = "Agency"
+    PACE = "PACE", "PACE"
+
+
+class SupportPurpose(models.TextChoices):
+    """What the scheme pays a support for."""
+
+    CORE = "Core"
+    CAPITAL = "Capital"
+    CAPACITY_BUILDING = "Capacity Building"
+    CUSTOM_PURPOSE = "Custom Purpose"
+
+
+class ManagementType(models.TextChoices):
+    """Who pays the providers of a booking."""
+
+    AGENCY = "Agency"
+    PLAN = "Plan"
+    SELF = "Self"

@@ -1,0 +1,38 @@
+"""Imports of plans: the headers others use, and what finds a plan that stands already."""
+
+from __future__ import annotations
+
+from apps.core.importing.additions import Importing
+from apps.engagements import engagement_rules
+from apps.engagements.engaging import open_engagements, revise_engagements
+
+HEADERS = {
+    "Plan start": "PlanStartDate",
+    "Plan end": "PlanEndDate",
+    "Start date": "PlanStartDate",
+    "End date": "PlanEndDate",
+    "Plan commencement": "PlanCommencementDate",
+    "Agency managed": "IsAgencyManaged",
+    "Self managed": "IsSelfManaged",
+    "Plan managed": "IsPlanManaged",
+    "Support coordinator": "SupportCoordinatorContactGuid",
+    "Plan manager": "PlanManagerClientGuid",
+    "Budget": "TotalBudgetAmount",
+    "Total budget": "TotalBudgetAmount",
+    "Plan budget": "TotalBudgetAmount",
+}
+
+
+class ClientEngagementImport(Importing):
+    """Plans are found by their own guid, else by being the same in everything; participants by guid or code.
+
+    A participant's plan that starts on the same day and differs is refused: its guid says that it is meant.
+    Only plans of the agency's kind are imported, since only those are in the interface.
+    """
+
+    synonyms = HEADERS
+    alike = ("plan_start_date",)
+    create = staticmethod(open_engagements)
+    revise = staticmethod(revise_engagements)
+    rules = engagement_rules.RULES
+    warnings = engagement_rules.WARNINGS

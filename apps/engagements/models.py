@@ -1,0 +1,227 @@
+"""Plans of participants, the service bookings in them, and the budgets of both (interface.md 2.9)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from apps.core.computed import ComputedDecimal
+from apps.core.models import FoldedField, Lookup, Record
+from apps.engagements.categories import LAST
+from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
+from apps.people.models import Client, Contact, Staff
+
+ZERO = Decimal("0.00")
+
+
+def money(label: str | None = None, **options: Any) -> models.DecimalField:
+    """An amount in the subscriber's currency, to the cent."""
+    return models.DecimalField(label, max_digits=14, decimal_places=2, **options)
+
+
+class SupportCategory(Lookup, Record):
+    """A category of the scheme, by which budgets are divided; 16 to 21 are those of PACE plans."""
+
+    number = models.PositiveSmallIntegerField(
+        unique=True, validators=[MinValueValidator(1), MaxValueValidator(LAST)]
+    )
+    support_purpose = models.CharField("purpose", max_length=17, choices=SupportPurpose)
+
+    class Meta(Record.Meta):
+        verbose_name_plural = "support categories"
+        ordering = ("number",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(number__gte=1, number__lte=LAST),
+                name="engagements_category_number_of_the_scheme",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.number:02} {self.name}"
+
+
+#: What the bookings of a plan come to. Both engines round the same way, and null is no sum.
+ALLOCATED = (
+    "round(coalesce((SELECT sum(_booking.budget) FROM engagements_servicebooking _booking"
+    " WHERE _booking.engagement_id = {row}.guid), 0.00), 2)"
+)
+
+
+class ClientEngagement(Record):
+    """A participant's plan: its dates, who manages it, and the budget that service bookings draw on."""
+
+    participant_type = models.CharField(max_length=6, choices=ParticipantType, default=ParticipantType.AGENCY)
+    participant = models.ForeignKey(Contact, on_delete=models.PROTECT, related_name="engagements")
+    plan_start_date = models.DateField()
+    plan_end_date = models.DateField()
+    booking_start_date = models.DateField("bookings start", null=True, blank=True)
+    booking_end_date = models.DateField("bookings end", null=True, blank=True)
+    plan_commencement_date = models.DateField(null=True, blank=True)
+    no_active_plan_from_date = models.DateField("no active plan from", null=True, blank=True)
+    is_agency_managed = models.BooleanField("agency managed", default=False)
+    is_self_managed = models.BooleanField("self managed", default=False)
+    is_plan_managed = models.BooleanField("plan managed", default=False)
+    support_coordinator = models.ForeignKey(
+        Contact, null=True, blank=True, on_delete=models.PROTECT, related_name="coordinates"
+    )
+    person_responsible_for_direct_fees = models.ForeignKey(
+        Contact,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="pays_direct_fees_of",
+        verbose_name="responsible for direct fees",
+    )
+    plan_manager = models.ForeignKey(
+        Client, null=True, blank=True, on_delete=models.PROTECT, related_name="manages_plans"
+    )
+    total_budget_amount = money("total budget", default=ZERO)
+    endorsement_date = models.DateField(
+        "endorsed", null=True, blank=True, help_text="PACE: when the participant endorsed the plan manager."
+    )
+    total_allocate_amount = ComputedDecimal(
+        ALLOCATED, verbose_name="allocated", max_digits=14, decimal_places=2
+    )
+    un_allocate_amount = ComputedDecimal(
+        f"round({{row}}.total_budget_amount - {ALLOCATED}, 2)",
+        verbose_name="not allocated",
+        max_digits=14,
+        decimal_places=2,
+    )
+
+    class Meta(Record.Meta):
+        verbose_name = "plan"
+        ordering = ("-plan_start_date", "guid")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["participant", "participant_type", "plan_start_date"],
+                name="engagements_one_plan_starts_on_a_day",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(plan_end_date__gte=models.F("plan_start_date")),
+                name="engagements_plan_dates_in_order",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(total_budget_amount__gte=0), name="engagements_total_budget_not_negative"
+            ),
+        )
+        indexes = (
+            models.Index(fields=["participant_type", "creation_date", "guid"], name="engagements_newest"),
+            models.Index(fields=["participant_type", "modify_date", "guid"], name="engagements_modified"),
+            models.Index(fields=["plan_end_date"], name="engagements_ending"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.participant}, {self.plan_start_date:%d %b %Y} – {self.plan_end_date:%d %b %Y}"
+
+    @property
+    def last_day(self) -> dt.date:
+        """The last day the plan covers: a participant without an active plan is covered by none."""
+        if self.no_active_plan_from_date is None:
+            return self.plan_end_date
+        return min(self.plan_end_date, self.no_active_plan_from_date - dt.timedelta(days=1))
+
+    def covers(self, day: dt.date) -> bool:
+        return self.plan_start_date <= day <= self.last_day
+
+
+class Budgeted(Record):
+    """A budget and what became of it. Claims stand on this app, and tell it their sums (booking.py).
+
+    ``claimed`` is claimed from the agency, ``paid`` the part of it that was paid, ``waiting`` entered and
+    not yet claimed; ``used_elsewhere`` was drawn by others, or before this service was used.
+    """
+
+    budget = money(default=ZERO)
+    used_elsewhere = money(default=ZERO, help_text="Drawn by others, or before this service was used.")
+    claimed = money(default=ZERO, editable=False)
+    paid = money(default=ZERO, editable=False)
+    waiting = money(default=ZERO, editable=False)
+    management_type = models.CharField(
+        "managed by", max_length=6, choices=ManagementType, default=ManagementType.PLAN
+    )
+
+    #: Sums of other records; those have a history of their own.
+    unrecorded_columns = frozenset({"claimed", "paid", "waiting"})
+
+    class Meta(Record.Meta):
+        abstract = True
+
+    @property
+    def spent(self) -> Decimal:
+        return self.used_elsewhere + self.claimed + self.waiting
+
+    @property
+    def left(self) -> Decimal:
+        return self.budget - self.spent
+
+
+class ServiceBooking(Budgeted):
+    """A part of a plan's budget set aside for a support category, or for one support item of it."""
+
+    engagement = models.ForeignKey(
+        ClientEngagement, on_delete=models.PROTECT, related_name="bookings", verbose_name="plan"
+    )
+    support_purpose = models.CharField(max_length=17, choices=SupportPurpose)
+    support_item = models.CharField(
+        max_length=50, null=True, blank=True, help_text="A code of the price guide: 01_011_0107_1_1"
+    )
+    category = models.ForeignKey(
+        SupportCategory, null=True, blank=True, on_delete=models.PROTECT, related_name="bookings"
+    )
+    budget_manager = models.ForeignKey(
+        Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="manages_budgets"
+    )
+    booking_start_date = models.DateField("from", null=True, blank=True)
+    booking_end_date = models.DateField("to", null=True, blank=True)
+    booking_number = models.CharField("number", max_length=50, null=True, blank=True)
+    booking_number_key = FoldedField(of="booking_number", unique=True, max_length=150)
+    balance_date = models.DateField(
+        "used elsewhere as of", null=True, blank=True, help_text="The day the agency told the balance of."
+    )
+
+    class Meta(Budgeted.Meta):
+        verbose_name = "service booking"
+        ordering = ("booking_start_date", "category", "guid")
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(booking_end_date__gte=models.F("booking_start_date")),
+                name="engagements_booking_dates_in_order",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(budget__gte=0), name="engagements_booking_budget_not_negative"
+            ),
+        )
+
+    def __str__(self) -> str:
+        what = self.support_item or self.category or self.support_purpose
+        return f"{what} ({self.booking_number})" if self.booking_number else str(what)
+
+
+class CategoryBudget(Budgeted):
+    """What a PACE plan grants for a support category; such plans have no service bookings."""
+
+    engagement = models.ForeignKey(
+        ClientEngagement, on_delete=models.PROTECT, related_name="category_budgets", verbose_name="plan"
+    )
+    category = models.ForeignKey(SupportCategory, on_delete=models.PROTECT, related_name="budgets")
+
+    class Meta(Budgeted.Meta):
+        verbose_name = "PACE budget"
+        ordering = ("category__number", "guid")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["engagement", "category"], name="engagements_one_budget_of_a_category"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(budget__gte=0), name="engagements_category_budget_not_negative"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.category)

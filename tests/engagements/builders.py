@@ -1,0 +1,69 @@
+"""Plans, bookings and drafts of them: each test states only what is particular to it."""
+
+import datetime as dt
+from decimal import Decimal
+
+from apps.engagements.engaging import enter_support_categories
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.odata.drafts import Draft, judge
+from tests.people.records import a_contact
+
+START, END = dt.date(2026, 7, 1), dt.date(2027, 6, 30)
+
+
+def day(text):
+    return dt.date.fromisoformat(text)
+
+
+def a_category(number=1):
+    enter_support_categories()
+    return SupportCategory.objects.get(number=number)
+
+
+def a_plan(**columns):
+    held = {"plan_start_date": START, "plan_end_date": END, "total_budget_amount": Decimal("1000.00")}
+    held |= {"is_plan_managed": True} | columns
+    if "participant" not in held:
+        held["participant"] = a_contact()
+    return ClientEngagement.objects.create(**held)
+
+
+def a_pace_plan(**columns):
+    return a_plan(participant_type="PACE", **columns)
+
+
+def a_booking(plan=None, category=1, **columns):
+    held = {"support_purpose": "Custom Purpose", "category": category and a_category(category)}
+    if held["category"]:
+        held["support_purpose"] = held["category"].support_purpose
+    return ServiceBooking.objects.create(
+        engagement=plan or a_plan(), **{"budget": Decimal("100.00"), **held, **columns}
+    )
+
+
+def a_category_budget(plan=None, category=16, **columns):
+    return CategoryBudget.objects.create(
+        engagement=plan or a_pace_plan(),
+        category=a_category(category),
+        **{"budget": Decimal("100.00"), **columns},
+    )
+
+
+def a_draft(model, key=None, **members):
+    """A draft with every member of the model, as a form or a verb would hand it to the rules."""
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    return Draft({**{field.name: field.get_default() for field in fields}, **members}, members, key=key)
+
+
+def a_plan_draft(**members):
+    usual = {"plan_start_date": START, "plan_end_date": END, "is_plan_managed": True}
+    return a_draft(ClientEngagement, **{"participant": None, **usual, **members})
+
+
+def a_booking_draft(**members):
+    return a_draft(ServiceBooking, **{"support_purpose": "Core", **members})
+
+
+def found(rules, draft):
+    """The (code, place) pairs that rules find in a draft."""
+    return [(finding.code, finding.place) for _, finding in judge([draft], rules)]

@@ -1,0 +1,17 @@
+"""What the tests about engagements share: the zone of a request, and a clock read anew."""
+
+import pytest
+from django.utils import timezone
+
+from apps.core.models import Subscriber
+from apps.odata import clock
+
+
+@pytest.fixture(autouse=True)
+def in_sydney():
+    Subscriber.forget()
+    clock.forget_now()
+    with timezone.override("Australia/Sydney"):
+        yield
+    Subscriber.forget()
+    clock.forget_now()

@@ -1,0 +1,335 @@
+"""Plans, bookings and budgets in the back office."""
+
+import datetime as dt
+import html
+import re
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.core.models import Change
+from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.odata import clock
+from tests.engagements.builders import (
+    START,
+    a_booking,
+    a_category,
+    a_category_budget,
+    a_pace_plan,
+    a_plan,
+)
+from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, form_data
+
+pytestmark = pytest.mark.django_db
+BACKEND = "apps.people.signing_in.StaffBackend"
+PLANS = "/admin/engagements/clientengagement/"
+
+
+@pytest.fixture(autouse=True)
+def ada(client):
+    person = an_administrator(first_name="Ada", last_name="Byron")
+    client.force_login(person, BACKEND)
+    return person
+
+
+def from_today(days):
+    return clock.today() + dt.timedelta(days=days)
+
+
+def a_plan_ending(days, **columns):
+    """A plan of a year whose last day is so many days from today."""
+    return a_plan(plan_start_date=from_today(days - 364), plan_end_date=from_today(days), **columns)
+
+
+def words(answer):
+    text = re.sub(r"<(script|style).*?</\1>", "", answer.content.decode(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text)))
+
+
+def plan_page(client, plan):
+    return client.get(f"{PLANS}{plan.pk}/plan/")
+
+
+# --- the plan's page
+
+
+def test_a_plans_page_tells_of_each_booking_what_became_of_its_budget(client):
+    plan = a_plan_ending(181, total_budget_amount=Decimal("10000.00"))
+    amounts = {"budget": "4000.00", "used_elsewhere": "500.00", "claimed": "1000.00", "paid": "600.00"}
+    a_booking(plan, waiting=Decimal("100.00"), **{name: Decimal(text) for name, text in amounts.items()})
+    told = words(plan_page(client, plan))
+    assert "Time 181 days left" in told
+    assert "Total budget 10,000.00 Allocated 4,000.00 Not allocated 6,000.00 Spent 1,600.00" in told
+    assert (
+        "Budget 4,000.00 Used elsewhere 500.00 Claimed 1,000.00 Paid 600.00 Waiting 100.00 Left 2,400.00"
+    ) in told
+
+
+def test_a_bar_says_in_words_what_it_shows(client):
+    plan = a_plan_ending(181)
+    a_booking(
+        plan,
+        budget=Decimal("200.00"),
+        claimed=Decimal("50.00"),
+        paid=Decimal("20.00"),
+        waiting=Decimal("30.00"),
+    )
+    page = plan_page(client, plan).content.decode()
+    assert 'aria-label="40 % of 200.00 spent: 20.00 paid, 30.00 claimed, not yet paid, 30.00 waiting"' in page
+    widths = re.findall(r'en-(paid|claimed|waiting)" style="width:([\d.]+)%', page)
+    assert widths == [("paid", "10.00"), ("claimed", "15.00"), ("waiting", "15.00")]
+
+
+def test_a_budget_overspent_is_marked_where_it_ends(client):
+    plan = a_plan_ending(181)
+    a_booking(plan, budget=Decimal("100.00"), claimed=Decimal("125.00"))
+    page = plan_page(client, plan).content.decode()
+    assert 'class="en-limit" style="left:80.00%"' in page
+    assert "Nothing is left" in page
+
+
+@pytest.mark.parametrize(
+    ("ending", "spent", "told"),
+    [
+        (182, "25.00", "Lasts to the end, with about 50"),
+        (182, "91.50", "days too early"),
+        (182, "0.00", "Nothing spent yet"),
+        (182, "100.00", "Nothing is left"),
+        (-1, "60.00", "Over, with 40.00 left"),
+        (400, "0.00", "Not started"),
+    ],
+)
+def test_a_plans_page_tells_how_long_the_money_lasts(client, ending, spent, told):
+    plan = a_plan_ending(ending)
+    a_booking(plan, budget=Decimal("100.00"), used_elsewhere=Decimal(spent))
+    section = words(plan_page(client, plan)).partition("Service bookings Add")[2]
+    assert told in section
+
+
+def test_the_day_it_runs_out_is_told(client):
+    plan = a_plan(plan_start_date=from_today(-99), plan_end_date=from_today(265))
+    a_booking(plan, budget=Decimal("150.00"), used_elsewhere=Decimal("100.00"))
+    day = from_today(50)
+    assert f"{day.day} {day:%b %Y} , 215 days too early" in words(plan_page(client, plan))
+
+
+def test_bookings_above_the_budget_are_pointed_out(client):
+    plan = a_plan(total_budget_amount=Decimal("100.00"))
+    a_booking(plan, budget=Decimal("130.00"))
+    assert "The bookings' budgets come to 130.00: 30.00 more than the plan has." in words(
+        plan_page(client, plan)
+    )
+
+
+def test_a_pace_plan_shows_its_budgets_by_category(client):
+    plan = a_pace_plan(endorsement_date=START)
+    a_category_budget(plan, 16)
+    told = words(plan_page(client, plan))
+    assert "Budgets by category" in told
+    assert "16 Home and Living" in told
+    assert "Endorsed 1 Jul 2026" in told
+
+
+def test_a_plans_page_takes_the_same_statements_however_many_bookings(client, django_assert_num_queries):
+    few, many = a_plan(), a_plan()
+    a_booking(few)
+    for _ in range(12):
+        a_booking(many)
+    plan_page(client, few)
+    with CaptureQueriesContext(connection) as captured:
+        plan_page(client, few)
+    with django_assert_num_queries(len(captured)):
+        plan_page(client, many)
+
+
+def test_a_plans_page_is_for_those_who_may_see_plans(client):
+    plan = a_plan()
+    role = a_role("people.view_contact")
+    client.force_login(a_staff_member(role=role), BACKEND)
+    assert plan_page(client, plan).status_code == 403
+    client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")), BACKEND)
+    answer = plan_page(client, plan)
+    assert answer.status_code == 200
+    assert "Add a booking" not in words(answer)
+
+
+def test_the_page_of_a_plan_that_is_not_there_leads_back(client):
+    answer = client.get(f"{PLANS}01a05a13-d3e0-720d-9806-422ae9d6274b/plan/")
+    assert answer.status_code == 302
+
+
+# --- the list
+
+
+def listed(client, **query):
+    answer = client.get(PLANS, query)
+    assert answer.status_code == 200
+    return [plan.pk for plan in answer.context["cl"].result_list]
+
+
+def test_plans_are_listed_by_when_they_end(client):
+    later, sooner = a_plan_ending(200), a_plan_ending(20)
+    assert listed(client) == [sooner.pk, later.pk]
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        ("", [0, 30, 31, 60, 61, 90, 91, 500]),
+        ("current", [0, 30, 31, 60, 61, 90, 91]),
+        ("30", [0, 30]),
+        ("60", [0, 30, 31, 60]),
+        ("90", [0, 30, 31, 60, 61, 90]),
+        ("ended", [-1]),
+        ("coming", [500]),
+        ("all", [-1, 0, 30, 31, 60, 61, 90, 91, 500]),
+    ],
+)
+def test_plans_are_chosen_by_where_they_stand_in_time(client, stage, expected):
+    plans = {a_plan_ending(days).pk: days for days in (-1, 0, 30, 31, 60, 61, 90, 91, 500)}
+    assert [plans[key] for key in listed(client, stage=stage)] == expected
+
+
+def test_a_plan_that_became_inactive_ends_then(client):
+    inactive = a_plan_ending(200, no_active_plan_from_date=from_today(10))
+    over = a_plan_ending(200, no_active_plan_from_date=from_today(0))
+    assert listed(client, stage="30") == [inactive.pk]
+    assert listed(client, stage="ended") == [over.pk]
+
+
+@pytest.mark.parametrize("sought", ["430 123 456", "Nguyen", "mia"])
+def test_a_plan_is_found_by_its_participant(client, sought):
+    plan = a_plan_ending(20, participant=a_contact(first_name="Mia", scheme_number="430123456"))
+    a_plan_ending(20, participant=a_contact(first_name="Leo", last_name="Silva"))
+    assert listed(client, q=sought) == [plan.pk]
+
+
+def test_plans_are_chosen_by_who_manages_them(client):
+    a_plan_ending(20)
+    plan = a_plan_ending(30, is_plan_managed=False, is_self_managed=True)
+    assert listed(client, managed="self") == [plan.pk]
+
+
+def test_the_list_takes_the_same_statements_however_many_plans(client, django_assert_max_num_queries):
+    for number in range(12):
+        a_booking(a_plan_ending(number))
+        a_category_budget(a_pace_plan(plan_start_date=from_today(-5), plan_end_date=from_today(300)))
+    listed(client)
+    with django_assert_max_num_queries(12):
+        assert len(listed(client)) == 24
+
+
+# --- forms
+
+
+def add(client, model, query="", **fields):
+    address = f"/admin/engagements/{model}/add/{query}"
+    return client.post(address, form_data(client.get(address), **fields), follow=True)
+
+
+def errors(answer):
+    return answer.context["adminform"].form.errors
+
+
+def test_a_plan_is_added_and_held_against_the_rules(client):
+    person = a_contact()
+    dates = {"plan_start_date": "2026-07-01", "plan_end_date": "2026-06-30"}
+    answer = add(client, "clientengagement", participant=person.pk, **dates)
+    assert errors(answer)["plan_end_date"] == ["The plan ends before it starts."]
+    dates["plan_end_date"] = "2027-06-30"
+    answer = add(client, "clientengagement", participant=person.pk, **dates)
+    assert ClientEngagement.objects.get().participant == person
+    assert "Nobody is said to manage the plan." in words(answer)
+
+
+def test_a_plan_that_stands_keeps_its_participant_and_kind(client):
+    plan = a_plan()
+    address = f"{PLANS}{plan.pk}/change/"
+    page = client.get(address)
+    assert not {"participant", "participant_type"} & set(page.context["adminform"].form.fields)
+    client.post(address, form_data(page, total_budget_amount="77.00", participant=a_contact().pk))
+    changed = ClientEngagement.objects.get()
+    assert (changed.total_budget_amount, changed.participant) == (Decimal("77.00"), plan.participant)
+
+
+def test_a_booking_is_added_from_its_plans_page_and_leads_back_to_it(client):
+    plan = a_plan(total_budget_amount=Decimal("100.00"))
+    answer = add(
+        client,
+        "servicebooking",
+        f"?engagement={plan.pk}",
+        category=a_category(15).pk,
+        support_purpose="Capacity Building",
+        budget="150.00",
+    )
+    assert answer.redirect_chain[-1][0] == f"{PLANS}{plan.pk}/plan/"
+    assert ServiceBooking.objects.get().engagement == plan
+    assert "With it the plan's bookings come to 50.00 more than its budget of 100.00." in words(answer)
+
+
+def test_a_booking_is_held_against_the_rules(client):
+    answer = add(
+        client,
+        "servicebooking",
+        f"?engagement={a_plan().pk}",
+        category=a_category(15).pk,
+        support_purpose="Core",
+        budget="1.00",
+    )
+    assert "is for Capacity Building." in errors(answer)["support_purpose"][0]
+    answer = add(
+        client, "servicebooking", f"?engagement={a_pace_plan().pk}", support_purpose="Custom Purpose"
+    )
+    assert errors(answer)["engagement"] == ["A PACE plan has budgets by category, no service bookings."]
+    assert not ServiceBooking.objects.exists()
+
+
+def test_a_bookings_amounts_are_not_typed(client):
+    booking = a_booking(claimed=Decimal("5.00"))
+    address = f"/admin/engagements/servicebooking/{booking.pk}/change/"
+    page = client.get(address)
+    assert not {"claimed", "paid", "waiting", "engagement"} & set(page.context["adminform"].form.fields)
+    client.post(address, form_data(page, claimed="99.00", budget="120.00"))
+    booking.refresh_from_db()
+    assert (booking.claimed, booking.budget) == (Decimal("5.00"), Decimal("120.00"))
+
+
+def test_a_booking_entered_by_mistake_goes_and_one_with_claims_stays(client):
+    mistake, claimed = a_booking(), a_booking(waiting=Decimal("0.01"))
+    client.post(f"/admin/engagements/servicebooking/{mistake.pk}/delete/", {"post": "yes"})
+    assert not ServiceBooking.objects.filter(pk=mistake.pk).exists()
+    line = Change.objects.get(record_key=str(mistake.pk), kind="Deleted")
+    assert line.differences["budget"] == ["100.00", None]
+    answer = client.post(f"/admin/engagements/servicebooking/{claimed.pk}/delete/", {"post": "yes"})
+    assert answer.status_code == 403
+    assert ServiceBooking.objects.get() == claimed
+
+
+@pytest.mark.parametrize("model", ["servicebooking", "categorybudget"])
+def test_lists_of_budgets_take_the_same_statements_however_many(client, model, django_assert_max_num_queries):
+    for _ in range(10):
+        a_booking(budget_manager=a_staff_member())
+        a_category_budget()
+    client.get(f"/admin/engagements/{model}/")
+    with django_assert_max_num_queries(10):
+        answer = client.get(f"/admin/engagements/{model}/")
+    assert len(answer.context["cl"].result_list) == 10
+
+
+def test_support_categories_are_found_by_name_and_number(client):
+    a_category(1)
+    for sought, number in (("living skills", 15), ("17", 17)):
+        answer = client.get("/admin/engagements/supportcategory/", {"q": sought})
+        assert [each.number for each in answer.context["cl"].result_list] == [number]
+
+
+def test_archiving_a_plan_names_its_bookings(client):
+    plan = a_plan()
+    a_booking(plan)
+    assert "1 service bookings (plan)" in words(client.get(f"{PLANS}{plan.pk}/archiving/"))
+    client.post(f"{PLANS}{plan.pk}/archiving/")
+    plan.refresh_from_db()
+    assert plan.is_archived
+    assert "This plan was archived on" in words(plan_page(client, plan))

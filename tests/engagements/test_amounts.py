@@ -1,0 +1,111 @@
+"""Budgets learn what is claimed on them (apps/engagements/booking.py)."""
+
+import threading
+import uuid
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+
+from apps.core.models import Change
+from apps.engagements.booking import Amounts, record_amounts, restate_amounts
+from apps.engagements.models import CategoryBudget, ServiceBooking
+from tests.engagements.builders import a_booking, a_category_budget, a_plan
+
+
+def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
+    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
+
+
+def held(budget):
+    budget.refresh_from_db()
+    return Amounts(budget.claimed, budget.paid, budget.waiting)
+
+
+@pytest.mark.django_db
+def test_what_is_recorded_is_added_to_what_was():
+    booking, other = a_booking(), a_booking()
+    record_amounts({booking.pk: amounts(waiting="80.10")})
+    record_amounts({booking.pk: amounts(claimed="50.00", waiting="-50.00"), other.pk: amounts(paid="1.00")})
+    record_amounts({booking.pk: amounts(paid="20.05")})
+    assert held(booking) == amounts("50.00", "20.05", "30.10")
+    assert held(other) == amounts(paid="1.00")
+    assert booking.left == Decimal("19.90")
+
+
+@pytest.mark.django_db
+def test_an_amount_taken_back_leaves_nothing():
+    booking = a_booking()
+    entered = amounts("1.10", "0.30", "2.20")
+    record_amounts({booking.pk: entered})
+    record_amounts({booking.pk: -entered})
+    assert held(booking) == Amounts()
+    assert entered + -entered == Amounts()
+
+
+@pytest.mark.django_db
+def test_a_budget_that_is_not_there_is_named_and_nothing_recorded():
+    booking, unknown = a_booking(), uuid.UUID(int=2**128 - 1)
+    with pytest.raises(KeyError, match=str(unknown)):
+        record_amounts({booking.pk: amounts("1.00"), unknown: amounts("1.00")})
+    assert held(booking) == Amounts()
+
+
+@pytest.mark.django_db
+def test_budgets_of_pace_plans_are_told_the_same_way():
+    budget = a_category_budget()
+    record_amounts({budget.pk: amounts("1.00")}, of=CategoryBudget)
+    assert held(budget) == amounts("1.00")
+
+
+@pytest.mark.django_db
+def test_claims_are_no_change_of_the_booking_or_its_plan():
+    plan = a_plan()
+    booking = a_booking(plan)
+    lines, stamps = Change.objects.count(), (plan.modify_date, booking.modify_date)
+    record_amounts({booking.pk: amounts("1.00")})
+    plan.refresh_from_db()
+    booking.refresh_from_db()
+    assert (plan.modify_date, booking.modify_date) == stamps
+    assert Change.objects.count() == lines
+
+
+@pytest.mark.django_db
+def test_a_recount_puts_right_what_went_wrong_and_says_how_much():
+    right, wrong, forgotten = a_booking(), a_booking(), a_booking()
+    record_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
+    assert restate_amounts({right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}) == 2
+    assert (held(right), held(wrong), held(forgotten)) == (
+        amounts("1.00"),
+        amounts(waiting="2.00"),
+        Amounts(),
+    )
+    with pytest.raises(KeyError):
+        restate_amounts({uuid.uuid4(): amounts()})
+    assert held(right) == amounts("1.00")
+
+
+@pytest.mark.postgres("SQLite lets one writer in at a time")
+@pytest.mark.django_db(transaction=True)
+def test_of_callers_at_once_none_is_lost_and_none_waits_for_ever():
+    bookings = [a_booking() for _ in range(4)]
+    start = threading.Barrier(4)
+
+    def claim(keys):
+        start.wait()
+        try:
+            for _ in range(15):
+                record_amounts({key: amounts("0.01") for key in keys})
+        finally:
+            connection.close()
+
+    keys = [booking.pk for booking in bookings]
+    threads = [
+        threading.Thread(target=claim, args=(order,))
+        for order in (keys, keys[::-1], keys[1:] + keys[:1], keys)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert {booking.claimed for booking in ServiceBooking.objects.all()} == {Decimal("0.60")}

@@ -1,0 +1,155 @@
+"""Plans and bookings enter and change by verbs (apps/engagements/engaging.py, booking.py)."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from apps.core.models import Change
+from apps.engagements.booking import grant_budgets, make_bookings, revise_bookings
+from apps.engagements.categories import CATEGORIES, guid_of, support_item
+from apps.engagements.engaging import enter_support_categories, open_engagements, revise_engagements
+from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
+from apps.odata.drafts import Draft, Refused
+from apps.people.leaving import hand_over
+from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
+from tests.people.records import a_contact, a_staff_member
+
+pytestmark = pytest.mark.django_db
+
+
+def of(**values):
+    return Draft(values, values)
+
+
+def codes(refusal):
+    return [(finding.code, finding.place) for _, finding in refusal.value.findings]
+
+
+def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():
+    draft = of(participant=a_contact(), plan_start_date=START, plan_end_date=END)
+    for name in ("booking_start_date", "booking_end_date", "support_coordinator"):
+        draft.fill(name, None)
+    (key,) = open_engagements([draft])
+    plan = ClientEngagement.objects.get(pk=key)
+    assert (plan.participant_type, plan.total_budget_amount) == ("Agency", Decimal("0.00"))
+    assert Change.objects.filter(record_key=str(key), kind="Created").count() == 1
+
+
+def test_two_plans_of_a_participant_do_not_start_on_one_day():
+    plan = a_plan()
+    with pytest.raises(Refused) as refusal:
+        open_engagements([of(participant=plan.participant, plan_start_date=START, plan_end_date=START)])
+    assert codes(refusal) == [("NotUnique", "plan_start_date")]
+    open_engagements([of(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
+
+
+def test_a_pace_plan_may_start_with_the_plan_that_it_replaces():
+    plan = a_plan()
+    assert a_pace_plan(participant=plan.participant).pk
+
+
+def test_a_plans_change_tells_what_it_was():
+    plan = a_plan(total_budget_amount=Decimal("10.00"))
+    assert (
+        revise_engagements(
+            [Draft({"total_budget_amount": Decimal("10.00")}, ["total_budget_amount"], key=plan.pk)]
+        )
+        == []
+    )
+    draft = Draft({"total_budget_amount": Decimal("12.00")}, ["total_budget_amount"], key=plan.pk)
+    assert revise_engagements([draft]) == [plan.pk]
+    line = Change.objects.filter(record_key=str(plan.pk), kind="Changed").get()
+    assert line.differences == {"total_budget_amount": ["10.00", "12.00"]}
+
+
+def test_a_revised_plan_is_judged_as_a_whole():
+    plan = a_plan()
+    with pytest.raises(Refused) as refusal:
+        revise_engagements([Draft({"plan_end_date": day("2026-06-01")}, ["plan_end_date"], key=plan.pk)])
+    assert codes(refusal) == [("OutOfOrder", "plan_end_date")]
+
+
+def test_booking_numbers_are_unique_without_regard_to_case_and_blanks():
+    a_booking(booking_number="SB-1")
+    draft = of(engagement=a_plan(), support_purpose="Core", category=a_category(1), booking_number=" sb-1 ")
+    with pytest.raises(Refused) as refusal:
+        make_bookings([draft])
+    assert codes(refusal) == [("NotUnique", "booking_number")]
+
+
+def test_a_revised_booking_is_judged_with_its_plan_and_category():
+    booking = a_booking(category=15)
+    with pytest.raises(Refused) as refusal:
+        revise_bookings([Draft({"support_purpose": "Core"}, ["support_purpose"], key=booking.pk)])
+    assert codes(refusal) == [("PurposeDiffers", "support_purpose")]
+    draft = Draft({"budget": Decimal("7.00")}, ["budget"], key=booking.pk)
+    assert revise_bookings([draft]) == [booking.pk]
+    booking.refresh_from_db()
+    assert booking.budget == Decimal("7.00")
+
+
+def test_a_category_has_one_budget_in_a_pace_plan():
+    plan, category = a_pace_plan(), a_category(16)
+    grant_budgets([of(engagement=plan, category=category, budget=Decimal("5.00"))])
+    with pytest.raises(Refused) as refusal:
+        grant_budgets([of(engagement=plan, category=category, budget=Decimal("6.00"))])
+    assert codes(refusal) == [("NotUnique", "category")]
+    assert CategoryBudget.objects.get().budget == Decimal("5.00")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: a_plan(plan_end_date=START - dt.timedelta(days=1)),
+        lambda: a_plan(total_budget_amount=Decimal("-0.01")),
+        lambda: a_booking(budget=Decimal("-0.01")),
+        lambda: a_booking(booking_start_date=END, booking_end_date=START),
+        lambda: SupportCategory.objects.create(number=22, name="Beyond", support_purpose="Core"),
+    ],
+)
+def test_the_database_keeps_what_no_rule_was_asked_about(wrong):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        wrong()
+
+
+def test_budgets_of_a_leaver_are_handed_over():
+    leaver, successor = a_staff_member(), a_staff_member()
+    booking = a_booking(budget_manager=leaver)
+    assert hand_over(leaver, successor) == 1
+    booking.refresh_from_db()
+    assert booking.budget_manager == successor
+
+
+# --- the scheme's categories
+
+
+def test_every_category_of_the_scheme_is_there_once_and_for_all():
+    SupportCategory.objects.filter(number__gt=3).delete()
+    assert enter_support_categories() == len(CATEGORIES) - 3
+    assert enter_support_categories() == 0
+    assert list(SupportCategory.objects.values_list("number", flat=True)) == list(range(1, 22))
+
+
+def test_a_category_has_the_same_guid_in_every_installation():
+    assert a_category(7).pk == guid_of(7)
+    assert str(guid_of(7)) == "e4e7aa83-8dd0-52b4-b263-84567baa3d6f"
+
+
+@pytest.mark.parametrize(
+    ("code", "category", "purpose"),
+    [
+        ("01_011_0107_1_1", 1, "Core"),
+        ("05_222903111_0103_1_2", 5, "Capital"),
+        (" 15_056_0128_1_3 ", 15, "Capacity Building"),
+    ],
+)
+def test_an_items_code_tells_its_category_and_purpose(code, category, purpose):
+    item = support_item(code)
+    assert (item.category, item.purpose) == (category, purpose)
+
+
+@pytest.mark.parametrize("code", [None, "", "Bereavement", "1_2", "x1_011_0107_1_1", "²1_011"])
+def test_a_code_of_another_form_tells_nothing(code):
+    assert support_item(code) is None
