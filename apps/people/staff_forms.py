@@ -9,11 +9,13 @@ from django import forms
 from django.apps import apps
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import Permission
+from django.db.models import QuerySet
 from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
 from apps.core.back_office import RulesForm
 from apps.odata import clock
+from apps.people.leaving import somebody_stays_in_charge
 from apps.people.models import Role, Staff
 from apps.people.signing_in import may_do_all_of
 
@@ -64,6 +66,15 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
         return sorted(rows, key=lambda row: row["label"])
 
 
+def leave_somebody_in_charge(others: QuerySet[Staff]) -> None:
+    """Refuse what would leave nobody who may do everything once ``others`` no longer may."""
+    if not somebody_stays_in_charge(others):
+        raise forms.ValidationError(
+            "Nobody would be left who may do everything. Give somebody else such a role first.",
+            code="NotAllowed",
+        )
+
+
 class RoleForm(RulesForm):
     """Nobody grants what they may not do themselves."""
 
@@ -82,6 +93,8 @@ class RoleForm(RulesForm):
             raise forms.ValidationError(
                 "Only somebody who may do everything grants everything.", code="NotAllowed"
             )
+        if not everything:
+            leave_somebody_in_charge(Staff.objects.filter(role=self.instance.pk))
         return everything
 
     def clean_permissions(self) -> Any:
@@ -115,6 +128,8 @@ class StaffForm(PersonForm):
             raise forms.ValidationError(
                 "This role allows more than your own, so you cannot give it.", code="NotAllowed"
             )
+        if not role.all_permissions:
+            leave_somebody_in_charge(Staff.objects.filter(pk=self.instance.pk))
         return role
 
     def clean_disable_login_date(self) -> Any:

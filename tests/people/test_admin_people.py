@@ -294,6 +294,17 @@ def test_somebody_always_stays_in_charge(client, ada):
 # --- custom fields
 
 
+def test_the_last_who_may_do_everything_cannot_be_made_less(client, ada):
+    lesser = a_role("people.view_staff")
+    in_role = form_data(client.get(page_of(ada)), role=str(lesser.pk))
+    assert "Nobody would be left" in str(errors_on(client.post(page_of(ada), in_role), "role"))
+    off = form_data(client.get(page_of(ada.role)))
+    off.pop("all_permissions", None)
+    assert "Nobody would be left" in str(errors_on(client.post(page_of(ada.role), off), "all_permissions"))
+    an_administrator()
+    assert client.post(page_of(ada), in_role).status_code == 302
+
+
 def a_custom_field(kind, options="", name=None):
     return CustomField.objects.create(
         name=name or f"Field {kind}", applies_to=AppliesTo.CONTACT, kind=kind, options=options
