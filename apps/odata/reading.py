@@ -18,7 +18,7 @@ from apps.odata.errors import BadQuery, NotFound
 from apps.odata.options import QueryOptions
 from apps.odata.paging import page_condition, token_for
 from apps.odata.plain_filters import apply_plain_filters
-from apps.odata.record_json import PartJson, RecordJson, Selection, quoted, record_sql
+from apps.odata.record_json import PartJson, RecordJson, Selection, quoted, record_sql, with_today
 from apps.odata.schema import EntitySet, NavigationPart
 from apps.odata.searching import search_condition
 from apps.odata.selecting import AskedPart, Shown, shown
@@ -81,7 +81,8 @@ class Reading:
         connection = connections[self.visible.db]
         if connection.vendor == "postgresql" and is_whole_table(self.visible) and not self.shown.asked:
             with connection.cursor() as cursor:
-                cursor.execute(statement_of_record(self.entity_set, self.shown.selection), [key])
+                statement = statement_of_record(self.entity_set, self.shown.selection)
+                cursor.execute(with_today(statement), [key])
                 row = cursor.fetchone()
         else:
             stamp = models.F(self.entity_set.stamp) if self.entity_set.stamp else NO_STAMP

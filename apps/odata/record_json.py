@@ -16,6 +16,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import models
 from django.db.models.expressions import Expression, Subquery
 
+from apps.odata import clock
 from apps.odata.declaration import Kind
 from apps.odata.schema import NavigationPart, StructuralProperty, StructuredType
 
@@ -88,8 +89,10 @@ class RecordJson(Expression):
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         alias = compiler.quote_name_unless_alias(self.alias)
-        text = record_sql(
-            connection.vendor, self.type, alias, self.selection, frozenset(self.lists), self.as_text
+        text = with_today(
+            record_sql(
+                connection.vendor, self.type, alias, self.selection, frozenset(self.lists), self.as_text
+            )
         )
         if not self.lists:
             return text, []
@@ -126,6 +129,15 @@ class PartJson(Subquery):
 def place_of(name: str) -> str:
     """Where the text of a part compiled per request goes; no SQL can hold this mark."""
     return f"\x00{name}\x00"
+
+
+#: Where the day of the request goes, in the kept text of a value that hangs on it.
+TODAY = place_of("the day")
+
+
+def with_today(text: str) -> str:
+    """The SQL text with the one day that all of this request goes by, in the subscriber's zone."""
+    return text.replace(TODAY, f"'{clock.today().isoformat()}'") if TODAY in text else text
 
 
 def ordered_places(text: str, names: Mapping[str, Any]) -> list[str]:
