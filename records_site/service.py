@@ -2,6 +2,7 @@
 
 from apps.documents.resources import DocumentCategoryResource, DocumentResource
 from apps.engagements.resources import ClientEngagementResource, SupportCategoryResource
+from apps.funding.resources import CostCentreResource, PriceBookResource
 from apps.odata.service import Service
 from apps.people.resources import (
     ClientResource,
@@ -39,4 +40,6 @@ service = Service(
     OpportunityTypeResource,
     OpportunityStageResource,
     OpportunityOutcomeReasonResource,
+    PriceBookResource,
+    CostCentreResource,
 )

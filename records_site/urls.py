@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from apps.documents.viewsets import VIEWSETS as DOCUMENTS
 from apps.engagements.viewsets import VIEWSETS as ENGAGEMENTS
+from apps.funding.viewsets import VIEWSETS as FUNDING
 from apps.odata.routing import service_urls
 from apps.people.viewsets import VIEWSETS as PEOPLE
 from apps.sales.viewsets import VIEWSETS as SALES
@@ -13,7 +14,7 @@ from apps.sales.viewsets import VIEWSETS as SALES
 urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
-    service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES)),
+    service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES, *FUNDING)),
     re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
     path("docs/", include("apps.odata.docs_urls")),
     path("admin/", admin.site.urls),

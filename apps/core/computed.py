@@ -7,6 +7,8 @@ from typing import Any
 from django.db import models
 from django.db.models.expressions import Col
 
+from apps.odata.record_json import TODAY, with_today
+
 
 class ComputedColumn(Col):
     """What stands in a query where a computed field is named."""
@@ -14,13 +16,14 @@ class ComputedColumn(Col):
     target: ComputedDecimal
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
-        return self.target.sql_in(compiler.quote_name_unless_alias(self.alias)), []
+        return with_today(self.target.sql_in(compiler.quote_name_unless_alias(self.alias))), []
 
 
 class ComputedDecimal(models.DecimalField):
     """A decimal without a column: read, filtered and sorted by like any other, never written.
 
-    ``sql`` is the value in SQL of both engines, ``{row}`` in it the name of the record's row:
+    ``sql`` is the value in SQL of both engines, ``{row}`` in it the name of the record's row and ``{today}``
+    the day of the request:
     ``"(SELECT sum(l.price) FROM sales_line l WHERE l.order_id = {row}.guid)"``. Round it to its digits, for
     SQLite adds in binary; and hold it against nulls. Of one record in hand it is asked anew at every reading.
     """
@@ -49,7 +52,7 @@ class ComputedDecimal(models.DecimalField):
 
         The cast changes nothing; without it SQLite would compare an expression with a number as with a text.
         """
-        return f"CAST({self.sql.format(row=row)} AS NUMERIC)"
+        return f"CAST({self.sql.format(row=row, today=TODAY)} AS NUMERIC)"
 
     def get_col(self, alias: Any, output_field: Any = None) -> Any:
         return ComputedColumn(alias, self, output_field or self)

@@ -16,6 +16,7 @@ from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldRespon
 from tests.api.caller import Caller, an_application, ok
 from tests.documents.records import documents_records
 from tests.engagements.records import engagements_records
+from tests.funding.records import funding_records
 from tests.people.builders import (
     a_client_body,
     a_contact_body,
@@ -183,7 +184,12 @@ def an_answer(applies_to, name, *responses, **owner):
 
 
 #: What makes the records of the apps that stand on people.
-OTHER_APPS = (documents_records, engagements_records, sales_records)
+OTHER_APPS = (
+    documents_records,
+    engagements_records,
+    sales_records,
+    funding_records,
+)
 
 
 @pytest.fixture(scope="module")

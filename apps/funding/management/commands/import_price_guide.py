@@ -1,0 +1,118 @@
+"""Import the scheme's price guide from a CSV or XLSX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import IntegrityError
+from django.utils import timezone
+
+from apps.core.importing.opening import format_of, opened
+from apps.core.importing.tables import Unusable
+from apps.core.models import Subscriber
+from apps.funding.guide_importing import GuideReport, import_guide
+from apps.funding.guide_reading import Guide, GuideRefused, read_guide
+from apps.odata.errors import counted
+
+PRICE_BOOK = "Price guide"
+FORMATS = ("csv", "xlsx")
+
+REFUSED = 1
+UNUSABLE = 2
+
+#: So many faults, warnings or codes are shown.
+SHOWN = 100
+
+
+class Command(BaseCommand):
+    help = (
+        "Imports the price guide (support catalogue) into a price book: new support items and prices, ranges"
+        " that end because the next begin, and what changed. A second run changes nothing. With a fault"
+        " anywhere nothing is stored. Exit status: 0 all in, 1 refused for faults, 2 the file cannot be used."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="a .csv or .xlsx file")
+        parser.add_argument(
+            "--price-book", metavar="NAME", default=PRICE_BOOK, help=f"made when there is none ({PRICE_BOOK})"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="tell what would happen, store nothing")
+        parser.add_argument(
+            "--end-missing",
+            action="store_true",
+            help="end items of the price book that are not in this guide, the day before it begins",
+        )
+        parser.add_argument("--sheet", help="of a workbook, when it is not the first")
+        parser.add_argument("--encoding", help="of a text file, when it is not UTF-8: cp1252")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            guide = self.read(options)
+            for warning in guide.warnings[:SHOWN]:
+                self.stderr.write(f"Warning: {warning}")
+            if len(guide.warnings) > SHOWN:
+                self.stderr.write(f"{len(guide.warnings) - SHOWN:,} more warnings are not shown.")
+            with timezone.override(Subscriber.current().zone):
+                report = import_guide(
+                    guide, price_book_name(options["price_book"]), options["end_missing"], options["dry_run"]
+                )
+        except Unusable as reason:
+            raise CommandError(str(reason), returncode=UNUSABLE) from None
+        except GuideRefused as refused:
+            for fault in refused.faults[:SHOWN]:
+                self.stderr.write(fault)
+            raise CommandError(str(refused), returncode=REFUSED) from None
+        except IntegrityError:
+            raise CommandError(
+                "Nothing was stored: somebody else wrote the same items meanwhile. Run it again.",
+                returncode=REFUSED,
+            ) from None
+        for line in summary(guide, report, options["end_missing"]):
+            self.stdout.write(line)
+        if options["dry_run"]:
+            self.stdout.write("Nothing was stored: this was a trial.")
+
+    def read(self, options: dict[str, Any]) -> Guide:
+        path: Path = options["file"]
+        if format_of(path) not in FORMATS:
+            raise Unusable(f"{path.name} is no price guide; it is read from CSV and XLSX files.")
+        table = opened(path, options["encoding"], options["sheet"])
+        for remark in table.remarks():
+            self.stderr.write(remark)
+        return read_guide(table)
+
+
+def price_book_name(told: str) -> str:
+    name = told.strip()
+    if not 0 < len(name) <= 90:
+        raise Unusable("A price book's name has from 1 to 90 characters.")
+    return name
+
+
+def summary(guide: Guide, report: GuideReport, ends_missing: bool) -> list[str]:
+    """What happened, in a few sentences."""
+    several = sum(len(rows) > 1 for rows in guide.items.values())
+    lines = [
+        f"{report.price_book}: {counted(guide.rows, 'row')} of {counted(len(guide.items), 'item')}, "
+        f"{several:,} with more than one range.",
+        f"{report.new:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged; "
+        f"{counted(report.ended, 'range')} ended.",
+    ]
+    if report.archived:
+        lines.append(f"Archived, and not restored: {listed(report.archived)}")
+    if report.missing:
+        what = "ended" if ends_missing else "left as they are; --end-missing ends them"
+        lines.append(
+            f"{counted(len(report.missing), 'current item')} not in this guide, {what}: "
+            f"{listed(report.missing)}"
+        )
+    if ends_missing and report.unended:
+        lines.append(f"Not ended, for their prices begin with this guide or later: {listed(report.unended)}")
+    return lines
+
+
+def listed(codes: list[str]) -> str:
+    rest = len(codes) - SHOWN
+    return ", ".join(codes[:SHOWN]) + (f" and {rest:,} more." if rest > 0 else ".")

@@ -1,0 +1,146 @@
+"""Price books, products with their prices in them, and cost centres (interface.md 2.5; decisions.md 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.computed import ComputedDecimal
+from apps.core.models import FoldedField, Lookup, Record
+from apps.engagements.categories import support_item
+from apps.funding.choices import Flag, ItemType, Unit, Zone
+
+
+def text(label: str | None = None, length: int = 255, **options: Any) -> models.CharField:
+    """An optional text: null when not given, never empty."""
+    return models.CharField(label, max_length=length, null=True, blank=True, **options)
+
+
+def flag(label: str) -> models.CharField:
+    return text(label, 2, choices=Flag)
+
+
+def number(label: str) -> models.PositiveSmallIntegerField:
+    return models.PositiveSmallIntegerField(label, null=True, blank=True, validators=[MinValueValidator(1)])
+
+
+class CostCentre(Lookup, Record):
+    """Where the subscriber books what an invoice line brings in."""
+
+    class Meta(Record.Meta):
+        ordering = ("name",)
+
+
+class PriceBook(Lookup, Record):
+    """A list of products with their prices: the scheme's price guide, or one of the subscriber's own."""
+
+    class Meta(Record.Meta):
+        ordering = ("name",)
+
+
+class Product(Record):
+    """What is claimed and invoiced; mostly a support item of the scheme's price guide.
+
+    Category and registration group are told as the price guide tells them; a PACE plan counts by other
+    categories. The flags say which claim types the guide allows.
+    """
+
+    code = models.CharField(max_length=50)
+    code_key = FoldedField(of="code", unique=True, max_length=150)
+    name = models.CharField(max_length=255)
+    long_description = models.TextField(
+        null=True, blank=True, help_text="Notes of lines that have none of their own."
+    )
+    unit = text(length=3, choices=Unit)
+    type = text("priced", 9, choices=ItemType)
+    is_quote_required = models.BooleanField("needs a quote", default=False)
+    category_number = number("category number")
+    category_name = text("category")
+    category_number_pace = number("category number (PACE)")
+    category_name_pace = text("category (PACE)")
+    registration_group_number = text("registration group number", 10)
+    registration_group_name = text("registration group")
+    non_face_to_face = flag("non-face-to-face")
+    provider_travel = flag("provider travel")
+    short_notice_cancellation = flag("short-notice cancellation")
+    agency_requested_reports = flag("agency-requested reports")
+    irregular_sil = flag("irregular SIL supports")
+
+    class Meta(Record.Meta):
+        ordering = ("code", "guid")
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.name}"
+
+    @property
+    def support_purpose(self) -> str | None:
+        """What the scheme pays it for, which the last digit of its code tells."""
+        item = support_item(self.code)
+        return item.purpose if item is not None else None
+
+
+#: The national price on the day of the request.
+PRICE_TODAY = (
+    "(SELECT _price.amount FROM funding_price _price WHERE _price.entry_id = {row}.guid"
+    " AND _price.zone = 'National' AND _price.start_date <= {today}"
+    " AND (_price.end_date IS NULL OR _price.end_date >= {today})"
+    " ORDER BY _price.start_date DESC LIMIT 1)"
+)
+
+
+class PriceBookEntry(Record):
+    """A product as it stands in a price book. ``price`` is the national one of today, if there is one."""
+
+    price_book = models.ForeignKey(PriceBook, on_delete=models.PROTECT, related_name="entries")
+    product = models.ForeignKey(Product, on_delete=models.PROTECT, related_name="entries")
+    gst_inclusive = models.BooleanField("prices include GST", default=False)
+    price = ComputedDecimal(
+        PRICE_TODAY, verbose_name="national price today", max_digits=14, decimal_places=4, null=True
+    )
+
+    class Meta(Record.Meta):
+        verbose_name = "price book entry"
+        verbose_name_plural = "price book entries"
+        ordering = ("product__code", "guid")
+        constraints = (
+            models.UniqueConstraint(fields=["price_book", "product"], name="funding_product_once_in_a_book"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.product} ({self.price_book})"
+
+
+class Price(Record):
+    """What a product costs in a zone from its first day to its last; the price guide's are caps.
+
+    A range without an amount says that the product is current and has no price of its own: it is quoted.
+    Ranges of a zone never overlap (price_rules); whoever writes some has locked their entry.
+    """
+
+    entry = models.ForeignKey(PriceBookEntry, on_delete=models.PROTECT, related_name="prices")
+    zone = models.CharField(max_length=11, choices=Zone, default=Zone.NATIONAL)
+    start_date = models.DateField("from")
+    end_date = models.DateField("to", null=True, blank=True, help_text="The last day; empty: until further.")
+    amount = models.DecimalField(
+        "price", max_digits=14, decimal_places=4, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+
+    class Meta(Record.Meta):
+        ordering = ("zone", "-start_date", "guid")
+        constraints = (
+            models.UniqueConstraint(fields=["entry", "zone", "start_date"], name="funding_price_starts_once"),
+            models.UniqueConstraint(
+                fields=["entry", "zone"], condition=Q(end_date=None), name="funding_one_price_is_open"
+            ),
+            models.CheckConstraint(
+                condition=Q(end_date__gte=F("start_date")), name="funding_price_dates_in_order"
+            ),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="funding_price_not_negative"),
+        )
+
+    def __str__(self) -> str:
+        end = f"{self.end_date:%d %b %Y}" if self.end_date else "until further"
+        return f"{self.zone}, {self.start_date:%d %b %Y} – {end}"

@@ -1,0 +1,47 @@
+"""What must be true of a product's prices in a price book."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from apps.odata.drafts import Draft, Finding
+
+
+def dates_are_in_order(draft: Draft) -> Iterator[Finding]:
+    for place, price in enumerate(draft.prices):
+        if price.end_date is not None and price.end_date < price.start_date:
+            message = f"The last day lies before the first, {price.start_date}."
+            yield Finding("OutOfRange", ("prices", place, "end_date"), message)
+
+
+def no_price_is_negative(draft: Draft) -> Iterator[Finding]:
+    for place, price in enumerate(draft.prices):
+        if price.amount is not None and price.amount < 0:
+            yield Finding("OutOfRange", ("prices", place, "amount"), "A price is not negative.")
+
+
+def ranges_do_not_overlap(draft: Draft) -> Iterator[Finding]:
+    """On no day does a product have two prices in one zone."""
+    by_zone: defaultdict[str, list[tuple[int, Any]]] = defaultdict(list)
+    for place, price in enumerate(draft.prices):
+        by_zone[price.zone].append((place, price))
+    for ranges in by_zone.values():
+        for (_, earlier), (place, later) in overlapping(ranges):
+            until = f"to {earlier.end_date}" if earlier.end_date else "until further"
+            message = f"Another {later.zone} price holds from {earlier.start_date} {until}."
+            yield Finding("NotUnique", ("prices", place, "start_date"), message)
+
+
+def overlapping(ranges: Iterable[tuple[int, Any]]) -> Iterator[tuple[tuple[int, Any], tuple[int, Any]]]:
+    """The neighbours among (place, range) pairs of which the later begins before the earlier has ended."""
+    in_order = sorted(ranges, key=lambda pair: (pair[1].start_date, pair[0]))
+    for earlier, later in pairwise(in_order):
+        if later[1].start_date <= (earlier[1].end_date or dt.date.max):
+            yield earlier, later
+
+
+RULES = (dates_are_in_order, no_price_is_negative, ranges_do_not_overlap)
