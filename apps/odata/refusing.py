@@ -50,7 +50,7 @@ def refuse(exception: Exception, request: HttpRequest) -> HttpResponse:
     if isinstance(exception, SuspiciousOperation):
         return answer(400, errors.error_body("BadRequest", "The request cannot be understood."))
     request_id = getattr(request, "request_id", "unknown")
-    if isinstance(exception, OperationalError | InterfaceError):
+    if is_unavailable(exception):
         logger.error("request %s: the database cannot be used: %s", request_id, exception)
         body = errors.error_body("Unavailable", f"The database cannot be reached now. Request {request_id}.")
         return answer(503, body, {"Retry-After": "5"})
@@ -58,6 +58,16 @@ def refuse(exception: Exception, request: HttpRequest) -> HttpResponse:
     return answer(
         500, errors.error_body("InternalError", f"Something went wrong here. Request {request_id}.")
     )
+
+
+def is_unavailable(exception: Exception) -> bool:
+    """Whether the database is to blame, not what it was asked: SQLite has one kind of error for both."""
+    if not isinstance(exception, OperationalError | InterfaceError):
+        return False
+    cause = exception.__cause__
+    asked_wrongly = getattr(cause, "sqlite_errorname", "") == "SQLITE_ERROR"
+    asked_too_much = (getattr(cause, "sqlstate", None) or "").startswith("54")
+    return not (asked_wrongly or asked_too_much)
 
 
 def drf_refusal(exception: exceptions.APIException) -> HttpResponse:

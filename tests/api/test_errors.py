@@ -1,6 +1,7 @@
 """What fails inside: told in the one shape, with a request id and nothing of the inside."""
 
 import logging
+import sqlite3
 
 import psycopg
 import pytest
@@ -76,6 +77,14 @@ def test_a_database_that_is_gone_is_503(api, failing, error, caplog):
         assert "db.internal" not in answer.content.decode()
         assert int(answer["Retry-After"]) > 0
     assert "db.internal" in caplog.text
+
+
+def test_a_question_the_database_cannot_answer_is_a_fault_of_ours(api, failing):
+    error = OperationalError("Expression tree is too large")
+    error.__cause__ = sqlite3.OperationalError("Expression tree is too large")
+    error.__cause__.sqlite_errorname = "SQLITE_ERROR"
+    failing(error)
+    refused(api.get("client"), 500, "InternalError")
 
 
 @pytest.mark.parametrize("settings_known", [True, False], ids=["settings known", "settings unread"])
