@@ -332,3 +332,14 @@ def test_an_unknown_resource_or_field_to_match_is_told(tmp_path):
     assert "role cannot be imported." in imported("role", path).err
     assert "--match Fax: no column of the file gives it." in imported("contact", path, "--match", "Fax").err
     assert "--map Mobile: write --map" in imported("contact", path, "--map", "Mobile").err
+
+
+def test_an_empty_cell_takes_a_reference_away(tmp_path):
+    mother = Contact.objects.create(first_name="Eve", last_name="Orr")
+    Contact.objects.create(first_name="Al", last_name="Orr", scheme_number="431000001", representative=mother)
+    path = a_csv(
+        tmp_path, "431000001,Al,Orr,", header="NDIS No,First name,Surname,Representative/ContactGuid"
+    )
+
+    assert imported("contact", path).out.startswith("1 row: 0 new, 1 changed")
+    assert Contact.objects.get(first_name="Al").representative is None

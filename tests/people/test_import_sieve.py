@@ -36,6 +36,7 @@ HEADERS = {
     "Company": ["Quay Pty Ltd", "", "quay pty ltd", "Harbour Café", "None such"],
     "Role": ["participant", "", "Nobody"],
     "Relationship": ["", "Mother"],
+    "Representative/ContactGuid": ["", "x", "00000000-0000-7000-8000-000000000000"],
 }
 
 # A good row with a few cells of other kinds: rows of many faults show nothing of any one.

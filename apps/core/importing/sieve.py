@@ -151,7 +151,9 @@ class Sieve:
             self.certain.append(f"({cell} = '' OR {when.replace('{}', cell)})")
         read = self._reference(found) if refers(member) else sql_cell(member.prop, cell, self.day_first)
         if read is None:
+            # Such a cell is not compared with what a record holds either.
             self.certain.append(f"{cell} = ''")
+            self.found.append("s.key IS NULL")
             return
         self.certain.append(read.certain)
         self.cells[member.attribute] = read
@@ -162,6 +164,8 @@ class Sieve:
         target = member.prop.refers_to if member.reference is None else member.reference.type.model
         if target is None or (member.reference is not None and member.reference.many):
             return None
+        if target is self.model:
+            return None  # a join with the table that the statement fills
         key, field = target._meta.pk, member.prop.source_field
         assert key is not None
         twin = twin_of(field)
@@ -392,6 +396,8 @@ class Sieve:
         change = quoted(Change._meta.db_table)
         rest = ", ".join(f"i.{column(at)}" for at in range(self.width))
         nothing = ", ".join(["NULL"] * self.width)
+        # The planner knows neither that many rows pass nor that an empty table fills meanwhile, and would
+        # compare each with each. So new rows are joined with nothing, and NOT IN is answered by a hash table.
         return (
             f"WITH good AS MATERIALIZED (SELECT i.line, s.key AS known{values}"  # noqa: S608  our own names
             f" FROM {self.joined} LEFT JOIN pg_temp.special s ON s.line = i.line"
@@ -403,13 +409,14 @@ class Sieve:
             " (at, record_type, record_key, kind, staff_id, application, channel, request_id)"
             f" SELECT %(now)s, {literal(self.model._meta.label_lower)}, key::text, 'Created',"
             " %(staff)s::uuid, %(application)s::text, %(channel)s, %(request)s::text FROM new),"
-            f" passed AS MATERIALIZED (SELECT line FROM good g LEFT JOIN {self.table} t"
-            f" ON t.{quoted(self.pk.column)} = g.known WHERE g.known IS NULL OR ({self._unchanged(names)}))"
+            " passed AS MATERIALIZED (SELECT line FROM good WHERE known IS NULL UNION ALL"
+            f" SELECT g.line FROM good g JOIN {self.table} t ON t.{quoted(self.pk.column)} = g.known"
+            f" WHERE g.known IS NOT NULL AND {self._unchanged(names)})"
             f" SELECT (SELECT count(*) FROM new)::integer, NULL::text,"
             f" (SELECT count(*) FROM passed)::integer, {nothing}"
             f" UNION ALL (SELECT i.line, i.trouble, 0, {rest} FROM {TABLE} i"
             " WHERE i.line BETWEEN %(first)s AND %(last)s"
-            " AND NOT EXISTS (SELECT FROM passed p WHERE p.line = i.line) ORDER BY i.line)"
+            " AND i.line NOT IN (SELECT line FROM passed) ORDER BY i.line)"
         )
 
     def _stored(self, names: list[str]) -> dict[str, str]:
