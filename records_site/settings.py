@@ -221,6 +221,11 @@ WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, forms to Django's field limit
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
+FILE_UPLOAD_HANDLERS = [
+    "apps.documents.limiting.SizeLimit",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 
 ODATA_SERVICE = "records_site.service.service"
 ODATA_POST_WRAPPER = "apps.access.idempotency.replayable"
@@ -342,6 +347,7 @@ ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 
 DEMO_DATA = [
     "apps.people.demo.loading.PEOPLE",
+    "apps.documents.demo.loading.DOCUMENTS",
     "apps.engagements.demo.loading.ENGAGEMENTS",
     "apps.sales.demo.loading.SALES",
     "apps.funding.demo.loading.FUNDING",

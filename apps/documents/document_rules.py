@@ -39,7 +39,9 @@ def a_file_is_what_its_name_says(draft: Draft) -> Iterator[Finding]:
         return
     if extension not in draft.content:
         yield Finding(
-            "TypeMismatch", "file_name", f"{called(draft)} says {extension}, which its content is not."
+            "TypeMismatch",
+            "file_name",
+            f"{called(draft)} is {extension} by its name, and not by its content.",
         )
 
 

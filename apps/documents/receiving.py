@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from typing import Any
@@ -24,9 +24,10 @@ from apps.documents.models import Document
 from apps.documents.storage import PIECE
 from apps.odata.bodies import Body
 from apps.odata.drafts import Draft
-from apps.odata.errors import BadBody, Fault, TooLarge, counted
+from apps.odata.errors import BadBody, Conflict, Fault, TooLarge, ValidationFailed, counted
 from apps.odata.json_values import ValueFault, reader_of
 from apps.odata.schema import EntitySet, StructuralProperty
+from apps.odata.writing import Created, create_of
 
 FILES = "Files"
 
@@ -47,15 +48,16 @@ class ParallelList:
 
     name: str
     attribute: str
+    noun: str
     required: bool = False
     between_commas: bool = True
 
 
 LISTS = (
-    ParallelList("CreatedByStaffGuidList", "created_by", required=True),
-    ParallelList("DocumentCategoryGuidList", "category", required=True),
-    ParallelList("ClientGuidList", "client"),
-    ParallelList("Names", "name", between_commas=False),
+    ParallelList("CreatedByStaffGuidList", "created_by", "staff member", required=True),
+    ParallelList("DocumentCategoryGuidList", "category", "category", required=True),
+    ParallelList("ClientGuidList", "client", "client"),
+    ParallelList("Names", "name", "name", between_commas=False),
 )
 _SPELLED = {each.name.lower(): each.name for each in LISTS} | {FILES.lower(): FILES}
 
@@ -248,39 +250,71 @@ def own_name(name: str) -> str:
     return _UNNAMEABLE.sub("", last).strip()
 
 
-# --- from a form to drafts ------------------------------------------------------------------------------
+# --- from a form to documents -------------------------------------------------------------------------
+
+
+_PLACE = re.compile(r"value\[(\d+)\](?:/(\w+).*)?")
+
+#: The fields of the form, by the members of a document that they give.
+FIELD_OF = dict(
+    zip(("CreatedByStaffGuid", "DocumentCategory", "ClientGuid", "DocumentName"), LISTS, strict=True)
+)
+
+
+def store_upload(entity_set: EntitySet, upload: Upload) -> Created:
+    """File the documents of an upload, all or none; raises as ``create_of`` does, in the form's places."""
+    try:
+        return create_of(entity_set, lambda: read_upload(entity_set, upload))
+    except (ValidationFailed, Conflict) as refused:
+        raise replace(refused, details=tuple(map(by_field, refused.details))) from refused.__cause__
+
+
+def by_field(fault: Fault) -> Fault:
+    """``ClientGuidList[1]`` for ``value[1]/ClientGuid``."""
+    found = _PLACE.fullmatch(fault.target or "")
+    if found is None:
+        return fault
+    each = FIELD_OF.get(found[2] or "")
+    return replace(fault, target=f"{each.name if each else FILES}[{found[1]}]")
+
+
+#: What a draft holds of a list: a value, and whether it has a fault of its own.
+Held = tuple[Any, bool]
+Faults = list[tuple[int, Fault]]
 
 
 def read_upload(entity_set: EntitySet, upload: Upload) -> Body:
     """The drafts of an upload's documents and the faults of its lists, in the form's own places."""
-    faults: list[tuple[int, Fault]] = []
+    faults: Faults = []
     number = len(upload.files)
     if not number:
         faults.append((0, Fault("Required", FILES, "One file or more is required.")))
-    columns = {}
-    for each in LISTS:
-        read = reader_of(property_of(entity_set, each))
-        texts = entries_of(each, upload.lists[each.name])
-        if texts and len(texts) == number:
-            columns[each.attribute] = list(read_entries(each, texts, read, faults))
-            continue
-        columns[each.attribute] = [(None, not_given(each))] * number
-        if texts:
-            list(read_entries(each, texts, read, faults))
-            message = f"{each.name} has {counted_entries(len(texts))} for {counted(number, 'file')}."
-            faults.append((0, Fault("CountMismatch", each.name, message)))
-        elif each.required:
-            faults.append(
-                (0, Fault("Required", each.name, f"{each.name} is required: an entry for each file."))
-            )
+    columns = {each.attribute: column_of(entity_set, each, upload, faults) for each in LISTS}
     drafts = [draft_of(file, place, columns) for place, file in enumerate(upload.files)]
-    for place, file in enumerate(upload.files):
-        if len(file.file_name) > LONGEST_FILE_NAME:
+    for place, draft in enumerate(drafts):
+        if len(draft.file_name) > LONGEST_FILE_NAME:
             message = f"A file's name may have {LONGEST_FILE_NAME} characters at most."
             faults.append((place, Fault("TooLong", f"{FILES}[{place}]", message)))
-            drafts[place].spoil("file_name")
-            drafts[place].spoil("name")
+            draft.spoil("file_name")
+            draft.spoil("name")
     return Body(drafts, faults=faults)
+
+
+def column_of(entity_set: EntitySet, each: ParallelList, upload: Upload, faults: Faults) -> list[Held]:
+    """What a list holds for each file; what is wrong with it joins the faults."""
+    number = len(upload.files)
+    texts = entries_of(each, upload.lists[each.name])
+    held = list(read_entries(each, texts, reader_of(property_of(entity_set, each)), faults))
+    if not texts:
+        if each.required:
+            faults.append((0, Fault("Required", each.name, f"A {each.noun} is required for each file.")))
+        return [(None, each.required)] * number
+    if len(texts) == number:
+        return held
+    entries = "entry" if len(texts) == 1 else "entries"
+    message = f"{each.name} has {len(texts):,} {entries} for {counted(number, 'file')}."
+    faults.append((0, Fault("CountMismatch", each.name, message)))
+    return [(None, True)] * number
 
 
 def property_of(entity_set: EntitySet, each: ParallelList) -> StructuralProperty:
@@ -302,34 +336,23 @@ def entries_of(each: ParallelList, texts: list[str]) -> list[str | None]:
 
 
 def read_entries(
-    each: ParallelList,
-    texts: list[str | None],
-    read: Callable[[Any], Any],
-    faults: list[tuple[int, Fault]],
-) -> Iterator[tuple[Any, bool]]:
-    """Each entry's value, and whether it has a fault of its own."""
+    each: ParallelList, texts: list[str | None], read: Callable[[Any], Any], faults: Faults
+) -> Iterator[Held]:
     for place, text in enumerate(texts):
         target = f"{each.name}[{place}]"
         if text is None:
             if each.required:
-                faults.append(
-                    (place, Fault("Required", target, f"{each.name} needs an entry for each file."))
-                )
+                faults.append((place, Fault("Required", target, f"A {each.noun} is required.")))
             yield None, each.required
             continue
         try:
             yield read(text.strip() if each.between_commas else text), False
         except ValueFault as fault:
-            faults.append((place, Fault(fault.code, target, f"The entry {fault.sentence}")))
+            faults.append((place, Fault(fault.code, target, f"The {each.noun} {fault.sentence}")))
             yield None, True
 
 
-def not_given(each: ParallelList) -> bool:
-    """Whether a list that is not there leaves its drafts at fault."""
-    return each.required
-
-
-def draft_of(file: KeptFile, place: int, columns: Mapping[str, list[tuple[Any, bool]]]) -> Draft:
+def draft_of(file: KeptFile, place: int, columns: Mapping[str, list[Held]]) -> Draft:
     values = {name: entries[place][0] for name, entries in columns.items()}
     faulty = {name for name, entries in columns.items() if entries[place][1]}
     draft = Draft(
@@ -339,7 +362,3 @@ def draft_of(file: KeptFile, place: int, columns: Mapping[str, list[tuple[Any, b
     )
     describe(draft, file)
     return draft
-
-
-def counted_entries(number: int) -> str:
-    return f"{number:,} entry" if number == 1 else f"{number:,} entries"

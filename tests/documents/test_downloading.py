@@ -21,15 +21,12 @@ def document(db):
 
 @pytest.fixture
 def get(api, document):
-    given = []
-
     def asking(method="GET", **headers):
-        given.append(api.call(method, f"document/{document.pk}/Download", **headers))
-        return given[-1]
+        answer = api.call(method, f"document/{document.pk}/Download", **headers)
+        answer.body = bytes_of(answer)
+        return answer
 
-    yield asking
-    for answer in given:
-        answer.close()
+    return asking
 
 
 def bytes_of(answer):
@@ -39,7 +36,7 @@ def bytes_of(answer):
 def test_the_file_comes_as_it_was_stored_and_runs_nowhere(get):
     answer = get()
     assert answer.status_code == 200
-    assert bytes_of(answer) == PDF
+    assert answer.body == PDF
     assert answer["Content-Type"] == "application/pdf"
     assert answer["Content-Length"] == str(len(PDF))
     assert answer["Content-Disposition"] == 'attachment; filename="plan.pdf"'
@@ -64,12 +61,12 @@ def test_unknown_documents_are_404_and_no_keys_400(api):
 
 def test_an_archived_document_still_downloads(get):
     archiving.archive(Document.objects.all())
-    assert bytes_of(get()) == PDF
+    assert get().body == PDF
 
 
 def test_head_tells_all_but_the_bytes(get):
     answer = get("HEAD")
-    assert (answer.status_code, bytes_of(answer)) == (200, b"")
+    assert (answer.status_code, answer.body) == (200, b"")
     assert answer["Content-Length"] == str(len(PDF))
 
 
@@ -103,7 +100,7 @@ PARTS = [
 def test_one_range_is_sent_alone(get, asked, start, stop):
     answer = get(Range=asked)
     assert answer.status_code == 206
-    assert bytes_of(answer) == PDF[start:stop]
+    assert answer.body == PDF[start:stop]
     assert answer["Content-Range"] == f"bytes {start}-{stop - 1}/{SIZE}"
     assert answer["Content-Length"] == str(stop - start)
 
@@ -122,7 +119,7 @@ def test_a_range_beyond_the_end_is_416_with_the_size(get, asked):
 def test_what_is_no_single_range_is_answered_with_the_whole(get, asked):
     answer = get(Range=asked)
     assert answer.status_code == 200
-    assert bytes_of(answer) == PDF
+    assert answer.body == PDF
 
 
 def test_a_range_of_another_version_is_answered_with_the_whole(get):
@@ -156,7 +153,7 @@ def test_only_callers_who_may_read_documents_download(document):
     ):
         caller = Caller(an_application(scope, name=scope))
         answer = caller.get(f"document/{document.pk}/Download")
-        answer.close()
+        bytes_of(answer)
         assert answer.status_code == status
     assert Caller().get(f"document/{document.pk}/Download").status_code == 401
 

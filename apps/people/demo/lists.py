@@ -18,6 +18,9 @@ ROLES: dict[str, tuple[str, ...]] = {
     ADMINISTRATOR: (),  # all permissions, now and later
     PLAN_MANAGER: (
         "people.view_*",
+        "documents.view_*",
+        "documents.add_document",
+        "documents.change_document",
         "people.add_client",
         "people.change_client",
         "people.add_contact",
@@ -30,6 +33,9 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     ACCOUNTS_OFFICER: (
         "people.view_*",
+        "documents.view_*",
+        "documents.add_document",
+        "documents.change_document",
         "people.add_client",
         "people.change_client",
         "engagements.view_*",
@@ -37,6 +43,9 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     SUPPORT_COORDINATOR: (
         "people.view_*",
+        "documents.view_*",
+        "documents.add_document",
+        "documents.change_document",
         "people.add_contact",
         "people.change_contact",
         "sales.view_*",
@@ -45,6 +54,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     READ_ONLY: (
         "people.view_*",
+        "documents.view_*",
         "sales.view_*",
         "engagements.view_*",
     ),

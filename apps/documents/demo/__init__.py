@@ -1,0 +1,1 @@
+"""Demo documents: small files that open, made in code."""

@@ -1,0 +1,152 @@
+// Rows for the files somebody chose: each with its name, category and client. Without this script all
+// files of an upload get the same.
+"use strict";
+
+(() => {
+  const form = document.getElementById("upload-form");
+  const picker = document.getElementById("upload-files");
+  const rows = document.getElementById("upload-rows");
+  const drop = form.querySelector(".rs-drop");
+  const refusal = document.getElementById("upload-refusal");
+  const progress = document.getElementById("upload-progress");
+  const limits = JSON.parse(document.getElementById("upload-limits").textContent);
+  const template = document.getElementById("upload-row");
+  const forAll = { DocumentCategoryGuidList: "id_category", ClientGuidList: "id_client" };
+  let counter = 0;
+
+  const readable = (bytes) =>
+    bytes < 1024 * 1024 ? `${Math.max(1, Math.round(bytes / 1024))} kB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+
+  function ownChoice(source, name) {
+    // A select of this row's own, looking up as the one for all does.
+    const copy = source.cloneNode(true);
+    copy.id = `${source.id}_${++counter}`;
+    copy.name = name;
+    copy.required = false;
+    for (const left of ["data-select2-id", "aria-hidden", "tabindex"]) copy.removeAttribute(left);
+    copy.classList.remove("select2-hidden-accessible");
+    copy.value = source.value;
+    copy.addEventListener("change", () => { copy.dataset.chosen = "yes"; });
+    return copy;
+  }
+
+  function lookUp(select) {
+    if (!select.classList.contains("admin-autocomplete") || !window.django?.jQuery) return;
+    const field = window.django.jQuery(select);
+    field.djangoAdminSelect2();
+    field.on("select2:select select2:clear", () => { select.dataset.chosen = "yes"; });
+  }
+
+  function add(file) {
+    const row = template.content.firstElementChild.cloneNode(true);
+    row.file = file;
+    row.querySelector(".rs-upload-name").textContent = file.name;
+    row.querySelector(".rs-upload-size").textContent = readable(file.size);
+    row.querySelector("[name=Names]").placeholder = file.name;
+    row.querySelector(".rs-upload-remove").addEventListener("click", () => { row.remove(); count(); });
+    rows.append(row);
+    for (const [name, id] of Object.entries(forAll)) {
+      const select = ownChoice(document.getElementById(id), name);
+      row.querySelector(`[data-clone=${id}]`).replaceWith(select);
+      lookUp(select);
+    }
+    fault(row, why(file));
+  }
+
+  function why(file) {
+    if (file.size > limits.bytes) return `The file is larger than ${readable(limits.bytes)}.`;
+    return file.size === 0 ? "The file is empty." : "";
+  }
+
+  function fault(row, text) {
+    const told = row.querySelector(".rs-upload-fault");
+    told.textContent = text;
+    told.hidden = !text;
+    row.classList.toggle("rs-faulty", Boolean(text));
+  }
+
+  function refuse(text) {
+    refusal.textContent = text;
+    refusal.hidden = !text;
+  }
+
+  function count() {
+    const many = rows.children.length;
+    refuse(many > limits.files ? `At most ${limits.files} files go up at once; these are ${many}.` : "");
+    return many > 0 && many <= limits.files;
+  }
+
+  function take(files) {
+    for (const file of files) add(file);
+    picker.value = "";
+    picker.required = false;
+    count();
+  }
+
+  function told(answer) {
+    let whole = answer.message || "The upload was refused.";
+    for (const row of rows.children) fault(row, "");
+    for (const each of answer.faults || []) {
+      const row = each.row === null ? null : rows.children[each.row];
+      if (!row) { whole += `\n${each.message}`; continue; }
+      const before = row.querySelector(".rs-upload-fault").textContent;
+      fault(row, `${before ? `${before}\n` : ""}${each.message}`);
+    }
+    refuse(whole);
+    form.scrollIntoView();
+  }
+
+  function send() {
+    const data = new FormData();
+    data.append("csrfmiddlewaretoken", form.querySelector("[name=csrfmiddlewaretoken]").value);
+    for (const row of rows.children) {
+      data.append("Files", row.file);
+      for (const field of row.querySelectorAll("[name]")) data.append(field.name, field.value);
+    }
+    const request = new XMLHttpRequest();
+    request.open("POST", form.action || location.href);
+    request.setRequestHeader("Accept", "application/json");
+    request.responseType = "json";
+    request.upload.addEventListener("progress", (at) => { progress.value = at.loaded / at.total; });
+    const done = () => { progress.hidden = true; form.querySelector("[type=submit]").disabled = false; };
+    request.addEventListener("error", () => { done(); refuse("The service could not be reached. Nothing was uploaded."); });
+    request.addEventListener("load", () => {
+      done();
+      if (request.status === 200) { window.onbeforeunload = null; location.assign(request.response.url); return; }
+      told(request.response || {});
+    });
+    progress.hidden = false;
+    form.querySelector("[type=submit]").disabled = true;
+    request.send(data);
+  }
+
+  for (const [name, id] of Object.entries(forAll)) {
+    const source = document.getElementById(id);
+    const spread = () => {
+      for (const select of rows.querySelectorAll(`[name=${name}]`)) {
+        if (select.dataset.chosen) continue;
+        if (![...select.options].some((option) => option.value === source.value)) {
+          select.append(source.selectedOptions[0].cloneNode(true));
+        }
+        select.value = source.value;
+        if (window.django?.jQuery) window.django.jQuery(select).trigger("change.select2");
+      }
+    };
+    source.addEventListener("change", spread);
+    if (window.django?.jQuery) window.django.jQuery(source).on("select2:select select2:clear", spread);
+  }
+
+  picker.addEventListener("change", () => take([...picker.files]));
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.toggle("rs-over", kind === "dragover");
+      if (kind === "drop") take([...event.dataTransfer.files]);
+    });
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!rows.children.length) { refuse("Choose a file first."); return; }
+    if (count()) send();
+  });
+})();
