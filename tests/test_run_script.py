@@ -24,7 +24,8 @@ def house(tmp_path):
     folder.mkdir()
     shutil.copy(SCRIPT, folder / "run")
     (folder / "requirements.txt").write_text("one==1\n")
-    (folder / "requirements-dev.txt").write_text("one==1\ntwo==2\n")
+    (folder / "requirements-s3.txt").write_text("one==1\ns3==1\n")
+    (folder / "requirements-dev.txt").write_text("one==1\ns3==1\ntwo==2\n")
     return folder
 
 
@@ -171,6 +172,18 @@ def test_what_development_needs_contains_what_the_service_needs(run, house):
     run.prepare(run.DEVELOPMENT_LOCK)
     run.prepare()
     assert len(installs(house)) == 1
+
+
+def test_a_client_of_s3_is_installed_where_documents_lie_in_a_bucket(run, house, monkeypatch):
+    a_venv(house)
+    run.prepare()
+    assert not run.is_installed(run.S3_LOCK)
+    monkeypatch.setenv("DOCUMENTS_S3_BUCKET", "ours")
+    run.prepare()
+    assert run.is_installed(run.S3_LOCK)
+    assert run.is_installed(run.SERVICE_LOCK)
+    run.prepare()
+    assert len(installs(house)) == 2
 
 
 def test_installing_for_the_service_may_change_what_development_had(run, house):

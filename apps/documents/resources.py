@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.documents.filing import file_documents
+from apps.documents.importing import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.shapes import DocumentCategoryBrief
 from apps.odata.declaration import GET, POST, Key, Optional, ReadOnly, RefersTo, Required, Resource
@@ -27,6 +28,7 @@ class DocumentResource(Resource):
         RefersTo("DocumentCategory", DocumentCategoryBrief, source="category", required=True),
     )
     create = file_documents
+    importing = DocumentImport
 
     def visible_to(self, caller: Any) -> QuerySet[Document]:
         return Document.objects.all()

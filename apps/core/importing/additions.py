@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from apps.odata.drafts import Draft, Rule
@@ -42,14 +43,16 @@ class Importing:
     ``synonyms`` are headers that mean a member (``{"Surname": "LastName"}``), compared without case, blanks
     and punctuation. ``match`` names the members by which rows find the records they change, the first that a
     row gives; the record's own key comes before them. Rows that give none are the records that equal them in
-    every column; ``alike`` names the attributes by which such records are looked up.
+    every column; ``alike`` names the attributes by which such records are looked up. ``entity_set`` is what
+    the columns are read by: an app may bind another declaration than the one it serves. ``folder`` is where
+    the file lies, for rows that name other files.
     """
 
     synonyms: ClassVar[Mapping[str, str]] = {}
     match: ClassVar[Sequence[str]] = ()
     alike: ClassVar[Sequence[str]] = ()
     #: Cleans the text of a member, by the member's name.
-    cleaners: ClassVar[Mapping[str, Callable[[str], Cleaning]]] = {}
+    cleaners: Mapping[str, Callable[[str], Cleaning]] = {}
     #: The SQL condition under which a cleaner leaves a text alone, by the member's name; ``{}`` is the cell.
     clean_when: ClassVar[Mapping[str, str]] = {}
     #: The rules that the verb holds a new record against, and those that only warn.
@@ -58,6 +61,8 @@ class Importing:
     #: The twins of all of them, by rule. An app that gives none has its rows judged one by one.
     twins: ClassVar[Mapping[Rule, Twin]] = {}
     is_sieved: ClassVar[bool] = False
+
+    folder: Path
 
     def __init__(self, entity_set: EntitySet) -> None:
         self.entity_set = entity_set
@@ -69,6 +74,9 @@ class Importing:
     def revise(self, drafts: Sequence[Draft]) -> Any:
         """The verb that changes what drafts give of the records whose keys they have."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Called when the import is over, however it ended."""
 
     def defaults(self) -> Mapping[str, Any]:
         """What the verb stores for what a row leaves out, where that is not the model's default."""

@@ -75,6 +75,8 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
     All rows that are good are stored, in transactions of many rows; with ``all_or_nothing`` all or none.
     """
     importing = importing_of(entity_set)
+    importing.folder = path.resolve().parent
+    entity_set = importing.entity_set
     table = opened(path, wishes.encoding, wishes.sheet)
     understanding = understood(
         table, entity_set, importing.synonyms, wishes.told, ignore_unknown=wishes.ignore_unknown
@@ -90,6 +92,7 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
             run.go()
     finally:
         report.close()
+        importing.close()
     return report
 
 

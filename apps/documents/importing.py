@@ -1,0 +1,137 @@
+"""Imports of documents: a folder of files, and an index that says what each of them is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from apps.core.importing.additions import Cleaning, Importing
+from apps.documents import document_rules
+from apps.documents.filing import describe, file_documents, revise_documents
+from apps.documents.keeping import Keeping
+from apps.documents.models import LONGEST_PATH, Document, DocumentCategory
+from apps.documents.storage import PIECE
+from apps.odata.declaration import Key, Optional, ReadOnly, RefersTo, Required, Resource, Shape
+from apps.odata.drafts import Draft, Finding, Refused
+from apps.odata.json_values import ValueFault
+from apps.odata.schema import EntitySet, entity_set
+from apps.people.models import Client, Staff
+
+#: Between a file's path and its hash in ``Document.import_source``.
+HASH = "#"
+
+
+class ClientInIndex(Shape):
+    model = Client
+    fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("UniqueCode"))
+
+
+class CategoryInIndex(Shape):
+    model = DocumentCategory
+    fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"))
+
+
+class StaffInIndex(Shape):
+    model = Staff
+    fields = (Key("StaffGuid"), ReadOnly("PrimaryEmail"), ReadOnly("UniqueCode"))
+
+
+class DocumentIndex(Resource):
+    """A row of an index: which file, called what, about whom, of what kind, brought by whom."""
+
+    model = Document
+    path = "document"
+    fields = (
+        Key("DocumentGuid"),
+        Required("File", source="import_source"),
+        Optional("Name", aliases=("DocumentName",)),
+        RefersTo("Client", ClientInIndex),
+        RefersTo("Category", CategoryInIndex, required=True),
+        RefersTo("CreatedBy", StaffInIndex, required=True),
+    )
+
+    def visible_to(self, caller: Any) -> QuerySet[Document]:
+        return Document.objects.all()
+
+
+class DocumentImport(Importing):
+    """Rows name files by their path from the index. The same row with the same bytes is there already."""
+
+    synonyms = {
+        "Client": "Client/BusinessName",
+        "Client name": "Client/BusinessName",
+        "Client code": "Client/UniqueCode",
+        "Category": "Category/Name",
+        "Document category": "Category/Name",
+        "Created by": "CreatedBy/PrimaryEmail",
+        "Created by email": "CreatedBy/PrimaryEmail",
+        "Created by code": "CreatedBy/UniqueCode",
+        "Created by staff guid": "CreatedBy/StaffGuid",
+        "Uploaded by": "CreatedBy/PrimaryEmail",
+        "File name": "File",
+        "Path": "File",
+    }
+    alike = ("import_source",)
+    rules = document_rules.RULES
+
+    def __init__(self, served: EntitySet) -> None:
+        super().__init__(entity_set(DocumentIndex))
+        self.cleaners = {"File": self.with_hash}
+        self.keeping = Keeping()
+
+    def with_hash(self, text: str) -> Cleaning:
+        """A path with the hash of the file there, so that another file of the same name is another one."""
+        path = self.file_at(text)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Cleaning(f"{path.relative_to(self.folder).as_posix()}{HASH}{digest}")
+
+    def file_at(self, text: str) -> Path:
+        """The file of that path below the folder of the index; ``ValueFault`` when there is none to take."""
+        if len(text) > LONGEST_PATH:
+            raise ValueFault("TooLong", f"may have {LONGEST_PATH} characters at most.")
+        path = (self.folder / text.replace("\\", "/")).resolve()
+        if not path.is_relative_to(self.folder):
+            raise ValueFault("NotAllowed", "lies outside the folder of the index.")
+        if not path.is_file():
+            raise ValueFault("NotFound", f"is not there: {text} in the folder of the index.")
+        if path.stat().st_size > settings.DOCUMENT_MAX_BYTES:
+            raise ValueFault("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
+        return path
+
+    def create(self, drafts: Sequence[Draft]) -> Any:
+        for draft in drafts:
+            if "import_source" in draft.faulty:
+                for name in ("file_name", "size", "content", "name", "storage_key"):
+                    draft.spoil(name)
+            elif "storage_key" not in draft.__dict__:  # kept before, if the verb is asked again
+                path = self.folder / draft.import_source.rpartition(HASH)[0]
+                describe(draft, self.keeping.keep(pieces_of(path), path.name))
+        return file_documents(drafts)
+
+    def revise(self, drafts: Sequence[Draft]) -> Any:
+        standing = dict(
+            Document.objects.filter(pk__in=[draft.key for draft in drafts]).values_list("pk", "import_source")
+        )
+        moved = [
+            (number, Finding("NotAllowed", "import_source", "A document's file stays; add another document."))
+            for number, draft in enumerate(drafts)
+            if draft.__dict__.get("import_source") not in (None, standing[draft.key])
+        ]
+        if moved:
+            raise Refused(moved)
+        return revise_documents(drafts)
+
+    def close(self) -> None:
+        self.keeping.drop_unfiled()
+
+
+def pieces_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
