@@ -3,6 +3,7 @@
 import pytest
 
 from apps.core.importing.headers import plain, understood
+from apps.core.importing.runs import importing_of
 from apps.core.importing.tables import Unusable
 from apps.odata import service
 
@@ -18,8 +19,8 @@ class Header:
 
 def columns(resource, *header, told=None, **words):
     found = service.current().by_path[resource.lower()]
-    importing = found.resource.importing
-    return understood(Header(*header), found, importing.synonyms, told or {}, **words)
+    importing = importing_of(found)
+    return understood(Header(*header), importing.entity_set, importing.synonyms, told or {}, **words)
 
 
 def names(resource, *header, **words):
