@@ -1,0 +1,61 @@
+"""The page for uploading many files, in a browser."""
+
+import pytest
+
+from apps.documents.models import Document
+from tests.documents.builders import PDF, a_category
+from tests.people.records import PASSWORD, a_client, an_administrator
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def page(browser, live_server):
+    ada = an_administrator(primary_email="ada@example.org")
+    context = browser.new_context(viewport={"width": 390, "height": 844}, base_url=live_server.url)
+    opened = context.new_page()
+    opened.set_default_timeout(15_000)
+    opened.faults = []
+    opened.on("pageerror", lambda error: opened.faults.append(str(error)))
+    opened.goto("/admin/")
+    opened.fill("[name=username]", ada.primary_email)
+    opened.fill("[name=password]", PASSWORD)
+    opened.click("#login-form [type=submit]")
+    opened.wait_for_url("**/admin/")
+    yield opened
+    context.close()
+
+
+def a_chosen(name, content=PDF):
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+
+
+def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right(page):
+    usual, other = a_category(name="Letters"), a_category(name="Plans")
+    acme = a_client(business_name="Acme Pty Ltd")
+    page.goto("/admin/documents/document/add/")
+    page.set_input_files(
+        "#upload-files", [a_chosen("a.pdf"), a_chosen("b.pdf"), a_chosen("<img src=x>.png", b"no picture")]
+    )
+    rows = page.locator(".rs-upload-row")
+    assert rows.count() == 3
+    page.select_option("#id_category", str(usual.pk))
+    rows.nth(1).locator("[name=DocumentCategoryGuidList]").select_option(str(other.pk))
+    rows.nth(0).locator("[name=Names]").fill("Plan 2026")
+    rows.nth(1).locator(".select2-selection").click()
+    page.keyboard.type("acme")
+    page.locator(".select2-results__option", has_text="Acme Pty Ltd").click()
+    page.click("#upload-form [type=submit]")
+    fault = rows.nth(2).locator(".rs-upload-fault")
+    fault.wait_for()
+    assert "not by its content" in fault.inner_text()
+    assert not Document.objects.exists()
+    rows.nth(2).locator(".rs-upload-remove").click()
+    page.click("#upload-form [type=submit]")
+    page.wait_for_url("**/admin/documents/document/")
+    assert set(Document.objects.values_list("name", "category", "client")) == {
+        ("Plan 2026", usual.pk, None),
+        ("b.pdf", other.pk, acme.pk),
+    }
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.faults == []
