@@ -203,6 +203,8 @@ class Run:
             last = min(first + STEP - 1, staged.last)
             self._step(sieve, first, last)
             self.listener.judged(last - staged.first + 1, total)
+        if sieve is not None and self.report.sums.new >= STEP:
+            sieve.finish()
 
     def _sieve(self, is_ascii: bool) -> Sieve | None:
         if not self.importing.is_sieved:

@@ -365,6 +365,11 @@ class Sieve:
             [],
         )
 
+    def finish(self) -> None:
+        """Let the planner know what the table holds now; of one just filled it knows nothing."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {self.table}")
+
     # --- step by step
 
     def step(self, first: int, last: int) -> Passed:
@@ -396,8 +401,8 @@ class Sieve:
         change = quoted(Change._meta.db_table)
         rest = ", ".join(f"i.{column(at)}" for at in range(self.width))
         nothing = ", ".join(["NULL"] * self.width)
-        # The planner knows neither that many rows pass nor that an empty table fills meanwhile, and would
-        # compare each with each. So new rows are joined with nothing, and NOT IN is answered by a hash table.
+        # The planner knows neither that many rows pass nor that an empty table fills meanwhile; it would join
+        # each with each. A subquery by key and NOT IN, answered by a hash table, leave it no choice.
         return (
             f"WITH good AS MATERIALIZED (SELECT i.line, s.key AS known{values}"  # noqa: S608  our own names
             f" FROM {self.joined} LEFT JOIN pg_temp.special s ON s.line = i.line"
@@ -409,9 +414,9 @@ class Sieve:
             " (at, record_type, record_key, kind, staff_id, application, channel, request_id)"
             f" SELECT %(now)s, {literal(self.model._meta.label_lower)}, key::text, 'Created',"
             " %(staff)s::uuid, %(application)s::text, %(channel)s, %(request)s::text FROM new),"
-            " passed AS MATERIALIZED (SELECT line FROM good WHERE known IS NULL UNION ALL"
-            f" SELECT g.line FROM good g JOIN {self.table} t ON t.{quoted(self.pk.column)} = g.known"
-            f" WHERE g.known IS NOT NULL AND {self._unchanged(names)})"
+            " passed AS MATERIALIZED (SELECT line FROM good g WHERE known IS NULL OR"
+            f" (SELECT {self._unchanged(names)} FROM {self.table} t"
+            f" WHERE t.{quoted(self.pk.column)} = g.known))"
             f" SELECT (SELECT count(*) FROM new)::integer, NULL::text,"
             f" (SELECT count(*) FROM passed)::integer, {nothing}"
             f" UNION ALL (SELECT i.line, i.trouble, 0, {rest} FROM {TABLE} i"

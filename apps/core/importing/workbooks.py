@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +22,12 @@ MAX_UNPACKED = 1 << 30
 MAX_SHARED = 64 << 20
 MAX_SHEETS = 200
 MAX_FILES = 2_000
+#: Bytes of a sheet from one tag to the next (the format ends a cell at 32,767 characters) and from one row to
+#: the next: the parser holds them until it has seen the end.
+MAX_TEXT = 1 << 20
+MAX_BETWEEN_ROWS = 16 << 20
+_PIECE = 1 << 16
+_TAG, _ROW = re.compile(rb"<[\w/]"), re.compile(rb"<(?:\w+:)?row[ />]")
 #: The last row that the format knows; empty rows before a far one cost time.
 MAX_ROWS = 1_048_576
 
@@ -37,6 +45,7 @@ _BROKEN = (
     EOFError,
     NotImplementedError,
 )
+_UNPACKING = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError)
 
 
 class WorkbookTable:
@@ -130,6 +139,25 @@ def check_size(path: Path) -> None:
         raise Unusable(f"{path.name} unpacks into too much; save the sheet as CSV and import that.")
     if sheets > MAX_SHEETS:
         raise Unusable(f"{path.name} has {sheets:,} sheets; {MAX_SHEETS} are the most that are read.")
+    for file in files:
+        if "/worksheets/" in file.filename and file.file_size > MAX_TEXT:
+            check_grain(path, file.filename)
+
+
+def check_grain(path: Path, member: str) -> None:
+    """``Unusable`` for a sheet that had to be held in memory whole. Reads it through once, in pieces."""
+    since_tag = since_row = 0
+    tail = b""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as sheet:
+            while read := sheet.read(_PIECE):
+                piece, tail = tail + read, read[-16:]  # a tag may begin in one piece and end in the next
+                since_tag = 0 if _TAG.search(piece) else since_tag + len(read)
+                since_row = 0 if _ROW.search(piece) else since_row + len(read)
+                if since_tag > MAX_TEXT or since_row > MAX_BETWEEN_ROWS or b"<![CDATA[" in piece:
+                    raise Unusable(f"{path.name} has too much in one cell or row to be a sheet of records.")
+    except _UNPACKING as error:
+        raise Unusable(f"{path.name} cannot be unpacked: {first_line(error)}") from None
 
 
 def text_of(value: Any) -> str:
