@@ -14,7 +14,7 @@ from apps.sales.viewsets import VIEWSETS as SALES
 urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
-    service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES, *FUNDING)),
+    *service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES, *FUNDING)),
     re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
     path("docs/", include("apps.odata.docs_urls")),
     path("admin/", admin.site.urls),

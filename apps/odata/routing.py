@@ -36,16 +36,21 @@ def address(regex: str, view: Callable[..., Any], name: str | None = None) -> UR
     return URLPattern(CaselessPattern(regex, name=name, is_endpoint=True), view, None, name)
 
 
-def service_urls(prefix: str, viewsets: Iterable[type[RecordViewSet]]) -> URLResolver:
+def service_urls(prefix: str, viewsets: Iterable[type[RecordViewSet]]) -> list[URLPattern | URLResolver]:
     """Everything below ``prefix`` (``api/``): the service document, $metadata, each resource, else 404."""
+    document = ServiceDocumentView.as_view()
     urls = [
-        address(r"^$", ServiceDocumentView.as_view(), "service-document"),
+        address(r"^$", document, "service-document"),
         address(r"^\$metadata/?$", MetadataView.as_view(), "metadata"),
     ]
     for viewset in viewsets:
         urls += resource_urls(viewset)
     urls.append(address(r"", NothingHereView.as_view()))
-    return URLResolver(CaselessPattern(rf"^{re.escape(prefix)}"), urls)
+    bare = prefix.rstrip("/")
+    return [
+        URLResolver(CaselessPattern(rf"^{re.escape(prefix)}"), urls),
+        address(rf"^{re.escape(bare)}$", document),
+    ]
 
 
 def resource_urls(viewset: type[RecordViewSet]) -> list[URLPattern]:

@@ -151,6 +151,17 @@ def test_the_service_document_lists_what_is_offered(api):
     refused(api.get("", {"Nothing": "x"}), 400)
 
 
+@pytest.mark.parametrize("path", ["/api", "/API", "/Api/"])
+def test_the_service_document_stands_with_or_without_its_slash(api, path):
+    answer = ok(api.get(path))
+    assert answer == ok(api.get(""))
+    assert answer["@odata.context"].endswith("/api/$metadata")
+
+
+def test_an_address_that_only_begins_alike_is_no_part_of_the_service(api):
+    assert api.get("/apis").status_code == 404
+
+
 def test_metadata_is_xml_unless_json_is_asked_for(api):
     for query, accept, media in (
         ({}, "", "application/xml"),
