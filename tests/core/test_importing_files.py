@@ -125,6 +125,29 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
         opened(path)
 
 
+HOARDS = {
+    "one endless cell": b"<c t='inlineStr'><is><t>%s</t></is></c>" % (b"A" * 2_000_000),
+    "one endless attribute": b"<c r='%s'/>" % (b"A" * 2_000_000),
+    "one row of endless cells": b"<c><v>1</v></c>" * 1_300_000,
+    "tags that are text": b"<c t='inlineStr'><is><t><![CDATA[%s]]></t></is></c>" % (b"<row " * 400_000),
+}
+
+
+@pytest.mark.parametrize("hoard", HOARDS.values(), ids=HOARDS)
+def test_a_sheet_that_the_parser_would_hold_whole_is_refused_unparsed(tmp_path, monkeypatch, hoard):
+    path = replaced(
+        a_workbook(tmp_path, [["A"], [1]]), "xl/worksheets/sheet1.xml", b"</row>", hoard + b"</row>"
+    )
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(Unusable, match="too much in one cell or row"):
+        opened(path)
+
+
+def test_a_long_sheet_of_ordinary_rows_is_no_bomb(tmp_path):
+    rows = [["A", "B"], *[["x" * 30_000, "plain"]] * 700]
+    assert len(cells_of(a_workbook(tmp_path, rows))) == 701
+
+
 def test_a_workbook_of_too_many_sheets_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(workbooks, "MAX_SHEETS", 3)
     with pytest.raises(Unusable, match="has 4 sheets"):
