@@ -111,6 +111,7 @@ def test_create_staff_login_makes_the_first_administrator():
     staff = Staff.objects.get()
     assert (staff.primary_email, staff.is_superuser) == ("Ann.Lee@Example.org", True)
     assert (staff.first_name, staff.last_name) == ("Ann.Lee", "Example.org")
+    assert staff.use_primary_email  # one of the two emails must be in use (interface.md 4.1)
     assert staff.role.name == "Administrator"
     assert staff.check_password(told["password"])
 
@@ -140,7 +141,7 @@ def test_a_password_can_be_given_and_is_not_printed(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "stdin", "complaint"),
     [
-        (["no-email"], "", "valid email"),
+        (["no-email"], "", r"^Enter a valid email address\.$"),
         (["ann@example.org", "--role", "Nurse"], "", "There is no role Nurse. Roles: none yet."),
         (["ann@example.org", "--password-stdin"], "short\n", "too short"),
         (["ann@example.org", "--password-stdin"], "", "too short"),

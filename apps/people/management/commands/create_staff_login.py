@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_email
 from django.db import transaction
 
 from apps.core.identifiers import folded
@@ -75,8 +76,15 @@ class Command(BaseCommand):
 
 
 def new_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:
+    """Unsaved. ``ValidationError`` for what is no email address: the names would be taken from it."""
+    validate_email(email)
     local, _, domain = email.partition("@")
-    return Staff(primary_email=email, first_name=first_name or local, last_name=last_name or domain)
+    return Staff(
+        primary_email=email,
+        use_primary_email=True,
+        first_name=first_name or local,
+        last_name=last_name or domain,
+    )
 
 
 def role_named(name: str) -> Role:
