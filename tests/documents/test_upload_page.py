@@ -3,7 +3,7 @@
 import pytest
 
 from apps.documents.models import Document
-from tests.documents.builders import PDF, a_category
+from tests.documents.builders import PDF, a_category, a_document
 from tests.people.records import PASSWORD, a_client, an_administrator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -59,3 +59,10 @@ def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right
     }
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.faults == []
+
+
+def test_a_document_with_its_hash_fits_a_telephone(page):
+    document = a_document()
+    page.goto(f"/admin/documents/document/{document.pk}/change/", wait_until="networkidle")
+    assert page.get_by_text(document.sha256).is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
