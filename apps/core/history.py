@@ -68,13 +68,20 @@ def differences(record: Any) -> dict[str, list[Any]]:
     left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
     found: dict[str, list[Any]] = {}
     for name, value in column_values(record).items():
-        if name in left_out or name not in before or before[name] == value:
+        if name in left_out or name not in before or is_same(before[name], value):
             continue
         if name in record.secret_columns:
             found[name] = ["•••", "•••"]
         else:
             found[name] = [json_value(before[name]), json_value(value)]
     return found
+
+
+def is_same(before: Any, after: Any) -> bool:
+    """Whether two values are equal; moments by UTC, as Python calls none in a clock change's hour equal."""
+    if isinstance(before, dt.datetime) and isinstance(after, dt.datetime):
+        return before.astimezone(dt.UTC) == after.astimezone(dt.UTC)
+    return bool(before == after)
 
 
 def json_value(value: Any) -> Any:

@@ -29,6 +29,12 @@ class FoldedField(models.CharField):
         options = {"editable": False, "null": True, "max_length": 270, **options}
         super().__init__(**options)
 
+    def db_type(self, connection: Any) -> str | None:
+        # By its long name PostgreSQL's type is the same, but Django makes no second index for LIKE beside
+        # the unique one: twins are only ever compared for equality.
+        kind = super().db_type(connection)
+        return kind and kind.replace("varchar", "character varying")
+
     def deconstruct(self) -> Any:
         name, path, args, options = super().deconstruct()
         options.pop("editable", None)
