@@ -1,6 +1,8 @@
-"""The words that prices and support items choose from, as the scheme's price guide uses them."""
+"""The words that funding chooses from: the scheme's price guide's, and those of interface.md 2 to 4."""
 
 from django.db import models
+
+from apps.odata.declaration import Numbered
 
 
 class Zone(models.TextChoices):
@@ -36,3 +38,155 @@ class Flag(models.TextChoices):
     YES = "Y", "Yes"
     NO = "N", "No"
     NOT_APPLICABLE = "NA", "Not applicable"
+
+
+class SendPaymentTo(Numbered, models.TextChoices):
+    """Who is paid what a claim brings in."""
+
+    PROVIDER = "Provider"
+    CLIENT = "Client"
+    PLAN_MANAGER = "PlanManager", "Plan manager"
+    SUPPORT_COORDINATOR = "SupportCoordinator", "Support coordinator"
+    CLIENT_REPRESENTATIVE = "ClientRepresentative", "Client's representative"
+
+    __numbers__ = {
+        0: "Provider",
+        1: "Client",
+        2: "PlanManager",
+        3: "SupportCoordinator",
+        4: "ClientRepresentative",
+    }
+
+
+class MissingAbnReason(models.TextChoices):
+    """Why a claim has no business number of its provider."""
+
+    EXCLUDED = "EXCLS", "EXCLS: the provider has none"
+    REIMBURSEMENT = "REIMB", "REIMB: somebody is paid back"
+
+
+class ApprovalStatus(models.TextChoices):
+    """What was decided about a provider's invoice."""
+
+    UNACTIONED = "Unactioned"
+    APPROVED = "Approved"
+    REJECTED = "Rejected"
+    ON_HOLD_BY_CLIENT = "OnHoldByClient", "On hold by the client"
+    ON_HOLD_BY_PLAN_MANAGER = "OnHoldByPlanManager", "On hold by the plan manager"
+
+
+class ClaimStatus(models.TextChoices):
+    """Where a claim stands (interface.md 3)."""
+
+    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
+    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"
+    ON_HOLD = "OnHold", "On hold"
+    APPROVED = "Approved"
+    AGENCY_CLAIMED = "AgencyClaimed", "Claimed from the agency"
+    AGENCY_FULLY_PAID = "AgencyFullyPaid", "Fully paid by the agency"
+    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", "Partially paid by the agency"
+    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", "Cancellation requested"
+    CANCELLED = "PaymentProviderCancelled", "Cancelled"
+    REJECTED = "PaymentProviderRejected", "Rejected by the payment provider"
+
+
+class InvoiceStatus(models.TextChoices):
+    """Where an invoice stands: like a claim, or with the client or plan manager it was sent to."""
+
+    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
+    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"
+    ON_HOLD = "OnHold", "On hold"
+    APPROVED = "Approved"
+    AGENCY_CLAIMED = "AgencyClaimed", "Claimed from the agency"
+    AGENCY_FULLY_PAID = "AgencyFullyPaid", "Fully paid by the agency"
+    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", "Partially paid by the agency"
+    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", "Cancellation requested"
+    CANCELLED = "PaymentProviderCancelled", "Cancelled"
+    REJECTED = "PaymentProviderRejected", "Rejected by the payment provider"
+    CLIENT_REJECTED = "ClientRejected", "Rejected by the client"
+    PLAN_MANAGER_REJECTED = "PlanManagerRejected", "Rejected by the plan manager"
+    SENT = "Sent"
+    PAID = "Paid"
+
+
+class InvoiceClaimType(Numbered, models.TextChoices):
+    """Who an invoice goes to."""
+
+    INVOICE_TO_AGENCY = "InvoiceToAgency", "To the agency"
+    INVOICE_TO_CLIENT = "InvoiceToClient", "To the client"
+
+    __numbers__ = {40200: "InvoiceToAgency", 40300: "InvoiceToClient"}
+
+
+class RecurringFrequency(Numbered, models.TextChoices):
+    """How often a recurring invoice is made again, by the calendar."""
+
+    DAILY = "Daily"
+    WEEKLY = "Weekly"
+    FORTNIGHTLY = "Fortnightly"
+    MONTHLY = "Monthly"
+    YEARLY = "Yearly"
+
+    __numbers__ = {
+        33950: "Daily",
+        34000: "Weekly",
+        34100: "Fortnightly",
+        34200: "Monthly",
+        34250: "Yearly",
+    }
+
+
+class TaxChoice(Numbered, models.TextChoices):
+    """How a line is taxed, in the words of accounting packages."""
+
+    BAS_EXCLUDED = "BasExcluded", "BAS excluded"
+    GST_FREE_EXPORTS = "GstFreeExports", "GST free exports"
+    GST_FREE_INCOME = "GstFreeIncome", "GST free income"
+    GST_ON_INCOME = "GstOnIncome", "GST on income"
+
+    __numbers__ = {
+        34300: "BasExcluded",
+        34600: "GstFreeExports",
+        34700: "GstFreeIncome",
+        35200: "GstOnIncome",
+    }
+
+
+class ClaimType(Numbered, models.TextChoices):
+    """In what way a support is claimed."""
+
+    NONE = "None"
+    CANCELLATION = "Cancellation"
+    AGENCY_REQUIRED_REPORT = "AgencyRequiredReport", "Report the agency asked for"
+    PROVIDER_TRAVEL = "ProviderTravel", "Provider travel"
+    NON_FACE_TO_FACE_SERVICES = "NonFaceToFaceServices", "Non-face-to-face services"
+    DIRECT_SERVICE = "DirectService", "Direct service"
+    IRREGULAR_SIL_SUPPORTS = "IrregularSilSupports", "Irregular SIL supports"
+    TELEHEALTH = "Telehealth"
+
+    __numbers__ = {
+        1: "Cancellation",
+        2: "AgencyRequiredReport",
+        3: "ProviderTravel",
+        4: "NonFaceToFaceServices",
+        5: "DirectService",
+        6: "IrregularSilSupports",
+        7: "Telehealth",
+    }
+
+
+class CancellationReason(Numbered, models.TextChoices):
+    """Why a support that is claimed as cancelled was not given."""
+
+    NONE = "None"
+    HEALTH_REASON = "HealthReason", "Health reason"
+    FAMILY_ISSUES = "FamilyIssues", "Family issues"
+    UNAVAILABILITY_OF_TRANSPORT = "UnavailabilityOfTransport", "Unavailability of transport"
+    OTHER = "Other"
+
+    __numbers__ = {
+        1: "HealthReason",
+        2: "FamilyIssues",
+        3: "UnavailabilityOfTransport",
+        4: "Other",
+    }

@@ -43,6 +43,7 @@ class Property:
     case when left out. A source that is a foreign key has the referred record's key as its value.
     ``aliases`` are further spellings bodies may use. ``hidden`` members are written but never shown.
     ``body_source`` is what bodies set where that is not what is shown: a moment that is shown as its day.
+    ``needs`` names further columns of a referred record that the rules of its verb read.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Property:
     aliases: tuple[str, ...] = ()
     hidden: bool = False
     body_source: str = ""
+    needs: tuple[str, ...] = ()
     description: str = ""
 
 

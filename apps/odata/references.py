@@ -137,7 +137,7 @@ def with_contained(
 def references_of(type_: StructuredType) -> tuple[Reference, ...]:
     """The members of an object, embedded parts included, that name records."""
     found = [
-        Reference(prop.attribute, prop.refers_to, False, brief(prop.refers_to))
+        Reference(prop.attribute, prop.refers_to, False, brief(prop.refers_to) | set(prop.declared.needs))
         for prop in type_.writable_properties
         if prop.refers_to is not None
     ]

@@ -1,11 +1,22 @@
-"""Price books, products, prices and cost centres, as little of them as will do."""
+"""Price books, provider invoices, claims and invoices, as little of them as will do."""
 
 import datetime as dt
 import itertools
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
-from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
-from tests.people.builders import a_lookup
+from apps.funding.models import (
+    Claim,
+    ClaimLine,
+    CostCentre,
+    Invoice,
+    InvoiceLine,
+    Price,
+    PriceBook,
+    PriceBookEntry,
+    Product,
+    ProviderInvoice,
+)
+from tests.people.builders import a_client, a_contact, a_lookup, a_staff_member
 
 _numbers = itertools.count(1)
 
@@ -41,3 +52,86 @@ def a_price(entry, amount="70.00", start=JULY, end=None, zone="National"):
     record = Price(entry=entry, zone=zone, start_date=start, end_date=end, amount=amount)
     record.save()
     return record
+
+
+def a_provider_invoice(**columns):
+    record = ProviderInvoice(**{"reference": f"PI-{next(_numbers)}", **columns})
+    record.save()
+    return record
+
+
+def a_claim(lines=1, **columns):
+    """A claim as it would have been stored; ``lines`` is how many, or a list of their columns."""
+    contact = columns.pop("contact", None) or a_contact()
+    provider = columns.pop("provider", None) or a_client()
+    paper = columns.pop("provider_invoice", None) or a_provider_invoice(contact=contact, provider=provider)
+    record = Claim(
+        **{
+            "claim_number": f"C-{next(_numbers)}",
+            "contact": contact,
+            "provider": provider,
+            "provider_invoice": paper,
+            "provider_invoice_reference": paper.reference or f"R-{next(_numbers)}",
+            "takes_provider_invoice": not paper.is_reusable,
+            **bill_columns(columns),
+        }
+    )
+    return with_lines(record, ClaimLine, "claim", lines)
+
+
+def an_invoice(lines=1, **columns):
+    """An invoice as it would have been stored; ``lines`` is how many, or a list of their columns."""
+    record = Invoice(
+        **{
+            "invoice_number": f"I-{next(_numbers)}",
+            "invoice_claim_type": "InvoiceToAgency",
+            "contact": columns.pop("contact", None) or a_contact(),
+            **bill_columns(columns),
+        }
+    )
+    return with_lines(record, InvoiceLine, "invoice", lines)
+
+
+def bill_columns(columns):
+    staff = columns.pop("staff", None) or a_staff_member()
+    return {
+        "start_date": JULY,
+        "end_date": JULY + dt.timedelta(days=30),
+        "staff": staff,
+        "entered_by": staff,
+        **columns,
+    }
+
+
+def with_lines(bill, model, name, lines):
+    """The bill and its lines, stored; its total is their sum."""
+    wanted = [{} for _ in range(lines)] if isinstance(lines, int) else lines
+    made = [a_line(model, bill, position, **columns) for position, columns in enumerate(wanted)]
+    bill.total = sum((line.total for line in made), Decimal("0.00"))
+    bill.save()
+    for line in made:
+        setattr(line, name, bill)
+        line.save()
+    return bill
+
+
+def a_line(model, bill, position, entry=None, **columns):
+    """A line of the model, not stored yet."""
+    entry = entry or an_entry()
+    quantity = Decimal(columns.pop("quantity", "2"))
+    price = Decimal(columns.pop("price", "70.00"))
+    sign = -1 if columns.get("is_credit_item") else 1
+    from_date, to_date = columns.get("from_date"), columns.get("to_date")
+    return model(
+        position=position,
+        price_book=entry.price_book,
+        product=entry.product,
+        quantity=quantity,
+        price=price,
+        **{
+            "total": sign * (quantity * price).quantize(Decimal("0.01"), ROUND_HALF_UP),
+            "first_day": from_date or bill.start_date,
+            "last_day": to_date or from_date or bill.end_date,
+            **columns,
+        },
+    )

@@ -1,0 +1,33 @@
+"""The records of funding: prices, provider invoices, claims and invoices, and what is kept beside them."""
+
+from apps.funding.models.claims import (
+    ZERO,
+    Bill,
+    Claim,
+    ClaimLine,
+    Invoice,
+    InvoiceLine,
+    LineItem,
+)
+from apps.funding.models.moves import AcknowledgedWarning, NumberSequence, StatusMove
+from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.models.provider_invoices import ProviderInvoice
+
+__all__ = [
+    "ZERO",
+    "AcknowledgedWarning",
+    "Bill",
+    "Claim",
+    "ClaimLine",
+    "CostCentre",
+    "Invoice",
+    "InvoiceLine",
+    "LineItem",
+    "NumberSequence",
+    "Price",
+    "PriceBook",
+    "PriceBookEntry",
+    "Product",
+    "ProviderInvoice",
+    "StatusMove",
+]

@@ -1,0 +1,314 @@
+"""Claims and invoices with their lines (interface.md 2.3 to 2.5)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.models import FoldedField, Record
+from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.funding.choices import (
+    CancellationReason,
+    ClaimStatus,
+    ClaimType,
+    InvoiceClaimType,
+    InvoiceStatus,
+    MissingAbnReason,
+    RecurringFrequency,
+    SendPaymentTo,
+    TaxChoice,
+)
+from apps.funding.models.prices import CostCentre, PriceBook, Product
+from apps.funding.models.provider_invoices import ProviderInvoice
+from apps.odata import clock
+from apps.people.models import Client, Contact, Staff
+
+ZERO = Decimal("0.00")
+
+
+def money(label: str | None = None, **options: Any) -> models.DecimalField:
+    """An amount in the subscriber's currency, to the cent; sums and states, never entered by hand."""
+    return models.DecimalField(
+        label, max_digits=14, decimal_places=2, default=ZERO, editable=False, **options
+    )
+
+
+class Bill(Record):
+    """What claims and invoices share: whom they are for, their days, their sums, and where they stand.
+
+    ``funding_status`` and what belongs to it move only by the verbs of the life of a bill.
+    """
+
+    external_invoice_number = models.CharField(
+        max_length=100, null=True, blank=True, help_text="Its number in an accounting package."
+    )
+    start_date = models.DateField("from")
+    end_date = models.DateField("to")
+    due_date = models.DateField("due", null=True, blank=True)
+    contact = models.ForeignKey(
+        Contact, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="participant"
+    )
+    staff = models.ForeignKey(
+        Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="in charge"
+    )
+    # --- worked out and moved, never entered
+    total = money()
+    amount_paid = money("paid")
+    resubmitted = models.BooleanField(default=False, editable=False)
+    status_date = models.DateTimeField("in this status since", default=clock.now, editable=False)
+    status_reason = models.CharField("why", max_length=400, null=True, editable=False)
+    approved_date = models.DateTimeField("approved", null=True, editable=False)
+    entered_by = models.ForeignKey(
+        Staff,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        editable=False,
+        db_index=False,
+        help_text="Who sat at the keyboard; of what an application sent, who is in charge.",
+    )
+    resubmission_of = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="resubmissions",
+        editable=False,
+        db_index=False,
+    )
+
+    class Meta(Record.Meta):
+        abstract = True
+
+
+class Claim(Bill):
+    """A plan-managed claim to the funding agency, linked to the provider invoice it is built on.
+
+    ``takes_provider_invoice``: no other claim may be built on its provider invoice. So it is of claims on
+    one that is not reusable, until they are archived or resubmitted.
+    """
+
+    claim_number = models.CharField("number", max_length=47)
+    claim_number_key = FoldedField(of="claim_number", unique=True, max_length=141)
+    provider_invoice = models.ForeignKey(ProviderInvoice, on_delete=models.PROTECT, related_name="claims")
+    provider_invoice_reference = models.CharField(max_length=100)
+    provider_invoice_reference_key = FoldedField(of="provider_invoice_reference", max_length=300)
+    provider = models.ForeignKey(Client, on_delete=models.PROTECT, related_name="claims", db_index=False)
+    send_payment_to = models.CharField(max_length=20, choices=SendPaymentTo, default=SendPaymentTo.PROVIDER)
+    funding_status = models.CharField(
+        "status",
+        max_length=36,
+        choices=ClaimStatus,
+        default=ClaimStatus.AWAITING_STAFF_APPROVAL,
+        editable=False,
+    )
+    payment_date = models.DateTimeField("paid on", null=True, editable=False)
+    missing_abn_reason_code = models.CharField(
+        "reason of the missing ABN", max_length=5, null=True, choices=MissingAbnReason, editable=False
+    )
+    takes_provider_invoice = models.BooleanField(default=True, editable=False)
+
+    class Meta(Bill.Meta):
+        ordering = ("-creation_date", "-guid")
+        permissions = (("administer_funding_invoices", "Can view/administer funding invoices"),)
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="funding_claim_newest"),
+            models.Index(fields=["funding_status", "status_date", "guid"], name="funding_claim_by_status"),
+            models.Index(
+                fields=["provider", "provider_invoice_reference_key"], name="funding_claim_by_reference"
+            ),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=["provider_invoice"],
+                condition=Q(takes_provider_invoice=True),
+                name="funding_one_claim_of_single_use",
+            ),
+            models.UniqueConstraint(
+                fields=["resubmission_of"],
+                condition=Q(archive_date=None, resubmission_of__isnull=False),
+                name="funding_claim_resubmitted_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(end_date__gte=F("start_date")), name="funding_claim_dates_in_order"
+            ),
+            models.CheckConstraint(condition=~Q(claim_number=""), name="funding_claim_has_a_number"),
+        )
+
+    def __str__(self) -> str:
+        return self.claim_number
+
+
+class Invoice(Bill):
+    """A funding invoice to the agency or to a client; a recurring one is made again by the calendar.
+
+    ``recurrence_of`` is the recurring invoice that one was made from, ``recurrence_date`` the day of the
+    calendar it stands for.
+    """
+
+    invoice_number = models.CharField("number", max_length=47)
+    invoice_number_key = FoldedField(of="invoice_number", unique=True, max_length=141)
+    invoice_claim_type = models.CharField("goes", max_length=15, choices=InvoiceClaimType)
+    funding_status = models.CharField(
+        "status",
+        max_length=36,
+        choices=InvoiceStatus,
+        default=InvoiceStatus.AWAITING_STAFF_APPROVAL,
+        editable=False,
+    )
+    payment_date = models.DateField("paid on", null=True, editable=False)
+    is_recurring = models.BooleanField("recurring", default=False)
+    recurring_start_date = models.DateField("recurs from", null=True, blank=True)
+    recurring_end_date = models.DateField("recurs to", null=True, blank=True)
+    recurring_frequency = models.CharField(
+        "how often", max_length=11, null=True, blank=True, choices=RecurringFrequency
+    )
+    recurrence_of = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="recurrences",
+        editable=False,
+        db_index=False,
+    )
+    recurrence_date = models.DateField("stands for", null=True, editable=False)
+
+    class Meta(Bill.Meta):
+        ordering = ("-creation_date", "-guid")
+        permissions = (("administer_credit_invoices", "Can administer credit invoices"),)
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="funding_invoice_newest"),
+            models.Index(fields=["funding_status", "status_date", "guid"], name="funding_invoice_by_status"),
+            models.Index(
+                fields=["recurring_start_date"],
+                condition=Q(is_recurring=True, archive_date=None),
+                name="funding_invoice_recurring",
+            ),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=["resubmission_of"],
+                condition=Q(archive_date=None, resubmission_of__isnull=False),
+                name="funding_invoice_resubmitted_once",
+            ),
+            models.UniqueConstraint(
+                fields=["recurrence_of", "recurrence_date"],
+                condition=Q(recurrence_of__isnull=False),
+                name="funding_one_invoice_of_a_period",
+            ),
+            models.CheckConstraint(
+                condition=Q(end_date__gte=F("start_date")), name="funding_invoice_dates_in_order"
+            ),
+            models.CheckConstraint(condition=~Q(invoice_number=""), name="funding_invoice_has_a_number"),
+            models.CheckConstraint(
+                condition=Q(is_recurring=False)
+                | Q(recurring_start_date__isnull=False, recurring_frequency__isnull=False),
+                name="funding_recurring_since_and_how",
+            ),
+            models.CheckConstraint(
+                condition=Q(recurring_end_date__gte=F("recurring_start_date")),
+                name="funding_recurring_dates_in_order",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.invoice_number
+
+
+class LineItem(Record):
+    """One support that is claimed or invoiced.
+
+    ``from_date`` and ``to_date`` are as they were given; ``first_day`` and ``last_day`` are what they come
+    to with the bill's own dates. ``booking`` or ``category_budget`` is the budget it draws on.
+    """
+
+    position = models.PositiveSmallIntegerField(default=0, editable=False)
+    price_book = models.ForeignKey(PriceBook, on_delete=models.PROTECT, related_name="+", db_index=False)
+    product = models.ForeignKey(Product, on_delete=models.PROTECT, related_name="+", db_index=False)
+    from_date = models.DateField("from", null=True, blank=True)
+    to_date = models.DateField("to", null=True, blank=True)
+    quantity = models.DecimalField(max_digits=14, decimal_places=4)
+    price = models.DecimalField(max_digits=14, decimal_places=4, validators=[MinValueValidator(0)])
+    total = money()
+    amount_paid = money("paid")
+    tax_choice = models.CharField("tax", max_length=14, null=True, blank=True, choices=TaxChoice)
+    claim_type = models.CharField(max_length=21, null=True, blank=True, choices=ClaimType)
+    cancellation_reason = models.CharField(max_length=25, null=True, blank=True, choices=CancellationReason)
+    notes = models.TextField(null=True, blank=True)
+    first_day = models.DateField(editable=False)
+    last_day = models.DateField(editable=False)
+    booking = models.ForeignKey(
+        ServiceBooking,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="%(class)ss",
+        editable=False,
+        db_index=False,
+    )
+    category_budget = models.ForeignKey(
+        CategoryBudget,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="%(class)ss",
+        editable=False,
+        db_index=False,
+    )
+
+    class Meta(Record.Meta):
+        abstract = True
+        ordering = ("position", "guid")
+
+    def __str__(self) -> str:
+        return f"{self.quantity.normalize():f} × {self.product.code}"
+
+
+def line_indexes(name: str) -> tuple[models.Index, ...]:
+    """By product and day for twins, by budget for what drew on it."""
+    return (
+        models.Index(fields=["product", "first_day"], name=f"funding_{name}_twins"),
+        models.Index(fields=["booking"], condition=Q(booking__isnull=False), name=f"funding_{name}_booking"),
+        models.Index(
+            fields=["category_budget"],
+            condition=Q(category_budget__isnull=False),
+            name=f"funding_{name}_budget",
+        ),
+    )
+
+
+def line_constraints(name: str) -> tuple[models.CheckConstraint, ...]:
+    return (
+        models.CheckConstraint(condition=Q(quantity__gt=0), name=f"funding_{name}_quantity_positive"),
+        models.CheckConstraint(condition=Q(price__gte=0), name=f"funding_{name}_price_not_negative"),
+        models.CheckConstraint(
+            condition=Q(last_day__gte=F("first_day")), name=f"funding_{name}_dates_in_order"
+        ),
+    )
+
+
+class ClaimLine(LineItem):
+    """A line of a claim."""
+
+    claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="line_items")
+
+    class Meta(LineItem.Meta):
+        verbose_name = "claim line"
+        indexes = line_indexes("claimline")
+        constraints = line_constraints("claimline")
+
+
+class InvoiceLine(LineItem):
+    """A line of an invoice; a credit item counts negative."""
+
+    invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="line_items")
+    is_credit_item = models.BooleanField("credit", default=False)
+    cost_centre = models.ForeignKey(
+        CostCentre, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+
+    class Meta(LineItem.Meta):
+        verbose_name = "invoice line"
+        indexes = line_indexes("invoiceline")
+        constraints = line_constraints("invoiceline")

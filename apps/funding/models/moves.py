@@ -1,0 +1,97 @@
+"""What is kept beside claims and invoices: their moves, acknowledged warnings, running numbers."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from apps.funding.models.claims import Claim, Invoice
+from apps.funding.models.provider_invoices import ProviderInvoice
+from apps.odata import clock
+
+
+def of_one(*names: str) -> Q:
+    """That exactly one of these references is given."""
+    cases = (Q(**{f"{other}__isnull": other != name for other in names}) for name in names)
+    found = Q()
+    for case in cases:
+        found |= case
+    return found
+
+
+class Witnessed(models.Model):
+    """Something that somebody did, and when: a person, an API application, or neither (a command)."""
+
+    at = models.DateTimeField(default=clock.now)
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    application = models.CharField(max_length=150, null=True)
+
+    class Meta:
+        abstract = True
+        default_permissions = ()
+
+
+class StatusMove(Witnessed):
+    """A bill or a provider invoice went from one status to another. Written by the verbs, never changed."""
+
+    claim = models.ForeignKey(Claim, null=True, on_delete=models.CASCADE, related_name="moves")
+    invoice = models.ForeignKey(Invoice, null=True, on_delete=models.CASCADE, related_name="moves")
+    provider_invoice = models.ForeignKey(
+        ProviderInvoice, null=True, on_delete=models.CASCADE, related_name="moves"
+    )
+    verb = models.CharField(max_length=30)
+    from_status = models.CharField(max_length=36)
+    to_status = models.CharField(max_length=36)
+    reason = models.CharField(max_length=400, null=True)
+
+    class Meta(Witnessed.Meta):
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=of_one("claim", "invoice", "provider_invoice"), name="funding_move_of_one_record"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.from_status} → {self.to_status}"
+
+
+class AcknowledgedWarning(Witnessed):
+    """A warning that a claim or an invoice was stored in spite of: which, who took it upon them, when."""
+
+    claim = models.ForeignKey(
+        Claim, null=True, on_delete=models.CASCADE, related_name="acknowledged_warnings"
+    )
+    invoice = models.ForeignKey(
+        Invoice, null=True, on_delete=models.CASCADE, related_name="acknowledged_warnings"
+    )
+    code = models.CharField(max_length=30)
+    place = models.CharField(max_length=100, null=True, help_text="The member, as the interface spells it.")
+    message = models.TextField()
+
+    class Meta(Witnessed.Meta):
+        ordering = ("id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=of_one("claim", "invoice"), name="funding_warning_of_one_record"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class NumberSequence(models.Model):
+    """The next running number of claims, or of invoices."""
+
+    name = models.CharField(max_length=20, primary_key=True)
+    next_number = models.BigIntegerField(default=1)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.next_number}"

@@ -1,0 +1,102 @@
+"""Invoices that came in from providers, for participants to be claimed for (decisions.md 7)."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.models import FoldedField, Record
+from apps.documents.models import Document
+from apps.funding.choices import ApprovalStatus, SendPaymentTo
+from apps.people.models import Client, Contact, Staff
+
+
+class ProviderInvoice(Record):
+    """What a provider billed. A claim is built on it, or several when it is reusable.
+
+    Nearly everything may be missing while it is only a paper that came in; the claim supplies the rest.
+    """
+
+    reference = models.CharField(max_length=100, null=True, blank=True)
+    reference_key = FoldedField(of="reference", max_length=300)
+    service_start_date = models.DateField("services from", null=True, blank=True)
+    service_end_date = models.DateField("services to", null=True, blank=True)
+    invoice_total = models.DecimalField(
+        "total", max_digits=14, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+    is_reusable = models.BooleanField(
+        "reusable", default=False, help_text="More than one claim may be built on it."
+    )
+    send_payment_to = models.CharField(max_length=20, choices=SendPaymentTo, default=SendPaymentTo.PROVIDER)
+    contact = models.ForeignKey(
+        Contact,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="provider_invoices",
+        verbose_name="participant",
+    )
+    provider = models.ForeignKey(
+        Client,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="provider_invoices",
+        db_index=False,
+    )
+    document = models.ForeignKey(
+        Document, null=True, blank=True, on_delete=models.PROTECT, related_name="provider_invoices"
+    )
+    created_by = models.ForeignKey(
+        Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="+", verbose_name="entered by"
+    )
+    # --- what was decided about it: only by its verbs
+    approval_status = models.CharField(
+        max_length=19, choices=ApprovalStatus, default=ApprovalStatus.UNACTIONED, editable=False
+    )
+    auto_approved = models.BooleanField("approved without anybody", default=False, editable=False)
+    claim_on_hold = models.BooleanField("claim is on hold", default=False, editable=False)
+    rejection_reason = models.CharField(max_length=400, null=True, editable=False)
+    actioned_by = models.ForeignKey(
+        Staff,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        editable=False,
+        verbose_name="decided by",
+    )
+    actioned_date = models.DateTimeField("decided", null=True, editable=False)
+
+    class Meta(Record.Meta):
+        verbose_name = "provider invoice"
+        ordering = ("-creation_date", "-guid")
+        indexes = (
+            models.Index(fields=["creation_date", "guid"], name="funding_provider_newest"),
+            models.Index(fields=["modify_date", "guid"], name="funding_provider_modified"),
+            models.Index(fields=["approval_status", "creation_date"], name="funding_provider_by_status"),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=["provider", "reference_key"], name="funding_one_reference_of_a_provider"
+            ),
+            models.CheckConstraint(
+                condition=Q(service_end_date__gte=F("service_start_date")),
+                name="funding_provider_dates_in_order",
+            ),
+            models.CheckConstraint(
+                condition=Q(invoice_total__gte=0), name="funding_provider_total_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(reference__isnull=False)
+                | Q(contact__isnull=False)
+                | Q(provider__isnull=False)
+                | Q(document__isnull=False),
+                name="funding_provider_invoice_of_something",
+            ),
+        )
+
+    def __str__(self) -> str:
+        whose = self.provider or self.contact
+        named = self.reference or "without a reference"
+        return f"{named} ({whose})" if whose else named
