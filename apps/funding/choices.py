@@ -75,6 +75,16 @@ class ApprovalStatus(models.TextChoices):
     ON_HOLD_BY_PLAN_MANAGER = "OnHoldByPlanManager", "On hold by the plan manager"
 
 
+class ApprovalAction(models.TextChoices):
+    """What can be decided about a provider's invoice (decisions.md 7)."""
+
+    APPROVE = "Approve"
+    REJECT = "Reject"
+    HOLD_BY_CLIENT = "HoldByClient", "Hold by the client"
+    HOLD_BY_PLAN_MANAGER = "HoldByPlanManager", "Hold by the plan manager"
+    RELEASE = "Release"
+
+
 class ClaimStatus(models.TextChoices):
     """Where a claim stands (interface.md 3)."""
 

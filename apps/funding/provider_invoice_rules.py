@@ -1,0 +1,135 @@
+"""What must be true of provider invoices, and what may be decided about them (decisions.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.odata.drafts import Draft, Finding
+
+PERMISSION = "funding.administer_funding_invoices"
+
+# --- the record -----------------------------------------------------------------------------------------
+
+
+def it_is_of_something(draft: Draft) -> Iterator[Finding]:
+    if not (draft.reference or draft.contact or draft.provider or draft.document):
+        yield Finding(
+            "Required", "reference", "Give a reference, a contact, a provider or a document: one at least."
+        )
+
+
+def services_end_after_they_start(draft: Draft) -> Iterator[Finding]:
+    start, end = draft.service_start_date, draft.service_end_date
+    if start and end and end < start:
+        yield Finding("OutOfRange", "service_end_date", f"The services end on {end}, before {start}.")
+
+
+def the_total_is_not_negative(draft: Draft) -> Iterator[Finding]:
+    if draft.invoice_total is not None and draft.invoice_total < 0:
+        yield Finding("OutOfRange", "invoice_total", f"A total is not negative: {draft.invoice_total:,.2f}.")
+
+
+def its_document_is_current(draft: Draft) -> Iterator[Finding]:
+    """An archived document is chosen by mistake; one that was archived afterwards may stay."""
+    document = draft.document
+    if document is None or document.archive_date is None:
+        return
+    standing = draft.__dict__.get("standing")
+    if standing is None or standing.document_id != document.pk:
+        message = f"The document {document.pk} is archived. Restore it, or name another."
+        yield Finding("Archived", "document", message)
+
+
+def claims_on_it_keep_their_claim_to_it(draft: Draft) -> Iterator[Finding]:
+    """Whether it is reusable decides whether its claim holds it alone, so it is settled with the claim."""
+    standing, numbers = draft.__dict__.get("standing"), draft.__dict__.get("claim_numbers")
+    if standing is not None and numbers and standing.is_reusable != draft.is_reusable:
+        message = f"{', '.join(numbers[:3])} is built on it: whether it is reusable cannot be changed now."
+        yield Finding("NotAllowed", "is_reusable", message)
+
+
+RULES = (
+    it_is_of_something,
+    services_end_after_they_start,
+    the_total_is_not_negative,
+    its_document_is_current,
+    claims_on_it_keep_their_claim_to_it,
+)
+
+# --- what is decided about it ---------------------------------------------------------------------------
+
+ON_HOLD = frozenset({ApprovalStatus.ON_HOLD_BY_CLIENT, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER})
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an action makes of a provider invoice, and from which statuses it can be taken.
+
+    ``ends_claims`` are actions that no live claim on the invoice can outlast.
+    """
+
+    sources: frozenset[ApprovalStatus]
+    target: ApprovalStatus
+    needs_reason: bool = False
+    ends_claims: bool = False
+
+
+#: A rejection can be taken back: the reference is taken, so the paper could not be entered again.
+DECISIONS = {
+    ApprovalAction.APPROVE: Decision(
+        frozenset({ApprovalStatus.UNACTIONED, *ON_HOLD}), ApprovalStatus.APPROVED
+    ),
+    ApprovalAction.REJECT: Decision(
+        frozenset({ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, *ON_HOLD}),
+        ApprovalStatus.REJECTED,
+        needs_reason=True,
+        ends_claims=True,
+    ),
+    ApprovalAction.HOLD_BY_CLIENT: Decision(
+        frozenset(
+            {ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER}
+        ),
+        ApprovalStatus.ON_HOLD_BY_CLIENT,
+        needs_reason=True,
+    ),
+    ApprovalAction.HOLD_BY_PLAN_MANAGER: Decision(
+        frozenset({ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, ApprovalStatus.ON_HOLD_BY_CLIENT}),
+        ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER,
+        needs_reason=True,
+    ),
+    ApprovalAction.RELEASE: Decision(
+        frozenset({ApprovalStatus.REJECTED, *ON_HOLD}), ApprovalStatus.UNACTIONED
+    ),
+}
+
+
+def possible_actions(status: str) -> Sequence[ApprovalAction]:
+    """The actions that can be taken from an approval status, in the order they are documented."""
+    return [action for action, decision in DECISIONS.items() if status in decision.sources]
+
+
+def the_action_is_known(draft: Draft) -> Iterator[Finding]:
+    if draft.verb not in ApprovalAction.values:
+        yield Finding("NotAChoice", "verb", f"Action must be one of {', '.join(ApprovalAction.values)}.")
+
+
+def the_reason_is_told(draft: Draft) -> Iterator[Finding]:
+    decision = DECISIONS.get(draft.verb)
+    if decision is not None and decision.needs_reason and not (draft.reason or "").strip():
+        yield Finding("Required", "reason", f"{draft.verb} needs a reason.")
+
+
+def who_acts_may(draft: Draft) -> Iterator[Finding]:
+    if draft.staff is None:
+        yield Finding("Required", "staff", "Say which staff member decides.")
+    elif not draft.staff.is_active:
+        message = f"The login of {draft.staff} is closed, so nothing can be decided in their name."
+        yield Finding("PermissionNeeded", "staff", message)
+    elif not draft.staff.has_perm(PERMISSION):
+        message = f"The role of {draft.staff} does not view or administer funding invoices."
+        yield Finding("PermissionNeeded", "staff", message)
+
+
+ACTION_RULES = (the_action_is_known, the_reason_is_told, who_acts_may)

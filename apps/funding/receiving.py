@@ -1,0 +1,175 @@
+"""The verbs by which provider invoices come in, change, and are decided about (decisions.md 7)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.core import history, storing
+from apps.core.inserting import insert
+from apps.funding import provider_invoice_rules
+from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.funding.holding import LIVE
+from apps.funding.models import Claim, ProviderInvoice, StatusMove
+from apps.funding.provider_invoice_rules import DECISIONS, ON_HOLD, Decision, possible_actions
+from apps.odata import clock
+from apps.odata.among import Among
+from apps.odata.drafts import Draft, judge, refuse
+from apps.people.models import Staff
+
+# --- the records ----------------------------------------------------------------------------------------
+
+
+def receive_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
+    """Store new provider invoices; their keys in the order of the drafts. ``Refused`` tells all faults.
+
+    Who signed in is who entered them where nobody is named.
+    """
+    storing.fill_defaults(ProviderInvoice, drafts)
+    author = history.author().staff_id
+    for draft in drafts if author is not None else ():
+        if "created_by" not in draft.given | draft.faulty:
+            draft.fill("created_by", Staff(pk=author))
+    storing.hold(ProviderInvoice, drafts, provider_invoice_rules.RULES)
+    return storing.store(ProviderInvoice, drafts)
+
+
+def revise_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of standing provider invoices give; the keys of those that were not so already."""
+    standing = storing.complete(ProviderInvoice, drafts)
+    claims = live_claims_on(standing)
+    for draft in drafts:
+        draft.fill("standing", standing.get(draft.key))
+        draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
+    storing.hold(ProviderInvoice, drafts, provider_invoice_rules.RULES)
+    return storing.apply_changes(ProviderInvoice, drafts, standing)
+
+
+def live_claims_on(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
+    """The live claims that stand on provider invoices; one query."""
+    found: dict[UUID, list[Claim]] = defaultdict(list)
+    column = Claim._meta.get_field("provider_invoice")
+    claims = Claim.objects.filter(LIVE, Among(column, set(keys))).order_by("claim_number", "pk")
+    for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
+        found[claim.provider_invoice_id].append(claim)
+    return found
+
+
+# --- what is decided about them -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A provider invoice that an action cannot be taken on, and why, in a sentence that says what can."""
+
+    key: UUID
+    label: str
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class Acted:
+    """What became of an action on many: the keys of those it was taken on, and the others."""
+
+    done: list[UUID] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+
+
+def act_on(keys: Iterable[UUID], action: str, staff: Staff | None, reason: str | None = None) -> Acted:
+    """Take an action (``ApprovalAction``) on provider invoices, in the name of a staff member.
+
+    Raises ``Refused`` (places ``verb``, ``staff``, ``reason``) when it could be taken on none: it needs a
+    reason, the staff member may not. Statements are constant in the number of invoices.
+    """
+    return act(keys, Draft({"verb": action, "staff": staff, "reason": reason}))
+
+
+@transaction.atomic
+def act(keys: Iterable[UUID], draft: Draft) -> Acted:
+    """As ``act_on``, of a draft that may have faults of its own."""
+    refuse([draft], judge([draft], provider_invoice_rules.ACTION_RULES))
+    action = ApprovalAction(draft.verb)
+    key = ProviderInvoice._meta.pk
+    assert key is not None
+    rows = ProviderInvoice.objects.filter(Among(key, set(keys))).select_related("provider", "contact")
+    invoices = list(rows.select_for_update(of=("self",)).order_by("pk"))
+    claims = live_claims_on(invoice.pk for invoice in invoices)
+    acted, moved = Acted(), []
+    for invoice in invoices:
+        refusal = why_not(invoice, action, claims.get(invoice.pk, ()))
+        if refusal is None:
+            moved.append(invoice)
+        else:
+            acted.refused.append(refusal)
+    decide(moved, action, draft, claims)
+    acted.done = [invoice.pk for invoice in moved]
+    return acted
+
+
+def why_not(invoice: ProviderInvoice, action: ApprovalAction, claims: Sequence[Claim]) -> Refusal | None:
+    """Why an action cannot be taken on a provider invoice as it stands; ``None`` when it can."""
+    decision = DECISIONS[action]
+    status = ApprovalStatus(invoice.approval_status)
+    if invoice.archive_date is not None:
+        return Refusal(invoice.pk, str(invoice), "Archived", f"{invoice} is archived: restore it first.")
+    if status not in decision.sources:
+        possible = ", ".join(possible_actions(status))
+        message = f"{action} cannot be done to {invoice}: it is {status}. Possible: {possible}."
+        return Refusal(invoice.pk, str(invoice), "NotAllowed", message)
+    if decision.ends_claims and claims:
+        named = ", ".join(f"{claim.claim_number} ({claim.get_funding_status_display()})" for claim in claims)
+        message = f"{action} cannot be done to {invoice} while a claim stands on it: archive {named} first."
+        return Refusal(invoice.pk, str(invoice), "AlreadyUsed", message)
+    return None
+
+
+def decide(
+    invoices: Sequence[ProviderInvoice],
+    action: ApprovalAction,
+    draft: Draft,
+    claims: Mapping[UUID, Sequence[Claim]],
+) -> None:
+    """Write what was decided: on the records, among their moves, in their history."""
+    if not invoices:
+        return
+    decision: Decision = DECISIONS[action]
+    reason = draft.reason or None
+    moves = [(invoice.pk, str(invoice.approval_status)) for invoice in invoices]
+    for invoice in invoices:
+        invoice.approval_status = decision.target.value
+        invoice.rejection_reason = reason if decision.target == ApprovalStatus.REJECTED else None
+        invoice.claim_on_hold = decision.target in ON_HOLD and bool(claims.get(invoice.pk))
+        invoice.actioned_by_id = draft.staff.pk
+        invoice.actioned_date = clock.now()
+    storing.update(
+        ProviderInvoice,
+        ("approval_status", "rejection_reason", "claim_on_hold", "actioned_by_id", "actioned_date"),
+        invoices,
+    )
+    history.write(
+        ProviderInvoice, [(invoice.pk, "Changed", history.differences(invoice)) for invoice in invoices]
+    )
+    application, now = history.author().application, clock.now()
+    insert(
+        StatusMove,
+        (
+            "provider_invoice_id",
+            "verb",
+            "from_status",
+            "to_status",
+            "reason",
+            "at",
+            "staff_id",
+            "application",
+        ),
+        [
+            (key, action.value, before, decision.target.value, reason, now, draft.staff.pk, application)
+            for key, before in moves
+        ],
+    )

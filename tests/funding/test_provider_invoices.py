@@ -1,0 +1,336 @@
+"""Provider invoices come in, change, and are decided about (decisions.md 7)."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.core.history import Author, writing_as
+from apps.core.models import Change
+from apps.documents.models import Document
+from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.funding.holding import restate_claims_on_hold
+from apps.funding.models import ProviderInvoice, StatusMove
+from apps.funding.provider_invoice_rules import DECISIONS, possible_actions
+from apps.funding.receiving import act_on, receive_provider_invoices, revise_provider_invoices
+from apps.odata import clock
+from apps.odata.drafts import Draft, Refused
+from tests.documents.builders import a_document
+from tests.funding.builders import a_claim, a_provider_invoice
+from tests.people.builders import a_client, a_contact, a_role, a_staff_member
+
+pytestmark = pytest.mark.django_db
+
+BARE = {
+    "reference": None,
+    "service_start_date": None,
+    "service_end_date": None,
+    "invoice_total": None,
+    "contact": None,
+    "provider": None,
+    "document": None,
+    "created_by": None,
+}
+
+
+def a_draft(**values):
+    return Draft({**BARE, **values}, given=values)
+
+
+def received(**values):
+    (key,) = receive_provider_invoices([a_draft(**values)])
+    return ProviderInvoice.objects.get(pk=key)
+
+
+def faults(verb, *drafts):
+    with pytest.raises(Refused) as refused:
+        verb(list(drafts))
+    return [(number, found.code, found.place) for number, found in refused.value.findings]
+
+
+def a_member():
+    return a_staff_member(role=a_role(all_permissions=True))
+
+
+# --- coming in ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", ["reference", "contact", "provider", "document"])
+def test_one_of_four_things_is_enough(named):
+    made = {"reference": lambda: "A 1", "contact": a_contact, "provider": a_client, "document": a_document}
+    value = made[named]()
+    record = received(**{named: value})
+    assert getattr(record, named) == value
+    assert (record.approval_status, record.is_reusable, record.send_payment_to) == (
+        "Unactioned",
+        False,
+        "Provider",
+    )
+
+
+def test_without_any_of_them_it_is_nothing():
+    assert faults(receive_provider_invoices, a_draft(invoice_total=Decimal(5))) == [
+        (0, "Required", "reference")
+    ]
+
+
+def test_services_end_after_they_start():
+    days = {"service_start_date": dt.date(2026, 7, 2), "service_end_date": dt.date(2026, 7, 1)}
+    assert faults(receive_provider_invoices, a_draft(reference="A", **days)) == [
+        (0, "OutOfRange", "service_end_date")
+    ]
+
+
+def test_services_of_one_day_are_in_order():
+    day = dt.date(2026, 7, 2)
+    assert received(reference="A", service_start_date=day, service_end_date=day).service_end_date == day
+
+
+def test_a_total_is_not_negative_and_may_be_nothing():
+    assert received(reference="A", invoice_total=Decimal(0)).invoice_total == 0
+    draft = a_draft(reference="B", invoice_total=Decimal("-0.01"))
+    assert faults(receive_provider_invoices, draft) == [(0, "OutOfRange", "invoice_total")]
+
+
+@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("twin", ["INV 7", "inv 7", "  Inv 7 "])
+def test_a_reference_is_unique_of_a_provider_archived_ones_included(twin, archived):
+    provider = a_client()
+    a_provider_invoice(provider=provider, reference="Inv 7", archive_date=clock.now() if archived else None)
+    draft = a_draft(provider=provider, reference=twin)
+    assert faults(receive_provider_invoices, draft) == [(0, "NotUnique", "reference")]
+
+
+def test_two_of_one_request_cannot_share_a_reference():
+    provider = a_client()
+    drafts = [a_draft(provider=provider, reference=text) for text in ("A", "B", "a ")]
+    assert faults(receive_provider_invoices, *drafts) == [(2, "NotUnique", "reference")]
+
+
+def test_two_providers_may_use_the_same_reference():
+    a_provider_invoice(provider=a_client(), reference="A")
+    assert received(provider=a_client(), reference="A").reference == "A"
+
+
+def test_references_without_a_provider_are_not_compared():
+    a_provider_invoice(reference="A")
+    assert received(reference="A").reference == "A"
+
+
+def test_an_archived_document_is_named_by_mistake():
+    document = a_document()
+    Document.objects.filter(pk=document.pk).update(archive_date=clock.now())
+    document.refresh_from_db()
+    assert faults(receive_provider_invoices, a_draft(document=document)) == [(0, "Archived", "document")]
+
+
+def test_who_signed_in_is_who_entered_it_unless_another_is_named():
+    signed_in, other = a_staff_member(), a_staff_member()
+    with writing_as(Author(channel="Back office", staff_id=signed_in.pk)):
+        assert received(reference="A").created_by == signed_in
+        assert received(reference="B", created_by=other).created_by == other
+    assert received(reference="C").created_by is None
+
+
+def test_its_history_begins_when_it_comes_in():
+    record = received(reference="A")
+    change = Change.objects.get(record_key=str(record.pk))
+    assert (change.kind, change.record_type) == ("Created", "funding.providerinvoice")
+
+
+# --- changing -------------------------------------------------------------------------------------------
+
+
+def test_what_changes_is_written_and_the_rest_stays():
+    record = a_provider_invoice(reference="A", invoice_total=Decimal("5.00"))
+    draft = Draft({"reference": "B"}, given={"reference"}, key=record.pk)
+    assert revise_provider_invoices([draft]) == [record.pk]
+    record.refresh_from_db()
+    assert (record.reference, record.reference_key, record.invoice_total) == ("B", "b", Decimal("5.00"))
+
+
+def test_a_change_is_held_against_the_same_rules():
+    record = a_provider_invoice(reference="A")
+    draft = Draft({"reference": None}, given={"reference"}, key=record.pk)
+    assert faults(revise_provider_invoices, draft) == [(0, "Required", "reference")]
+
+
+def test_a_document_archived_afterwards_may_stay():
+    document = a_document()
+    record = a_provider_invoice(document=document)
+    Document.objects.filter(pk=document.pk).update(archive_date=clock.now())
+    document.refresh_from_db()
+    values = {"document": document, "reference": "B"}
+    assert revise_provider_invoices([Draft(values, given=values, key=record.pk)]) == [record.pk]
+
+
+def test_whether_it_is_reusable_is_settled_once_a_claim_stands_on_it():
+    claim = a_claim()
+    record = claim.provider_invoice
+    draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
+    assert faults(revise_provider_invoices, draft) == [(0, "NotAllowed", "is_reusable")]
+    claim.archive_date = clock.now()
+    claim.save()
+    draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
+    assert revise_provider_invoices([draft]) == [record.pk]
+
+
+# --- deciding -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", ApprovalStatus.values)
+@pytest.mark.parametrize("action", ApprovalAction.values)
+def test_the_table_says_what_can_be_done_from_where(action, status):
+    record = a_provider_invoice(approval_status=status)
+    acted = act_on([record.pk], action, a_member(), "Because")
+    record.refresh_from_db()
+    decision = DECISIONS[ApprovalAction(action)]
+    if status in decision.sources:
+        assert (acted.done, acted.refused) == ([record.pk], [])
+        assert record.approval_status == decision.target
+        return
+    (refusal,) = acted.refused
+    assert (acted.done, refusal.key, refusal.code) == ([], record.pk, "NotAllowed")
+    assert record.approval_status == status
+    assert not StatusMove.objects.exists()
+    for possible in possible_actions(status):
+        assert possible in refusal.message.partition("Possible: ")[2]
+
+
+def test_from_every_status_something_can_be_done():
+    assert all(possible_actions(status) for status in ApprovalStatus.values)
+
+
+def test_a_decision_is_kept_with_who_when_and_why():
+    record, member = a_provider_invoice(), a_member()
+    with writing_as(Author(channel="API", application="Portal")):
+        act_on([record.pk], "Reject", member, "Not our participant")
+    record.refresh_from_db()
+    assert (record.rejection_reason, record.actioned_by) == ("Not our participant", member)
+    assert record.actioned_date == clock.now()
+    move = StatusMove.objects.get()
+    assert (move.provider_invoice, move.verb, move.from_status, move.to_status) == (
+        record,
+        "Reject",
+        "Unactioned",
+        "Rejected",
+    )
+    assert (move.staff, move.application, move.reason) == (member, "Portal", "Not our participant")
+    change = Change.objects.get(record_key=str(record.pk), kind="Changed")
+    assert change.application == "Portal"
+    assert change.differences["approval_status"] == ["Unactioned", "Rejected"]
+
+
+def test_a_rejection_can_be_taken_back_and_its_reason_goes():
+    record, member = a_provider_invoice(), a_member()
+    act_on([record.pk], "Reject", member, "By mistake")
+    act_on([record.pk], "Release", member)
+    record.refresh_from_db()
+    assert (record.approval_status, record.rejection_reason) == ("Unactioned", None)
+
+
+@pytest.mark.parametrize("action", ["Reject", "HoldByClient", "HoldByPlanManager"])
+@pytest.mark.parametrize("reason", [None, "", "  "])
+def test_rejections_and_holds_need_a_reason(action, reason):
+    record = a_provider_invoice()
+    with pytest.raises(Refused) as refused:
+        act_on([record.pk], action, a_member(), reason)
+    assert [(found.code, found.place) for _, found in refused.value.findings] == [("Required", "reason")]
+
+
+def test_who_decides_needs_the_permission_and_an_open_login():
+    record, member = a_provider_invoice(), a_member()
+    disabled = a_staff_member(role=member.role)
+    disabled.disable_login_date = clock.now() - dt.timedelta(days=1)
+    disabled.save()
+    for nobody in (a_staff_member(role=a_role()), disabled):
+        with pytest.raises(Refused) as refused:
+            act_on([record.pk], "Approve", nobody)
+        ((_, finding),) = refused.value.findings
+        assert (finding.code, finding.place) == ("PermissionNeeded", "staff")
+    record.refresh_from_db()
+    assert record.approval_status == "Unactioned"
+
+
+def test_an_archived_one_is_decided_about_when_it_was_restored():
+    record = a_provider_invoice(archive_date=clock.now())
+    (refusal,) = act_on([record.pk], "Approve", a_member()).refused
+    assert refusal.code == "Archived"
+
+
+def test_one_with_a_live_claim_is_not_rejected():
+    claim, member = a_claim(), a_member()
+    (refusal,) = act_on([claim.provider_invoice_id], "Reject", member, "No").refused
+    assert refusal.code == "AlreadyUsed"
+    assert claim.claim_number in refusal.message
+    claim.archive_date = clock.now()
+    claim.save()
+    assert act_on([claim.provider_invoice_id], "Reject", member, "No").done == [claim.provider_invoice_id]
+
+
+def test_of_many_those_that_can_be_are_decided_and_the_others_named():
+    good, rejected = a_provider_invoice(), a_provider_invoice(approval_status="Rejected")
+    acted = act_on([good.pk, rejected.pk], "Approve", a_member())
+    assert acted.done == [good.pk]
+    assert [refusal.key for refusal in acted.refused] == [rejected.pk]
+    assert rejected.reference in acted.refused[0].label
+
+
+@pytest.mark.parametrize("action", ["Approve", "HoldByClient", "Release"])
+def test_statements_are_constant_in_their_number(action):
+    member, status = a_member(), "OnHoldByPlanManager"
+    counts = []
+    for number in (1, 5, 20):
+        keys = []
+        for _ in range(number):
+            record = a_provider_invoice(approval_status=status)
+            a_claim(provider_invoice=record, funding_status="AgencyClaimed")
+            keys.append(record.pk)
+        member = type(member).objects.get(pk=member.pk)
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            assert len(act_on(keys, action, member, "Because").done) == number
+        counts.append(len(queries))
+    # On SQLite executemany is one entry; few rows go by INSERT, many by COPY: one statement each.
+    assert len(set(counts)) == 1, counts
+
+
+# --- whether a claim is held up -------------------------------------------------------------------------
+
+
+def test_a_claim_is_on_hold_while_its_invoice_is():
+    claim, member = a_claim(), a_member()
+    record = claim.provider_invoice
+    act_on([record.pk], "HoldByClient", member, "Asks about the hours")
+    record.refresh_from_db()
+    assert record.claim_on_hold
+    act_on([record.pk], "Release", member)
+    record.refresh_from_db()
+    assert not record.claim_on_hold
+
+
+def test_without_a_claim_no_claim_is_on_hold():
+    record = a_provider_invoice()
+    act_on([record.pk], "HoldByClient", a_member(), "Asks")
+    record.refresh_from_db()
+    assert not record.claim_on_hold
+
+
+def test_claim_on_hold_is_restated_when_claims_come_and_go():
+    record = a_provider_invoice()
+    act_on([record.pk], "HoldByClient", a_member(), "Asks")
+    claim = a_claim(provider_invoice=record)
+    assert restate_claims_on_hold([record.pk]) == 1
+    record.refresh_from_db()
+    assert record.claim_on_hold
+    assert restate_claims_on_hold([record.pk]) == 0
+    claim.archive_date = clock.now()
+    claim.save()
+    assert restate_claims_on_hold([record.pk]) == 1
+    record.refresh_from_db()
+    assert not record.claim_on_hold
+    last = Change.objects.filter(record_key=str(record.pk)).first()
+    assert last.differences == {"claim_on_hold": [True, False]}
