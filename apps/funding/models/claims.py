@@ -58,6 +58,9 @@ class Bill(Record):
     # --- worked out and moved, never entered
     total = money()
     amount_paid = money("paid")
+    paid_earlier = money(
+        "paid earlier", help_text="The part of what is paid that was paid on the one it resubmits."
+    )
     resubmitted = models.BooleanField(default=False, editable=False)
     status_date = models.DateTimeField("in this status since", default=clock.now, editable=False)
     status_reason = models.CharField("why", max_length=400, null=True, editable=False)
