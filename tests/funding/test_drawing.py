@@ -1,0 +1,173 @@
+"""What claims and invoices draw on budgets, by where they stand (apps/funding/drawing.py)."""
+
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from apps.engagements.booking import Amounts
+from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.funding import drawing
+from apps.funding.choices import InvoiceStatus
+from apps.funding.drawing import Drawn, PassedOn, amounts_of
+from apps.odata import clock
+from tests.engagements.builders import a_booking, a_category_budget
+from tests.funding.builders import a_claim, an_invoice
+
+TOTAL, PAID = Decimal("100.00"), Decimal("40.00")
+NOTHING = Amounts()
+
+
+def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
+    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
+
+
+def held(budget):
+    budget.refresh_from_db()
+    return Amounts(budget.claimed, budget.paid, budget.waiting)
+
+
+@pytest.mark.parametrize("status", ["AwaitingStaffApproval", "OnHold", "Approved"])
+def test_before_somebody_is_asked_for_the_money_it_waits(status):
+    assert amounts_of(status, False, TOTAL, Decimal("0.00")) == amounts(waiting="100.00")
+
+
+@pytest.mark.parametrize(
+    "status", ["SubmittedToPaymentProvider", "AgencyClaimed", "PaymentProviderCancellationRequested", "Sent"]
+)
+def test_once_somebody_is_asked_it_is_claimed(status):
+    assert amounts_of(status, False, TOTAL, Decimal("0.00")) == amounts(claimed="100.00")
+
+
+@pytest.mark.parametrize(
+    "status",
+    ["PaymentProviderRejected", "PaymentProviderCancelled", "ClientRejected", "PlanManagerRejected"],
+)
+def test_what_was_refused_or_cancelled_draws_nothing(status):
+    assert amounts_of(status, False, TOTAL, Decimal("0.00")) == NOTHING
+
+
+def test_a_partial_payment_leaves_the_whole_claimed():
+    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID) == amounts("100.00", "40.00")
+
+
+def test_a_gap_that_is_written_off_is_claimed_no_longer():
+    assert amounts_of("AgencyFullyPaid", False, TOTAL, PAID) == amounts("40.00", "40.00")
+    assert amounts_of("AgencyFullyPaid", False, TOTAL, TOTAL) == amounts("100.00", "100.00")
+
+
+def test_the_gap_of_a_resubmitted_claim_draws_where_it_went():
+    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, PassedOn.GAP) == amounts("40.00", "40.00")
+    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, PassedOn.WHOLE) == NOTHING
+    resubmitted = amounts_of("AwaitingStaffApproval", False, TOTAL, PAID)
+    assert resubmitted == amounts("40.00", "40.00", "60.00")
+
+
+@pytest.mark.parametrize("status", InvoiceStatus.values)
+def test_what_is_archived_draws_nothing(status):
+    assert amounts_of(status, True, TOTAL, PAID) == NOTHING
+
+
+@pytest.mark.parametrize("status", InvoiceStatus.values)
+def test_what_was_paid_is_never_lost_nor_more_than_what_is_claimed(status):
+    drawn = amounts_of(status, False, TOTAL, PAID)
+    assert drawn.paid == PAID <= drawn.claimed
+    assert drawn.claimed + drawn.waiting <= TOTAL
+
+
+@pytest.mark.django_db
+def test_budgets_of_both_kinds_are_told_and_lines_on_none_count_nowhere():
+    booking, category = a_booking(), a_category_budget()
+    one = amounts(waiting="1.00")
+    drawing.draw(
+        [
+            Drawn(booking.pk, None, one),
+            Drawn(None, category.pk, one),
+            Drawn(booking.pk, None, one),
+            Drawn(None, None, one),
+        ]
+    )
+    assert (held(booking), held(category)) == (amounts(waiting="2.00"), one)
+
+
+@pytest.mark.django_db
+def test_changes_that_cancel_each_other_touch_no_budget(django_assert_num_queries):
+    booking = a_booking()
+    with django_assert_num_queries(0):
+        drawing.draw([Drawn(booking.pk, None, amounts("1.00")), Drawn(booking.pk, None, -amounts("1.00"))])
+
+
+def lines_on(booking, *prices):
+    return [{"booking": booking, "quantity": "1", "price": price} for price in prices]
+
+
+@pytest.mark.django_db
+def test_a_recount_sums_what_lines_of_claims_and_invoices_draw():
+    booking, category = a_booking(), a_category_budget()
+    a_claim(lines_on(booking, "10.10", "0.20"))
+    a_claim(lines_on(booking, "1.00"), funding_status="AgencyClaimed")
+    a_claim(lines_on(booking, "500.00"), archive_date=clock.now())
+    a_claim(lines_on(booking, "700.00"), funding_status="PaymentProviderRejected")
+    a_claim([{"quantity": "1", "price": "900.00"}])
+    an_invoice(
+        [
+            {"category_budget": category, "quantity": "1", "price": "3.00", "amount_paid": Decimal("3.00")},
+            {"category_budget": category, "quantity": "1", "price": "1.00", "is_credit_item": True},
+        ],
+        funding_status="Paid",
+    )
+    assert drawing.recount() == (1, 1)
+    assert held(booking) == amounts(claimed="1.00", waiting="10.30")
+    assert held(category) == amounts(claimed="2.00", paid="3.00")
+    assert drawing.recount() == (0, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("paid_earlier", ["0.00", "40.00"])
+def test_a_recount_knows_what_was_passed_on(paid_earlier):
+    """As gap: 40 stay with the old one; in full: they came along to the new one."""
+    booking = a_booking()
+    line = {"booking": booking, "quantity": "1", "price": "100.00", "amount_paid": PAID}
+    old = a_claim([line], funding_status="AgencyPartiallyPaid", takes_provider_invoice=False)
+    in_full = Decimal(paid_earlier) > 0
+    price = "100.00" if in_full else "60.00"
+    new_line = {**line, "price": price, "amount_paid": Decimal(paid_earlier)}
+    new = a_claim([new_line], resubmission_of=old, paid_earlier=Decimal(paid_earlier))
+    drawing.recount()
+    assert held(booking) == amounts("40.00", "40.00", "60.00")
+    new.archive_date = clock.now()
+    new.save()
+    drawing.recount()
+    assert held(booking) == amounts("100.00", "40.00")
+
+
+@pytest.mark.django_db
+def test_the_command_says_what_it_put_right():
+    booking = a_booking(claimed=Decimal("5.00"))
+    assert (
+        said("--dry-run")
+        == "1 service bookings and 0 budgets by category do not agree with their claims and invoices."
+    )
+    assert held(booking) == amounts("5.00")
+    assert said() == "Put right: 1 service bookings and 0 budgets by category."
+    assert held(booking) == NOTHING
+    assert said() == "Every budget agrees with its claims and invoices."
+
+
+def said(*words):
+    out = StringIO()
+    call_command("recount_budgets", *words, stdout=out)
+    return out.getvalue().strip()
+
+
+@pytest.mark.django_db
+def test_a_recount_asks_the_same_number_of_questions_however_many_lines(django_assert_num_queries):
+    for number in (1, 3):
+        for _ in range(number):
+            a_claim(lines_on(a_booking(), "1.00", "2.00"))
+        drawing.recount()
+        with django_assert_num_queries(14):
+            drawing.recount()
+    assert ServiceBooking.objects.filter(waiting="3.00").count() == 4
+    assert not CategoryBudget.objects.exists()
