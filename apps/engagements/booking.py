@@ -21,6 +21,7 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
+from apps.odata.among import Among
 from apps.odata.drafts import Draft
 
 # --- bookings -------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def record_amounts(changes: Mapping[UUID, Amounts], of: type[Budgeted] = Service
     are added to where they stand, so that two callers at once lose nothing; they are locked in the order of
     their keys, so that the two never wait for each other. ``KeyError`` names a budget that is not there.
     """
-    _write(of, changes, "{column} = {column} + %s")
+    _write(of, changes, "{column} = {held}{column} + {amount}")
 
 
 def restate_amounts(sums: Mapping[UUID, Amounts], of: type[Budgeted] = ServiceBooking) -> int:
@@ -129,28 +130,60 @@ def restate_amounts(sums: Mapping[UUID, Amounts], of: type[Budgeted] = ServiceBo
             raise KeyError(min(unknown))
         right = {key: sums.get(key, Amounts()) for key in held}
         wrong = {key: amounts for key, amounts in right.items() if amounts != held[key]}
-        _write(of, wrong, "{column} = %s")
+        _write(of, wrong, "{column} = {amount}")
     return len(wrong)
 
 
+COLUMNS = ("claimed", "paid", "waiting")
+
+
 def _write(of: type[Budgeted], amounts: Mapping[UUID, Amounts], assignment: str) -> None:
+    """Statements are constant in the number of budgets; ``assignment`` says what becomes of a column."""
     if not amounts:
         return
+    write = _write_at_once if connection.vendor == "postgresql" else _write_each
+    with transaction.atomic():
+        keys = sorted(amounts)
+        if write(of, [(key, amounts[key]) for key in keys], assignment) < len(keys):
+            standing = of._default_manager.filter(Among(of._meta.get_field("guid"), keys))
+            raise KeyError(min(set(keys) - set(standing.values_list("pk", flat=True))))
+
+
+def _write_at_once(of: type[Budgeted], rows: Sequence[tuple[UUID, Amounts]], assignment: str) -> int:
+    # An UPDATE takes rows as it comes upon them: several are locked in their order before.
+    if len(rows) > 1:
+        key = Among(of._meta.get_field("guid"), [guid for guid, _ in rows])
+        list(of._default_manager.filter(key).order_by("pk").select_for_update().values_list("pk"))
     quote = connection.ops.quote_name
-    fields = [of._meta.get_field(name) for name in ("claimed", "paid", "waiting")]
-    columns = ", ".join(assignment.format(column=quote(name)) for name in ("claimed", "paid", "waiting"))
-    key = of._meta.pk
-    assert key is not None
-    with transaction.atomic(), connection.cursor() as cursor:
-        for guid in sorted(amounts):
-            each = amounts[guid]
-            values = [
-                field.get_db_prep_save(value, connection)  # type: ignore[union-attr]
-                for field, value in zip(fields, (each.claimed, each.paid, each.waiting), strict=True)
-            ]
-            cursor.execute(
-                f"UPDATE {quote(of._meta.db_table)} SET {columns} WHERE {quote(str(key.column))} = %s",  # noqa: S608  our own names
-                [*values, key.get_db_prep_value(guid, connection)],
-            )
-            if not cursor.rowcount:
-                raise KeyError(guid)
+    assignments = ", ".join(
+        assignment.format(column=quote(name), amount=f"_told.{quote(name)}", held="_budget.")
+        for name in COLUMNS
+    )
+    columns = [[guid for guid, _ in rows], *([getattr(each, name) for _, each in rows] for name in COLUMNS)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {quote(of._meta.db_table)} _budget SET {assignments}"  # noqa: S608  our own names
+            " FROM unnest(%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[])"
+            " _told (guid, claimed, paid, waiting) WHERE _budget.guid = _told.guid",
+            columns,
+        )
+        return int(cursor.rowcount)
+
+
+def _write_each(of: type[Budgeted], rows: Sequence[tuple[UUID, Amounts]], assignment: str) -> int:
+    quote = connection.ops.quote_name
+    assignments = ", ".join(assignment.format(column=quote(name), amount="%s", held="") for name in COLUMNS)
+    fields: list[Any] = [of._meta.get_field(name) for name in (*COLUMNS, "guid")]
+    values = [
+        [
+            field.get_db_prep_save(value, connection)
+            for field, value in zip(fields, (each.claimed, each.paid, each.waiting, guid), strict=True)
+        ]
+        for guid, each in rows
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {quote(of._meta.db_table)} SET {assignments} WHERE {quote('guid')} = %s",  # noqa: S608  our own names
+            values,
+        )
+        return int(cursor.rowcount)

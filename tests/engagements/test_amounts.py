@@ -109,3 +109,11 @@ def test_of_callers_at_once_none_is_lost_and_none_waits_for_ever():
     for thread in threads:
         thread.join(timeout=30)
     assert {booking.claimed for booking in ServiceBooking.objects.all()} == {Decimal("0.60")}
+
+
+@pytest.mark.django_db
+def test_statements_are_constant_in_the_number_of_budgets(django_assert_max_num_queries):
+    changes = {a_booking().pk: amounts("1.00", "0.50", "-2.00") for _ in range(5)}
+    with django_assert_max_num_queries(4):
+        record_amounts(changes)
+    assert {held(each) for each in ServiceBooking.objects.all()} == {amounts("1.00", "0.50", "-2.00")}
