@@ -2,7 +2,13 @@
 
 from apps.documents.resources import DocumentCategoryResource, DocumentResource
 from apps.engagements.resources import ClientEngagementResource, SupportCategoryResource
-from apps.funding.resources import CostCentreResource, PriceBookResource
+from apps.funding.resources import (
+    ClaimResource,
+    CostCentreResource,
+    InvoiceResource,
+    PriceBookResource,
+    ProviderInvoiceResource,
+)
 from apps.odata.service import Service
 from apps.people.resources import (
     ClientResource,
@@ -40,6 +46,9 @@ service = Service(
     OpportunityTypeResource,
     OpportunityStageResource,
     OpportunityOutcomeReasonResource,
+    ClaimResource,
+    InvoiceResource,
+    ProviderInvoiceResource,
     PriceBookResource,
     CostCentreResource,
 )

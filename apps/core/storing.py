@@ -41,7 +41,27 @@ def store(
 ) -> list[Any]:
     """Insert the drafts as new records with their lists and history; their keys in the same order.
 
-    ``filled`` says of columns that no draft holds what they are. Contained lists are stored by the verb.
+    ``filled`` says of columns that no draft holds what they are. Contained lists are stored by the verb, by
+    ``insert_rows``.
+    """
+    keys = insert_rows(model, drafts, filled)
+    for field in model._meta.many_to_many:
+        pairs = [
+            (key, one.pk) for key, draft in zip(keys, drafts, strict=True) for one in listed(draft, field)
+        ]
+        insert_links(field, pairs)
+    history.lines(model, keys, "Created")
+    return keys
+
+
+def insert_rows(
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    filled: Mapping[str, Callable[[Draft], Any]] | None = None,
+) -> list[Any]:
+    """Insert the drafts as new rows, and nothing besides; their keys in the same order.
+
+    So the rows of contained lists are stored, whose history is their record's. ``filled``: as for ``store``.
     """
     if not drafts:
         return []
@@ -50,12 +70,6 @@ def store(
         field.attname: column_of(field, drafts, filled or {}, keys) for field in model._meta.concrete_fields
     }
     insert(model, tuple(columns), zip(*columns.values(), strict=False))
-    for field in model._meta.many_to_many:
-        pairs = [
-            (key, one.pk) for key, draft in zip(keys, drafts, strict=True) for one in listed(draft, field)
-        ]
-        insert_links(field, pairs)
-    history.lines(model, keys, "Created")
     return keys
 
 

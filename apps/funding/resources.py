@@ -1,14 +1,169 @@
-"""The resources of funding, declared in the words of decisions.md 7."""
+"""The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
 
 from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.funding.models import CostCentre, PriceBook
-from apps.funding.shapes import PriceBookProductShape
-from apps.odata.declaration import Contains, Key, ReadOnly, Resource
+from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
+from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
+from apps.funding.submitting import issue_invoices, submit_claims
+from apps.odata.declaration import (
+    GET,
+    POST,
+    Contains,
+    Key,
+    Optional,
+    Property,
+    ReadOnly,
+    Required,
+    Resource,
+)
 
 STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
+
+#: What the rules and warnings ask of the records that bills name.
+ASKED_OF_CONTACTS = ("first_name", "last_name", "client", "scheme_number", "scheme_price_guide_region")
+ASKED_OF_PROVIDERS = ("business_name", "business_number")
+ASKED_OF_STAFF = ("first_name", "last_name")
+
+
+def service_dates() -> tuple[Property, ...]:
+    """When the supports of a bill were given, and when it is to be paid."""
+    return Required("StartDate"), Required("EndDate"), Optional("DueDate")
+
+
+def client_of_the_contact() -> Property:
+    return ReadOnly("ClientGuid", source="contact__client", description="The client of the contact.")
+
+
+def staff_in_charge() -> Property:
+    return Required(
+        "StaffGuid",
+        source="staff",
+        needs=ASKED_OF_STAFF,
+        description="Needs the permission to view/administer funding invoices.",
+    )
+
+
+class ClaimResource(Resource):
+    """A plan-managed claim to the funding agency, linked to a provider's invoice."""
+
+    model = Claim
+    path = "claim"
+    search = ("claim_number", "provider_invoice_reference")
+    methods = GET, POST
+    warns = True
+    fields = (
+        Key("ClaimGuid"),
+        Optional("ClaimNumber", description="Assigned when left out."),
+        Optional(
+            "ProviderInvoiceReference",
+            description="The provider invoice's when left out; required when that has none.",
+        ),
+        ReadOnly("ExternalInvoiceNumber"),
+        *service_dates(),
+        ReadOnly("PaymentDate"),
+        ReadOnly("Total"),
+        ReadOnly("Resubmitted"),
+        ReadOnly("FundingStatus"),
+        Optional("SendPaymentTo", description="As the provider invoice says when left out."),
+        ReadOnly("MissingAbnReasonCode"),
+        ReadOnly("CreationDate"),
+        ReadOnly("ArchiveDate"),
+        ReadOnly("ApprovedDate"),
+        client_of_the_contact(),
+        Optional(
+            "ContactGuid",
+            source="contact",
+            needs=ASKED_OF_CONTACTS,
+            description="The provider invoice's when left out; required when that has none.",
+        ),
+        Optional(
+            "ProviderGuid",
+            source="provider",
+            needs=ASKED_OF_PROVIDERS,
+            description="The provider invoice's when left out; required when that has none.",
+        ),
+        staff_in_charge(),
+        Required(
+            "ProviderInvoiceGuid", source="provider_invoice", description="One that is unused or reusable."
+        ),
+        Contains("LineItems", ClaimLineShape, required=True, order=("position",)),
+    )
+    create = submit_claims
+
+    def visible_to(self, caller: Any) -> QuerySet[Claim]:
+        return Claim.objects.all()
+
+
+class InvoiceResource(Resource):
+    """A funding invoice to the agency or to a client."""
+
+    model = Invoice
+    path = "invoice"
+    search = ("invoice_number",)
+    methods = GET, POST
+    warns = True
+    fields = (
+        Key("InvoiceGuid"),
+        Optional("InvoiceNumber", description="Assigned when left out."),
+        ReadOnly("ExternalInvoiceNumber"),
+        Required("InvoiceClaimType", aliases=("InvoiceClaimTypeId",)),
+        *service_dates(),
+        ReadOnly("PaymentDate"),
+        ReadOnly("Total"),
+        Required("IsRecurring"),
+        Optional("RecurringStartDate", description="Required when IsRecurring is true, and only then."),
+        Optional("RecurringEndDate", description="Only when IsRecurring is true."),
+        Optional(
+            "RecurringFrequency",
+            aliases=("RecurringFrequencyId",),
+            description="Required when IsRecurring is true, and only then.",
+        ),
+        ReadOnly("Resubmitted"),
+        ReadOnly("FundingStatus"),
+        ReadOnly("CreationDate"),
+        ReadOnly("ApprovedDate"),
+        ReadOnly("ArchiveDate"),
+        client_of_the_contact(),
+        Required("ContactGuid", source="contact", needs=ASKED_OF_CONTACTS),
+        staff_in_charge(),
+        Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
+    )
+    create = issue_invoices
+
+    def visible_to(self, caller: Any) -> QuerySet[Invoice]:
+        return Invoice.objects.all()
+
+
+class ProviderInvoiceResource(Resource):
+    """What a provider billed, for claims to be built on."""
+
+    model = ProviderInvoice
+    path = "providerInvoice"
+    search = ("reference",)
+    fields = (
+        Key("ProviderInvoiceGuid"),
+        Optional("ProviderInvoiceReference", source="reference"),
+        Optional("ServiceStartDate"),
+        Optional("ServiceEndDate"),
+        Optional("InvoiceTotal"),
+        Optional("IsReusable"),
+        Optional("SendPaymentTo"),
+        ReadOnly("ApprovalStatus"),
+        ReadOnly("AutoApproved"),
+        ReadOnly("ClaimOnHold"),
+        ReadOnly("RejectionReason"),
+        Optional("ContactGuid", source="contact"),
+        Optional("ProviderGuid", source="provider"),
+        Optional("DocumentGuid", source="document"),
+        Optional("CreatedByStaffGuid", source="created_by"),
+        ReadOnly("ActionedByStaffGuid", source="actioned_by"),
+        *STAMPS,
+    )
+
+    def visible_to(self, caller: Any) -> QuerySet[ProviderInvoice]:
+        return ProviderInvoice.objects.all()
 
 
 class PriceBookResource(Resource):

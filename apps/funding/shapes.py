@@ -1,7 +1,7 @@
 """The objects that funding's records are made of and referred to by (interface.md 2.5, decisions.md 7)."""
 
-from apps.funding.models import PriceBookEntry
-from apps.odata.declaration import ReadOnly, Shape
+from apps.funding.models import ClaimLine, CostCentre, InvoiceLine, PriceBook, PriceBookEntry, Product
+from apps.odata.declaration import Key, Optional, Part, Property, ReadOnly, RefersTo, Required, Shape
 
 
 class PriceBookProductShape(Shape):
@@ -15,4 +15,88 @@ class PriceBookProductShape(Shape):
         ReadOnly("LongDescription", source="product__long_description"),
         ReadOnly("Price", description="The national price valid today; null when there is none."),
         ReadOnly("GstInclusive"),
+    )
+
+
+class PriceBookBrief(Shape):
+    model = PriceBook
+    fields = (Key("PriceBookGuid"), ReadOnly("Name"))
+
+
+class ProductBrief(Shape):
+    model = Product
+    fields = (Key("ProductGuid"), ReadOnly("Code"), ReadOnly("Name"), ReadOnly("LongDescription"))
+
+
+class CostCentreBrief(Shape):
+    model = CostCentre
+    fields = (Key("CostCentreGuid"), ReadOnly("Name"))
+
+
+#: What the rules and warnings about lines ask of a product beside what is shown of it.
+ASKED_OF_PRODUCTS = (
+    "unit",
+    "type",
+    "is_quote_required",
+    "category_number",
+    "category_number_pace",
+    "non_face_to_face",
+    "provider_travel",
+    "short_notice_cancellation",
+    "agency_requested_reports",
+    "irregular_sil",
+)
+
+
+def amounts() -> tuple[Property, ...]:
+    """When, how much, and at what price."""
+    return (
+        Key("LineItemGuid"),
+        Optional("Notes", description="The product's LongDescription when left out."),
+        Optional("FromDate"),
+        Optional("ToDate"),
+        Required("Quantity"),
+        Optional("Price", description="Required when the product has no price in the price book that day."),
+        ReadOnly("Total"),
+        ReadOnly("AmountPaid"),
+    )
+
+
+def classification() -> tuple[Property, ...]:
+    """How a line is taxed and claimed, and its stamps."""
+    return (
+        Optional("TaxChoice"),
+        Optional("ClaimType"),
+        Optional("CancellationReason", description="Only when ClaimType is Cancellation."),
+        ReadOnly("CreationDate"),
+        ReadOnly("ModifyDate"),
+        ReadOnly("ArchiveDate"),
+    )
+
+
+def priced_by() -> tuple[Part, ...]:
+    """What was given, and whose price holds for it."""
+    return (
+        RefersTo("PriceBook", PriceBookBrief, required=True),
+        RefersTo("Product", ProductBrief, required=True, needs=ASKED_OF_PRODUCTS),
+    )
+
+
+class ClaimLineShape(Shape):
+    """One support that is claimed."""
+
+    model = ClaimLine
+    fields = (*amounts(), *classification(), *priced_by())
+
+
+class InvoiceLineShape(Shape):
+    """One support that is invoiced; a credit item counts negative."""
+
+    model = InvoiceLine
+    fields = (
+        *amounts(),
+        Optional("IsCreditItem", description="True needs a StaffGuid that may administer credit invoices."),
+        *classification(),
+        *priced_by(),
+        RefersTo("CostCentre", CostCentreBrief),
     )

@@ -1,7 +1,25 @@
-"""The endpoints of funding (decisions.md 7)."""
+"""The endpoints of funding (interface.md 4, decisions.md 7)."""
 
 from apps.funding import resources
 from apps.odata.views import RecordViewSet
+
+
+class ClaimViewSet(RecordViewSet):
+    """Claims to the funding agency."""
+
+    resource = resources.ClaimResource
+
+
+class InvoiceViewSet(RecordViewSet):
+    """Funding invoices."""
+
+    resource = resources.InvoiceResource
+
+
+class ProviderInvoiceViewSet(RecordViewSet):
+    """Invoices of providers."""
+
+    resource = resources.ProviderInvoiceResource
 
 
 class PriceBookViewSet(RecordViewSet):
@@ -16,4 +34,10 @@ class CostCentreViewSet(RecordViewSet):
     resource = resources.CostCentreResource
 
 
-VIEWSETS = (PriceBookViewSet, CostCentreViewSet)
+VIEWSETS = (
+    ClaimViewSet,
+    InvoiceViewSet,
+    ProviderInvoiceViewSet,
+    PriceBookViewSet,
+    CostCentreViewSet,
+)

@@ -1,0 +1,80 @@
+"""What must be true of claims (interface.md 4.3; decisions.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.funding import bill_rules, line_rules
+from apps.funding.choices import ApprovalStatus
+from apps.odata.drafts import Draft, Finding
+
+# --- is it all there? -----------------------------------------------------------------------------------
+
+NEEDED = {
+    "provider_invoice": "ProviderInvoiceGuid",
+    "start_date": "StartDate",
+    "end_date": "EndDate",
+    "staff": "StaffGuid",
+    "line_items": "LineItems",
+}
+TAKEN = {
+    "provider_invoice_reference": ("ProviderInvoiceReference", "reference"),
+    "contact": ("ContactGuid", "contact"),
+    "provider": ("ProviderGuid", "provider"),
+}
+
+
+def what_a_claim_needs_is_told(draft: Draft) -> Iterator[Finding]:
+    return bill_rules.missing(draft, NEEDED)
+
+
+def what_the_provider_invoice_lacks_is_told(draft: Draft) -> Iterator[Finding]:
+    if draft.provider_invoice is None:
+        return
+    for name, (label, lacking) in TAKEN.items():
+        if name not in draft.faulty and draft.__dict__.get(name) is None:
+            yield Finding("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
+
+
+COMPLETE = (
+    what_a_claim_needs_is_told,
+    what_the_provider_invoice_lacks_is_told,
+    line_rules.of_each_line(line_rules.COMPLETE),
+)
+
+# --- may it be? -----------------------------------------------------------------------------------------
+
+
+def the_provider_invoice_is_open(draft: Draft) -> Iterator[Finding]:
+    paper = draft.provider_invoice
+    if draft.key is not None and draft.stands_on == paper.pk:
+        return
+    if paper.is_archived:
+        yield Finding("Archived", "provider_invoice", f"The provider invoice {paper.pk} is archived.")
+    elif paper.approval_status == ApprovalStatus.REJECTED:
+        why = f" ({paper.rejection_reason})" if paper.rejection_reason else ""
+        message = f"The provider invoice {paper} was rejected{why}; approve it before it is claimed."
+        yield Finding("NotAllowed", "provider_invoice", message)
+
+
+def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Finding]:
+    if draft.used_by is not None:
+        message = f"The provider invoice is not reusable, and {draft.used_by} is built on it already."
+        yield Finding("AlreadyUsed", "provider_invoice", message)
+
+
+def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Finding]:
+    if draft.reference_of is not None:
+        message = f"{draft.provider_invoice_reference} is the reference of {draft.reference_of} already."
+        yield Finding("NotUnique", "provider_invoice_reference", message)
+
+
+RULES = (
+    the_provider_invoice_is_open,
+    the_provider_invoice_is_unused,
+    the_reference_is_the_provider_invoices_alone,
+    bill_rules.the_dates_are_in_order,
+    bill_rules.the_staff_member_may_administer_funding_invoices,
+    bill_rules.the_total_can_be_written,
+    line_rules.of_each_line(line_rules.RULES),
+)

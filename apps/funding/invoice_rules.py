@@ -1,0 +1,78 @@
+"""What must be true of invoices (interface.md 4.4; decisions.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.funding import bill_rules, line_rules
+from apps.odata.drafts import Draft, Finding
+
+# --- is it all there? -----------------------------------------------------------------------------------
+
+NEEDED = {
+    "invoice_claim_type": "InvoiceClaimType",
+    "start_date": "StartDate",
+    "end_date": "EndDate",
+    "is_recurring": "IsRecurring",
+    "contact": "ContactGuid",
+    "staff": "StaffGuid",
+    "line_items": "LineItems",
+}
+NEEDED_TO_RECUR = {"recurring_start_date": "RecurringStartDate", "recurring_frequency": "RecurringFrequency"}
+OF_RECURRING = {**NEEDED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
+
+
+def what_an_invoice_needs_is_told(draft: Draft) -> Iterator[Finding]:
+    return bill_rules.missing(draft, NEEDED)
+
+
+def when_and_how_often_it_recurs_is_told(draft: Draft) -> Iterator[Finding]:
+    if draft.is_recurring:
+        for found in bill_rules.missing(draft, NEEDED_TO_RECUR):
+            message = found.message.replace(" is required.", " is required: IsRecurring is true.")
+            yield Finding(found.code, found.place, message)
+
+
+COMPLETE = (
+    what_an_invoice_needs_is_told,
+    when_and_how_often_it_recurs_is_told,
+    line_rules.of_each_line(line_rules.COMPLETE),
+)
+
+# --- may it be? -----------------------------------------------------------------------------------------
+
+
+def only_recurring_invoices_recur(draft: Draft) -> Iterator[Finding]:
+    if draft.is_recurring:
+        return
+    for name, label in OF_RECURRING.items():
+        if draft.__dict__.get(name) is not None:
+            yield Finding("NotAllowed", name, f"{label} is for recurring invoices; IsRecurring is false.")
+
+
+def it_recurs_until_after_it_began(draft: Draft) -> Iterator[Finding]:
+    start, end = draft.recurring_start_date, draft.recurring_end_date
+    if draft.is_recurring and start and end and end < start:
+        message = f"RecurringEndDate {end} lies before RecurringStartDate {start}."
+        yield Finding("OutOfOrder", "recurring_end_date", message)
+
+
+def credit_needs_its_permission(draft: Draft) -> Iterator[Finding]:
+    credited = [line for line in draft.line_items if line.__dict__.get("is_credit_item")]
+    if credited and bill_rules.MAY_CREDIT not in draft.permissions:
+        message = (
+            f"{draft.staff} lacks the permission to administer credit invoices, which credit items need;"
+            " name somebody whose role has it."
+        )
+        yield Finding("PermissionNeeded", "staff", message)
+
+
+RULES = (
+    bill_rules.the_dates_are_in_order,
+    only_recurring_invoices_recur,
+    it_recurs_until_after_it_began,
+    bill_rules.the_staff_member_may_administer_funding_invoices,
+    credit_needs_its_permission,
+    bill_rules.the_total_can_be_written,
+    line_rules.of_each_line(line_rules.RULES),
+)

@@ -1,0 +1,219 @@
+"""What follows from what a bill says: whom it is for by its provider invoice, its days, prices and sums.
+
+Members that were given stay as they are, for the rules to judge. What cannot be worked out, because a member
+is missing or has a fault, is left for the rules to find ``Unreadable``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from django.db import models
+
+from apps.core.identifiers import folded
+from apps.funding.choices import MissingAbnReason, SendPaymentTo, Zone
+from apps.funding.models import ZERO, ProviderInvoice
+from apps.funding.pricing import PriceFound, PriceRequest, prices_on
+from apps.odata.among import Among
+from apps.odata.drafts import Draft
+
+CENT = Decimal("0.01")
+
+#: Who is paid back what somebody paid the provider.
+REIMBURSED = frozenset({SendPaymentTo.CLIENT.value, SendPaymentTo.CLIENT_REPRESENTATIVE.value})
+
+#: Members that a provider invoice may say as well, as {the claim's: the provider invoice's}.
+TAKEN = {"contact": "contact", "provider": "provider", "provider_invoice_reference": "reference"}
+
+#: A bill with one of its lines.
+Line = tuple[Draft, Draft]
+
+
+def settle_claims(drafts: Sequence[Draft]) -> None:
+    """Settle claims before any rule is asked; two queries, however many there are.
+
+    Provider invoices are locked and put whole into ``provider_invoice``; contact, provider, reference and
+    payee are theirs when not given, and ``differing`` names what was given and is not theirs. What lines and
+    sums come to: see ``settle_lines``. Needs a transaction.
+    """
+    papers = lock_provider_invoices(drafts)
+    for draft in drafts:
+        take_from(papers.get(key_of(draft, "provider_invoice")), draft)
+    settle_lines(drafts)
+    for draft in drafts:
+        draft.fill("missing_abn_reason_code", missing_abn_reason(draft))
+
+
+def settle_invoices(drafts: Sequence[Draft]) -> None:
+    """Settle invoices before any rule is asked; one query, however many there are. See ``settle_lines``."""
+    settle_lines(drafts)
+
+
+# --- provider invoices ----------------------------------------------------------------------------------
+
+
+def lock_provider_invoices(drafts: Sequence[Draft]) -> Mapping[Any, ProviderInvoice]:
+    """The provider invoices that claims name, whole, by key; nobody else builds on them meanwhile.
+
+    They are locked in the order of their keys, before anything else, so that two callers never wait for
+    each other.
+    """
+    keys = {key_of(draft, "provider_invoice") for draft in drafts} - {None}
+    if not keys:
+        return {}
+    key: Any = ProviderInvoice._meta.pk
+    rows = ProviderInvoice.objects.filter(Among(key, keys)).select_related("contact", "provider")
+    return {paper.pk: paper for paper in rows.order_by("pk").select_for_update(of=("self",))}
+
+
+def key_of(draft: Draft, name: str) -> Any:
+    """The key of the record that a draft refers to; ``None`` where there is none or it has a fault."""
+    record = draft.__dict__.get(name)
+    return record.pk if isinstance(record, models.Model) else None
+
+
+def take_from(paper: ProviderInvoice | None, draft: Draft) -> None:
+    """Fill what a claim leaves out from its provider invoice, and note what it says differently."""
+    if paper is None:
+        draft.fill("differing", ())
+        draft.fill("takes_provider_invoice", True)
+        return
+    draft.fill("provider_invoice", paper)
+    draft.fill("takes_provider_invoice", not paper.is_reusable)
+    for name, source in TAKEN.items():
+        if draft.__dict__.get(name) is None and name not in draft.faulty:
+            draft.fill(name, getattr(paper, source))
+    if "send_payment_to" not in draft.given | draft.faulty:
+        draft.fill("send_payment_to", paper.send_payment_to)
+    draft.fill("differing", tuple(name for name, source in TAKEN.items() if differs(draft, name, source)))
+
+
+def differs(draft: Draft, name: str, source: str) -> bool:
+    """Whether a claim says otherwise than its provider invoice; one that says nothing does not."""
+    said, known = draft.__dict__.get(name), getattr(draft.provider_invoice, source)
+    if said is None or known is None:
+        return False
+    return bool(folded(said) != folded(known) if isinstance(said, str) else said.pk != known.pk)
+
+
+def missing_abn_reason(draft: Draft) -> str | None:
+    """Why the claim goes without the provider's business number (interface.md 2.3)."""
+    payee, provider = draft.__dict__.get("send_payment_to"), draft.__dict__.get("provider")
+    if payee in REIMBURSED:
+        return MissingAbnReason.REIMBURSEMENT.value
+    if provider is None or (provider.business_number or "").strip():
+        return None
+    return MissingAbnReason.EXCLUDED.value
+
+
+# --- lines ----------------------------------------------------------------------------------------------
+
+
+def settle_lines(drafts: Sequence[Draft]) -> None:
+    """Work out the days, the price, the notes and the total of every line, and the total of each bill.
+
+    Lines get ``zone``, ``first_day``, ``last_day``, ``price_found``, ``price``, ``notes`` and ``total``;
+    bills get ``total``. One query for the prices of all lines.
+    """
+    lines = list(lines_of(drafts))
+    for bill, line in lines:
+        line.fill("zone", zone_of(bill))
+        settle_days(bill, line)
+    find_prices(lines)
+    for _, line in lines:
+        settle_amount(line)
+    for draft in drafts:
+        totals = [line.__dict__.get("total") for line in draft.__dict__.get("line_items") or ()]
+        draft.fill("total", sum((total for total in totals if total is not None), ZERO))
+
+
+def lines_of(drafts: Iterable[Draft]) -> Iterator[Line]:
+    for draft in drafts:
+        for line in draft.__dict__.get("line_items") or ():
+            yield draft, line
+
+
+def zone_of(bill: Draft) -> str:
+    """Where the supports of a bill were given, by the region of its contact."""
+    contact = bill.__dict__.get("contact")
+    region = None if contact is None else contact.scheme_price_guide_region
+    return region if region in REMOTE else Zone.NATIONAL.value
+
+
+#: Regions of the price guide with prices of their own; they are called as their zones are.
+REMOTE = frozenset({Zone.REMOTE.value, Zone.VERY_REMOTE.value})
+
+
+def settle_days(bill: Draft, line: Draft) -> None:
+    """The first and the last day of a line, with its bill's where it has none of its own."""
+    from_date, to_date = (day_or_fault(line, name) for name in ("from_date", "to_date"))
+    start, end = (day_or_fault(bill, name) for name in ("start_date", "end_date"))
+    set_or_spoil(line, "first_day", from_date or start)
+    set_or_spoil(line, "last_day", to_date or from_date or end)
+
+
+#: In place of a day that has a fault: it hides the days that would else hold.
+FAULT = object()
+
+
+def day_or_fault(draft: Draft, name: str) -> Any:
+    return FAULT if name in draft.faulty else draft.__dict__.get(name)
+
+
+def set_or_spoil(line: Draft, name: str, day: Any) -> None:
+    if isinstance(day, dt.date):
+        line.fill(name, day)
+    else:
+        line.spoil(name)
+
+
+def find_prices(lines: Sequence[Line]) -> None:
+    """Put the price that holds into ``price_found`` of each line; the national where its zone has none."""
+    asked = [line for _, line in lines if can_be_priced(line)]
+    priced = [line for line in asked if line.zone == Zone.NATIONAL]
+    elsewhere = [line for line in asked if line.zone != Zone.NATIONAL]
+    requests = [request_of(line, Zone.NATIONAL.value) for line in (*priced, *elsewhere)]
+    requests += [request_of(line, line.zone) for line in elsewhere]
+    found = prices_on(requests)
+    national, zonal = found[: len(asked)], found[len(asked) :]
+    for line, price in zip((*priced, *elsewhere), national, strict=True):
+        line.fill("price_found", price)
+    for line, price in zip(elsewhere, zonal, strict=True):
+        line.fill("price_found", price or line.price_found)
+    for _, line in lines:
+        if "price_found" not in line.__dict__:
+            line.spoil("price_found")
+
+
+def can_be_priced(line: Draft) -> bool:
+    held = line.__dict__
+    return None not in (held.get("product"), held.get("price_book"), held.get("first_day"))
+
+
+def request_of(line: Draft, zone: str) -> PriceRequest:
+    return PriceRequest(line.price_book.pk, line.product.pk, zone, line.first_day)
+
+
+def settle_amount(line: Draft) -> None:
+    """Price and notes where they were not given, and the total, half up to cents; credit counts negative."""
+    held = line.__dict__
+    if held.get("price") is None and "price" not in line.faulty:
+        found: PriceFound | None = held.get("price_found")
+        held["price"] = None if found is None else found.amount
+    if held.get("notes") is None and not keeps_no_notes(line):
+        product = held.get("product")
+        held["notes"] = None if product is None else product.long_description
+    quantity, price = held.get("quantity"), held.get("price")
+    if quantity is None or price is None:
+        line.spoil("total")
+        return
+    total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
+    held["total"] = -total if held.get("is_credit_item") else total
+
+
+def keeps_no_notes(line: Draft) -> bool:
+    """Whether its notes have a fault, or were taken out of a line that stands."""
+    return "notes" in line.faulty or (line.key is not None and "notes" in line.given)

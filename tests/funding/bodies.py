@@ -1,0 +1,56 @@
+"""Bodies of claims and invoices, as little of them as will do; words given replace or add."""
+
+from tests.funding.builders import a_price, a_provider_invoice, an_entry
+from tests.people.builders import a_client, a_contact, a_role, a_staff_member
+
+
+def a_funder(**members):
+    """A staff member who may do everything."""
+    return a_staff_member(role=a_role(all_permissions=True), **members)
+
+
+def a_priced_entry(amount="70.00", **columns):
+    """A product in a price book, with a price from July 2025 on."""
+    entry = an_entry(**columns)
+    a_price(entry, amount=amount)
+    return entry
+
+
+def a_paper(**columns):
+    """A provider invoice that says all that a claim needs of it."""
+    paper = {"contact": a_contact, "provider": lambda: a_client(BusinessNumber="51 824 753 556")}
+    return a_provider_invoice(**{**{n: make() for n, make in paper.items() if n not in columns}, **columns})
+
+
+def a_line_body(entry=None, **members):
+    entry = entry or a_priced_entry()
+    return {
+        "Quantity": 2,
+        "PriceBook": {"PriceBookGuid": str(entry.price_book_id)},
+        "Product": {"ProductGuid": str(entry.product_id)},
+        **members,
+    }
+
+
+def a_claim_body(paper=None, staff=None, entry=None, **members):
+    return {
+        "StartDate": "2025-07-07",
+        "EndDate": "2025-07-13",
+        "StaffGuid": str((staff or a_funder()).pk),
+        "ProviderInvoiceGuid": str((paper or a_paper()).pk),
+        "LineItems": [a_line_body(entry)],
+        **members,
+    }
+
+
+def an_invoice_body(contact=None, staff=None, entry=None, **members):
+    return {
+        "InvoiceClaimType": "InvoiceToAgency",
+        "StartDate": "2025-07-07",
+        "EndDate": "2025-07-13",
+        "IsRecurring": False,
+        "ContactGuid": str((contact or a_contact()).pk),
+        "StaffGuid": str((staff or a_funder()).pk),
+        "LineItems": [a_line_body(entry)],
+        **members,
+    }
