@@ -1,0 +1,150 @@
+"""What a request says that acts on a provider invoice, and how OpenAPI tells of it (decisions.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from django.db import models
+
+from apps.funding.choices import ApprovalAction
+from apps.funding.models import StatusMove
+from apps.funding.provider_invoice_rules import DECISIONS
+from apps.funding.receiving import act
+from apps.odata import writing
+from apps.odata.bodies import read_record
+from apps.odata.declaration import Key, Optional, Required, Resource
+from apps.odata.drafts import Finding, Refused
+from apps.odata.errors import NotFound
+from apps.odata.json_schema import URI, reference
+from apps.odata.openapi import JSON, refusals, shared
+from apps.odata.schema import EntitySet, entity_set
+
+Json = dict[str, Any]
+
+
+class ActionBody(Resource):
+    """A body that acts on a provider invoice: never served, only read. It becomes one of its moves."""
+
+    model = StatusMove
+    path = "providerInvoiceAction"
+    order = ("-id",)
+    fields = (
+        Key("MoveId", source="id"),
+        Required("Action", source="verb"),
+        Optional("Reason"),
+        Required(
+            "StaffGuid",
+            source="staff",
+            needs=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
+        ),
+    )
+
+
+@lru_cache(maxsize=1)
+def body_type() -> EntitySet:
+    return entity_set(ActionBody)
+
+
+def take(
+    key: Any,
+    raw: bytes,
+    records: models.QuerySet[Any],
+    check: Callable[[Any], None],
+    name: str,
+) -> None:
+    """Do to a provider invoice what a body says, ``{"Action", "Reason", "StaffGuid"}``.
+
+    ``records`` are those the caller may see, ``name`` is what they are called there, and ``check`` may refuse
+    the record as it stands. Raises ``NotFound``, ``ValidationFailed`` that names the actions which are
+    possible, ``Conflict`` as every write does.
+    """
+
+    def write() -> None:
+        record = records.order_by().select_for_update(of=("self",)).filter(pk=key).first()
+        if record is None:
+            raise NotFound(f"There is no {name} {key}.")
+        check(record)
+        body = read_record(body_type(), raw)
+        writing.find_references(body_type(), body)
+        with writing.refusals_spelled(body_type(), body):
+            for refusal in act([key], body.drafts[0]).refused:
+                raise Refused([(0, Finding(refusal.code, "verb", refusal.message))])
+
+    writing.insistently(write)
+
+
+# --- OpenAPI --------------------------------------------------------------------------------------------
+
+_GUID: Json = {"type": "string", "format": "uuid"}
+_EXAMPLE = "0198c0de-0000-7000-8000-000000000001"
+_WITH_REASON = ", ".join(action for action, decision in DECISIONS.items() if decision.needs_reason)
+
+BODY: Json = {
+    "type": "object",
+    "required": ["Action", "StaffGuid"],
+    "properties": {
+        "Action": {"type": "string", "enum": list(ApprovalAction.values)},
+        "Reason": {
+            "type": ["string", "null"],
+            "maxLength": 400,
+            "description": f"Required by {_WITH_REASON}.",
+        },
+        "StaffGuid": {
+            **_GUID,
+            "description": "Who decides; needs the permission to view/administer funding invoices.",
+        },
+    },
+}
+
+ANSWER: Json = {
+    "allOf": [
+        {"type": "object", "required": ["@odata.context"], "properties": {"@odata.context": URI}},
+        reference("ProviderInvoice"),
+    ]
+}
+
+OPERATION: Json = {
+    "operationId": "actOnProviderInvoice",
+    "summary": "Approve, reject, hold or release a provider invoice",
+    "description": (
+        "Its ApprovalStatus says which actions are possible; a refusal names them. A hold holds the claims on"
+        " it that await approval, and they go on when it ends. A rejection is taken back by Release."
+    ),
+    "tags": ["ProviderInvoice"],
+    "parameters": [
+        {
+            "name": "ProviderInvoiceGuid",
+            "in": "path",
+            "required": True,
+            "description": "Also written providerInvoice({ProviderInvoiceGuid}).",
+            "schema": _GUID,
+            "example": _EXAMPLE,
+        },
+        *shared("version", "apiVersion", "idempotencyKey", "preferReturn", "ifMatch"),
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": BODY,
+                "example": {
+                    "Action": "HoldByClient",
+                    "Reason": "Asks about the hours",
+                    "StaffGuid": _EXAMPLE,
+                },
+            }
+        },
+    },
+    "responses": {
+        "200": {
+            "description": "The record as it is now.",
+            "headers": {"ETag": {"description": "Made of the modify stamp.", "schema": {"type": "string"}}},
+            "content": {JSON: {"schema": ANSWER}},
+        },
+        "204": {"description": "Done; nothing is told of it (Prefer: return=minimal)."},
+        **refusals("400", "401", "403", "404", "409", "412", "413", "415", "422", "429"),
+    },
+    "security": [{"oauth2": ["write"]}, {"oauth2": ["providerinvoice.write"]}],
+}
