@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.odata.drafts import Draft, Finding
-
-PERMISSION = "funding.administer_funding_invoices"
 
 # --- the record -----------------------------------------------------------------------------------------
 
@@ -23,7 +22,7 @@ def it_is_of_something(draft: Draft) -> Iterator[Finding]:
 def services_end_after_they_start(draft: Draft) -> Iterator[Finding]:
     start, end = draft.service_start_date, draft.service_end_date
     if start and end and end < start:
-        yield Finding("OutOfRange", "service_end_date", f"The services end on {end}, before {start}.")
+        yield Finding("OutOfOrder", "service_end_date", f"The services end on {end}, before {start}.")
 
 
 def the_total_is_not_negative(draft: Draft) -> Iterator[Finding]:
@@ -127,8 +126,11 @@ def who_acts_may(draft: Draft) -> Iterator[Finding]:
     elif not draft.staff.is_active:
         message = f"The login of {draft.staff} is closed, so nothing can be decided in their name."
         yield Finding("PermissionNeeded", "staff", message)
-    elif not draft.staff.has_perm(PERMISSION):
-        message = f"The role of {draft.staff} does not view or administer funding invoices."
+    elif not draft.staff.has_perm(MAY_ADMINISTER):
+        message = (
+            f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
+            " whose role has it."
+        )
         yield Finding("PermissionNeeded", "staff", message)
 
 

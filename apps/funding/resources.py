@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
+from apps.funding.receiving import receive_provider_invoices
 from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
 from apps.funding.submitting import issue_invoices, submit_claims
 from apps.odata.declaration import (
@@ -142,6 +143,7 @@ class ProviderInvoiceResource(Resource):
     model = ProviderInvoice
     path = "providerInvoice"
     search = ("reference",)
+    methods = GET, POST
     fields = (
         Key("ProviderInvoiceGuid"),
         Optional("ProviderInvoiceReference", source="reference"),
@@ -161,6 +163,7 @@ class ProviderInvoiceResource(Resource):
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *STAMPS,
     )
+    create = receive_provider_invoices
 
     def visible_to(self, caller: Any) -> QuerySet[ProviderInvoice]:
         return ProviderInvoice.objects.all()

@@ -252,6 +252,10 @@ class RecordViewSet(ViewSetMixin, ODataView):
             check=lambda record: self.check_stamp(record, wanted),
             records=self.entity_set.resource.visible_to(request.auth),
         )
+        return self.as_written(request, record_key)
+
+    def as_written(self, request: Request, record_key: Any) -> HttpResponse:
+        """The record as it is now, its parts expanded, with its ETag; of no body when that is preferred."""
         reading = Reading(self.entity_set, request.auth, EXPANDED, item=True)
         row, stamp = reading.record(record_key)
         preferred: Preferences = preferences(request)

@@ -79,7 +79,7 @@ def test_without_any_of_them_it_is_nothing():
 def test_services_end_after_they_start():
     days = {"service_start_date": dt.date(2026, 7, 2), "service_end_date": dt.date(2026, 7, 1)}
     assert faults(receive_provider_invoices, a_draft(reference="A", **days)) == [
-        (0, "OutOfRange", "service_end_date")
+        (0, "OutOfOrder", "service_end_date")
     ]
 
 

@@ -65,7 +65,10 @@ def test_the_generator_has_nothing_to_warn_of(tmp_path):
 
 @ENTITY_SETS
 def test_exactly_the_methods_that_are_offered_are_described(document, entity_set):
-    actions = {"Document": {"/{DocumentGuid}/Download": {"get"}}}
+    actions = {
+        "Document": {"/{DocumentGuid}/Download": {"get"}},
+        "ProviderInvoice": {"/{ProviderInvoiceGuid}/Action": {"post"}},
+    }
     root = f"/api/{entity_set.path}"
     found = {
         address.removeprefix(root): set(methods)
