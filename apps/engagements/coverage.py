@@ -11,32 +11,78 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.engagements.categories import support_item
-from apps.engagements.choices import ManagementType
-from apps.engagements.models import Budgeted, CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.choices import ParticipantType
+from apps.engagements.models import (
+    ZERO,
+    Budgeted,
+    CategoryBudget,
+    ClientEngagement,
+    ServiceBooking,
+    last_day_of,
+)
 from apps.odata.among import Among
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(NamedTuple):
     """A support given to a contact on a day.
 
     ``item`` is a code of the price guide, ``category`` the number of its category, told by the code when
-    left out. ``management`` prefers a booking managed that way where several would do.
+    left out; ``pace_category`` the one that PACE plans count it by, ``category`` when left out.
+    ``management`` prefers a booking managed that way where several would do.
     """
 
     contact: UUID
     on: dt.date
     item: str | None = None
     category: int | None = None
-    management: ManagementType | None = None
+    management: str | None = None
+    pace_category: int | None = None
 
     @property
     def category_number(self) -> int | None:
+        if self.category is not None:
+            return self.category
         told = support_item(self.item)
-        return self.category if self.category is not None or told is None else told.category
+        return None if told is None else told.category
+
+
+class CoveringPlan(NamedTuple):
+    """A plan as far as it covers supports."""
+
+    pk: UUID
+    is_pace: bool
+    first_day: dt.date
+    last_day: dt.date
+
+
+class CoveringBudget(NamedTuple):
+    """A service booking, or of a PACE plan its budget for a category, as far as it covers supports.
+
+    ``left`` is its budget less claimed, waiting and used elsewhere. The days are those of its plan where it
+    has none of its own.
+    """
+
+    pk: UUID
+    model: type[Budgeted]
+    plan: UUID
+    first_day: dt.date
+    last_day: dt.date
+    management_type: str
+    left: Decimal
+    category: int | None
+    category_name: str | None
+    support_item: str | None = None
+    support_purpose: str | None = None
+    booking_number: str | None = None
+
+    def __str__(self) -> str:
+        category = None if self.category is None else f"{self.category:02} {self.category_name}"
+        what = self.support_item or category or self.support_purpose
+        return f"{what} ({self.booking_number})" if self.booking_number else str(what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +91,30 @@ class Coverage:
 
     ``plan`` and ``budget`` cover its day; without one, ``nearest_plan`` and ``nearest_budget`` are those for
     the same participant and the same support whose dates come closest, ``None`` when there are none at all.
-    A budget is a service booking, or of a PACE plan its budget for the category.
     """
 
-    plan: ClientEngagement | None = None
-    budget: Budgeted | None = None
-    nearest_plan: ClientEngagement | None = None
-    nearest_budget: Budgeted | None = None
+    plan: CoveringPlan | None = None
+    budget: CoveringBudget | None = None
+    nearest_plan: CoveringPlan | None = None
+    nearest_budget: CoveringBudget | None = None
 
     @property
-    def booking(self) -> ServiceBooking | None:
+    def booking(self) -> CoveringBudget | None:
         """The service booking that covers the support; none of a PACE plan."""
-        return self.budget if isinstance(self.budget, ServiceBooking) else None
+        return self.budget if self.budget is not None and self.budget.model is ServiceBooking else None
+
+    @property
+    def category_budget(self) -> CoveringBudget | None:
+        """The budget by category that covers the support; only of a PACE plan."""
+        return self.budget if self.budget is not None and self.budget.model is CategoryBudget else None
 
     @property
     def left(self) -> Decimal | None:
-        """Budget less claimed, waiting and used elsewhere; ``None`` when nothing covers the support."""
+        """What is left of the budget; ``None`` when nothing covers the support."""
         return None if self.budget is None else self.budget.left
+
+
+NOTHING = Coverage()
 
 
 def coverage_of(
@@ -69,17 +122,36 @@ def coverage_of(
     on: dt.date,
     item: str | None = None,
     category: int | None = None,
-    management: ManagementType | None = None,
+    management: str | None = None,
+    pace_category: int | None = None,
 ) -> Coverage:
     """What covers one support; see ``Support``."""
-    return coverages([Support(contact, on, item, category, management)])[0]
+    return coverages([Support(contact, on, item, category, management, pace_category)])[0]
 
 
-def coverages(supports: Sequence[Support]) -> list[Coverage]:
-    """What covers each of the supports, in their order."""
-    plans = current_plans({support.contact for support in supports})
-    budgets = budgets_of([plan.pk for held in plans.values() for plan in held])
-    return [covering(support, plans.get(support.contact, ()), budgets) for support in supports]
+def coverages(supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None = None) -> list[Coverage]:
+    """What covers each of the supports, in their order.
+
+    ``freed``, by the key of a budget: what counts as left of it again, since a bill that drew on it is
+    being entered anew.
+    """
+    plans = plans_of({support.contact for support in supports})
+    found = [plan_on(support.on, plans.get(support.contact, ())) for support in supports]
+    # Budgets are many: those of plans that cover, and all of a participant only where none does.
+    searched = {plan.pk: plan for plan in found if plan is not None}
+    for support, plan in zip(supports, found, strict=True):
+        if plan is None:
+            searched.update((each.pk, each) for each in plans.get(support.contact, ()))
+    budgets = budgets_of(searched, freed or {})
+    return [
+        covered_by(support, plan, budgets.get(plan.pk, ()))
+        if plan is not None
+        else nearest_to(support, plans.get(support.contact, ()), budgets)
+        for support, plan in zip(supports, found, strict=True)
+    ]
+
+
+# --- what there is --------------------------------------------------------------------------------------
 
 
 def current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
@@ -92,51 +164,116 @@ def current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEnga
     return found
 
 
-def budgets_of(plans: Sequence[UUID]) -> Mapping[UUID, Sequence[Budgeted]]:
-    """The service bookings, or the budgets by category, of plans; each with its plan's dates to hand."""
-    found: dict[UUID, list[Budgeted]] = defaultdict(list)
-    for model in (ServiceBooking, CategoryBudget):
-        rows = model.objects.filter(Among(model._meta.get_field("engagement"), plans))
-        for budget in rows.select_related("category", "engagement").order_by("pk"):
-            found[budget.engagement_id].append(budget)
+def plans_of(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[CoveringPlan]]:
+    """As ``current_plans``, no more of them than covers supports."""
+    field = ClientEngagement._meta.get_field("participant")
+    rows = ClientEngagement.objects.filter(Among(field, contacts), archive_date=None)
+    found: dict[UUID, list[CoveringPlan]] = defaultdict(list)
+    days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
+    told = rows.order_by("-plan_start_date", "guid").values_list(
+        "participant", "pk", "participant_type", *days
+    )
+    for row in told:
+        contact, key, kind, first, end, inactive_from = row
+        is_pace = kind == ParticipantType.PACE
+        found[contact].append(CoveringPlan(key, is_pace, first, last_day_of(end, inactive_from)))
     return found
 
 
-def covering(
-    support: Support, plans: Sequence[ClientEngagement], budgets: Mapping[UUID, Sequence[Budgeted]]
+def budgets_of(
+    plans: Mapping[UUID, CoveringPlan], freed: Mapping[UUID, Decimal]
+) -> Mapping[UUID, Sequence[CoveringBudget]]:
+    """The service bookings, or the budgets by category, of each plan."""
+    found: dict[UUID, list[CoveringBudget]] = defaultdict(list)
+    amounts = ("budget", "used_elsewhere", "claimed", "waiting")
+    shared = ("pk", "engagement", "management_type", "category__number", "category__name", *amounts)
+    own = ("booking_start_date", "booking_end_date", "support_item", "support_purpose", "booking_number")
+    for model, columns in ((ServiceBooking, shared + own), (CategoryBudget, shared)):
+        rows = model._default_manager.filter(Among(model._meta.get_field("engagement"), plans))
+        for row in rows.order_by("pk").values_list(*columns):
+            key, plan_key, management, category, name, budget, elsewhere, claimed, waiting, *booked = row
+            plan = plans[plan_key]
+            first, last, *texts = booked or (None, None)
+            left = budget - elsewhere - claimed - waiting + freed.get(key, ZERO)
+            days = (first or plan.first_day, last or plan.last_day)
+            found[plan_key].append(
+                CoveringBudget(key, model, plan_key, *days, management, left, category, name, *texts)
+            )
+    return found
+
+
+# --- what of it covers a support ------------------------------------------------------------------------
+
+
+def plan_on(day: dt.date, plans: Iterable[CoveringPlan]) -> CoveringPlan | None:
+    for plan in plans:
+        if plan.first_day <= day <= plan.last_day:
+            return plan
+    return None
+
+
+def covered_by(support: Support, plan: CoveringPlan, budgets: Iterable[CoveringBudget]) -> Coverage:
+    """Choose among the budgets of the plan that covers a support's day."""
+    fitting = fitting_for(support, budgets, plan.is_pace)
+    day = support.on
+    covering = [budget for budget in fitting if budget.first_day <= day <= budget.last_day]
+    if covering:
+        if len(covering) == 1:
+            return Coverage(plan, covering[0])
+        return Coverage(plan, min(covering, key=lambda budget: rank(budget, support)))
+    return Coverage(plan, nearest_budget=nearest_budget(support, fitting))
+
+
+def nearest_to(
+    support: Support,
+    plans: Sequence[CoveringPlan],
+    budgets: Mapping[UUID, Sequence[CoveringBudget]],
 ) -> Coverage:
-    """Choose among a participant's plans and their budgets."""
-    plan = next((each for each in plans if each.covers(support.on)), None)
-    searched = plans if plan is None else [plan]
-    fitting = [budget for each in searched for budget in budgets.get(each.pk, ()) if is_for(budget, support)]
-    fitting.sort(key=lambda budget: rank(budget, support))
-    nearest = min(fitting, key=lambda budget: distance(support.on, *days_of(budget)), default=None)
-    if plan is None:
-        closest = min(plans, key=lambda each: distance(support.on, *days_of_plan(each)), default=None)
-        return Coverage(nearest_plan=closest, nearest_budget=nearest)
-    covered = [budget for budget in fitting if distance(support.on, *days_of(budget)) == 0]
-    if not covered:
-        return Coverage(plan=plan, nearest_budget=nearest)
-    return Coverage(plan=plan, budget=covered[0])
+    """What comes closest to a support whose day no plan covers."""
+    if not plans:
+        return NOTHING
+    closest = min(plans, key=lambda plan: distance(support.on, plan.first_day, plan.last_day))
+    fitting = [
+        budget for plan in plans for budget in fitting_for(support, budgets.get(plan.pk, ()), plan.is_pace)
+    ]
+    return Coverage(nearest_plan=closest, nearest_budget=nearest_budget(support, fitting))
 
 
-def is_for(budget: Budgeted, support: Support) -> bool:
-    """Whether the budget is for the support: for its item, or for all of its category."""
-    if isinstance(budget, ServiceBooking) and budget.support_item:
-        return same_code(budget.support_item, support.item)
-    assert isinstance(budget, ServiceBooking | CategoryBudget)
-    return budget.category is not None and budget.category.number == support.category_number
+def nearest_budget(support: Support, fitting: Iterable[CoveringBudget]) -> CoveringBudget | None:
+    return min(
+        fitting,
+        key=lambda each: (distance(support.on, each.first_day, each.last_day), rank(each, support)),
+        default=None,
+    )
+
+
+def fitting_for(support: Support, budgets: Iterable[CoveringBudget], is_pace: bool) -> list[CoveringBudget]:
+    """The budgets that are for the support: for its item, or for all of its category."""
+    category = support.category_number
+    if is_pace and support.pace_category is not None:
+        category = support.pace_category
+    return [
+        budget
+        for budget in budgets
+        if (
+            same_code(budget.support_item, support.item)
+            if budget.support_item
+            else budget.category is not None and budget.category == category
+        )
+    ]
 
 
 def same_code(one: str, other: str | None) -> bool:
     return other is not None and one.strip().casefold() == other.strip().casefold()
 
 
-def rank(budget: Budgeted, support: Support) -> tuple[bool, bool, bool, int]:
+def rank(budget: CoveringBudget, support: Support) -> tuple[bool, bool, bool, int]:
     """First a booking for the item itself, then one managed as preferred, then one with money left."""
-    for_item = isinstance(budget, ServiceBooking) and bool(budget.support_item)
     as_preferred = support.management is None or budget.management_type == support.management
-    return not for_item, not as_preferred, budget.left <= 0, -days_of(budget)[0].toordinal()
+    return not budget.support_item, not as_preferred, budget.left <= 0, -budget.first_day.toordinal()
+
+
+# --- days -----------------------------------------------------------------------------------------------
 
 
 def days_of_plan(plan: ClientEngagement) -> tuple[dt.date, dt.date]:

@@ -52,6 +52,13 @@ ALLOCATED = (
 )
 
 
+def last_day_of(plan_end_date: dt.date, no_active_plan_from_date: dt.date | None) -> dt.date:
+    """The last day a plan covers: a participant without an active plan is covered by none."""
+    if no_active_plan_from_date is None:
+        return plan_end_date
+    return min(plan_end_date, no_active_plan_from_date - dt.timedelta(days=1))
+
+
 class ClientEngagement(Record):
     """A participant's plan: its dates, who manages it, and the budget that service bookings draw on."""
 
@@ -121,10 +128,8 @@ class ClientEngagement(Record):
 
     @property
     def last_day(self) -> dt.date:
-        """The last day the plan covers: a participant without an active plan is covered by none."""
-        if self.no_active_plan_from_date is None:
-            return self.plan_end_date
-        return min(self.plan_end_date, self.no_active_plan_from_date - dt.timedelta(days=1))
+        """The last day the plan covers."""
+        return last_day_of(self.plan_end_date, self.no_active_plan_from_date)
 
     def covers(self, day: dt.date) -> bool:
         return self.plan_start_date <= day <= self.last_day

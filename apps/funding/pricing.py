@@ -34,6 +34,7 @@ class PriceFound:
     start_date: dt.date
     end_date: dt.date | None
     gst_inclusive: bool
+    zone: str
 
     def holds_on(self, day: dt.date) -> bool:
         return self.start_date <= day and (self.end_date is None or day <= self.end_date)
@@ -47,8 +48,8 @@ def prices_on(requests: Sequence[PriceRequest]) -> list[PriceFound | None]:
     if not requests:
         return []
     ranges: defaultdict[tuple[UUID, UUID, str], list[PriceFound]] = defaultdict(list)
-    for book, product, zone, *found in _candidates(requests):
-        ranges[book, product, zone].append(PriceFound(*found))
+    for book, product, zone, amount, start, end, gst_inclusive in _candidates(requests):
+        ranges[book, product, zone].append(PriceFound(amount, start, end, gst_inclusive, zone))
     return [
         next(
             (

@@ -1,0 +1,364 @@
+"""What the warnings of bills need to know: plans, budgets, products, people, and bills that say the same."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q, QuerySet
+
+from apps.core.identifiers import folded
+from apps.engagements.categories import support_item
+from apps.engagements.choices import ManagementType
+from apps.engagements.coverage import Coverage, CoveringBudget, Support, coverages
+from apps.engagements.models import Budgeted, ServiceBooking
+from apps.funding.choices import InvoiceClaimType, Zone
+from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Product
+from apps.funding.pricing import PriceFound, PriceRequest, prices_on
+from apps.funding.public_holidays import state_code
+from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
+from apps.odata.among import Among
+from apps.odata.drafts import Draft
+from apps.people.models import Client, Contact
+
+
+class ProductFacts(NamedTuple):
+    """What the price guide says of a product."""
+
+    pk: UUID
+    archive_date: dt.datetime | None
+    code: str
+    name: str
+    type: str | None
+    is_quote_required: bool
+    category_number: int | None
+    category_number_pace: int | None
+    non_face_to_face: str | None
+    provider_travel: str | None
+    short_notice_cancellation: str | None
+    agency_requested_reports: str | None
+    irregular_sil: str | None
+
+    @property
+    def category(self) -> int | None:
+        told = support_item(self.code)
+        return self.category_number if self.category_number is not None or told is None else told.category
+
+
+class ContactFacts(NamedTuple):
+    """Who is supported, and where."""
+
+    pk: UUID
+    first_name: str
+    last_name: str
+    state: str | None
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.first_name} {self.last_name}"
+
+
+class ProviderFacts(NamedTuple):
+    """Who gave the support."""
+
+    pk: UUID
+    business_name: str
+    business_number: str | None
+
+
+@dataclass(slots=True)
+class LineFacts:
+    """What is known beside a line that can be read whole.
+
+    ``left``: of the budget that covers it, before it and after the lines before it. ``last_price``: the price
+    that holds on its last day. ``twin``: the line that claims the same, in words.
+    """
+
+    number: int
+    product: ProductFacts
+    cover: Coverage
+    left: Decimal | None
+    last_price: PriceFound | None
+    key: LineKey
+    twin: str | None = None
+
+
+@dataclass(slots=True)
+class BillFacts:
+    """What is known beside a bill. ``state``: code of the state that its participant lives in, if known."""
+
+    participant: ContactFacts | None
+    state: str | None
+    provider: ProviderFacts | None
+    paper_names: Mapping[str, str]
+    twin: str | None = None
+
+
+#: Who manages the bookings that a bill draws on, where there is a choice.
+MANAGED_BY = {
+    None: ManagementType.PLAN.value,
+    InvoiceClaimType.INVOICE_TO_AGENCY.value: ManagementType.AGENCY.value,
+    InvoiceClaimType.INVOICE_TO_CLIENT.value: ManagementType.SELF.value,
+}
+
+#: Without one of these nothing is known of a line.
+NEEDED = ("product", "price_book", "first_day", "last_day", "quantity", "price", "total")
+
+
+def gather(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
+    """Put beside settled drafts and their lines what covers them, and all that the warnings ask.
+
+    Drafts get ``facts``: ``BillFacts``. Lines get ``cover``; ``booking`` or ``category_budget``, whichever
+    they draw on, with a ``pk``, the other ``None``; and ``facts``: ``LineFacts``. All are ``None`` of a line
+    that has a fault.
+    The number of statements does not grow with the drafts.
+    """
+    people = facts_of(ContactFacts, Contact, contacts_named(drafts))
+    providers = facts_of(ProviderFacts, Client, providers_named(drafts)) if model is Claim else {}
+    own = {draft.key for draft in drafts if draft.key is not None}
+    for draft in drafts:
+        draft.__dict__["facts"] = bill_facts(draft, people, providers)
+    placed = list(readable_lines(drafts))
+    cover_lines(model, placed, own)
+    but = lineage_of(model, own | resubmitted(drafts))
+    find_twin_lines(model, drafts, placed, but)
+    if model is Claim:
+        find_twin_claims(drafts, but)
+
+
+# --- records beside -------------------------------------------------------------------------------------
+
+Facts = TypeVar("Facts", ProductFacts, ContactFacts, ProviderFacts)
+
+
+def facts_of(kind: type[Facts], model: type[models.Model], keys: set[Any]) -> dict[Any, Facts]:
+    """A few columns of records, by key; one query."""
+    if not keys:
+        return {}
+    key: Any = model._meta.pk
+    rows = model._base_manager.filter(Among(key, keys)).order_by().values_list(*kind._fields)
+    return {row[0]: kind._make(row) for row in rows}
+
+
+def key_of(draft: Draft, name: str) -> Any:
+    """The key of the record a draft names; ``None`` where it names none or it has a fault."""
+    record = draft.__dict__.get(name)
+    return None if record is None else record.pk
+
+
+def differing(draft: Draft) -> tuple[str, ...]:
+    """What the draft says otherwise than its provider invoice does."""
+    return draft.__dict__.get("differing") or ()
+
+
+def contacts_named(drafts: Iterable[Draft]) -> set[Any]:
+    named = {key_of(draft, "contact") for draft in drafts}
+    named |= {draft.provider_invoice.contact_id for draft in drafts if "contact" in differing(draft)}
+    return named - {None}
+
+
+def providers_named(drafts: Iterable[Draft]) -> set[Any]:
+    named = {key_of(draft, "provider") for draft in drafts}
+    named |= {draft.provider_invoice.provider_id for draft in drafts if "provider" in differing(draft)}
+    return named - {None}
+
+
+def bill_facts(
+    draft: Draft, people: Mapping[Any, ContactFacts], providers: Mapping[Any, ProviderFacts]
+) -> BillFacts:
+    participant = people.get(key_of(draft, "contact"))
+    told: dict[str, str] = {}
+    for name in differing(draft):
+        paper = draft.provider_invoice
+        if name == "contact":
+            told[name] = people[paper.contact_id].full_name
+        elif name == "provider":
+            told[name] = providers[paper.provider_id].business_name
+        else:
+            told[name] = paper.reference
+    state = None if participant is None else state_code(participant.state)
+    return BillFacts(participant, state, providers.get(key_of(draft, "provider")), told)
+
+
+def resubmitted(drafts: Iterable[Draft]) -> set[Any]:
+    """The bills that the drafts are sent again for."""
+    return {key_of(draft, "resubmission_of") for draft in drafts} - {None}
+
+
+# --- lines ----------------------------------------------------------------------------------------------
+
+#: A bill, one of its lines, and the number of the line in it.
+Placed = tuple[Draft, Draft, int]
+
+
+def readable_lines(drafts: Iterable[Draft]) -> Iterator[Placed]:
+    """The lines that can be read whole; all others get no facts."""
+    for draft in drafts:
+        known = draft.facts.participant is not None
+        for number, line in enumerate(draft.__dict__.get("line_items") or ()):
+            held = line.__dict__
+            held["facts"] = held["cover"] = held["booking"] = held["category_budget"] = None
+            if known and all(held.get(name) is not None for name in NEEDED) and "price_found" in held:
+                yield draft, line, number
+
+
+def cover_lines(model: type[Claim | Invoice], placed: Sequence[Placed], own: set[Any]) -> None:
+    """Find what covers the lines, and what of it is left for each when those before it have drawn."""
+    products = facts_of(ProductFacts, Product, {line.product.pk for _, line, _ in placed})
+    categories = {key: product.category for key, product in products.items()}
+    supports = []
+    for draft, line, _ in placed:
+        product = products[line.product.pk]
+        supports.append(
+            Support(
+                draft.facts.participant.pk,
+                line.first_day,
+                product.code,
+                categories[product.pk],
+                MANAGED_BY[draft.__dict__.get("invoice_claim_type")],
+                product.category_number_pace,
+            )
+        )
+    covers = coverages(supports, drawn_by(model, own))
+    last_prices = prices_on_last_days(placed)
+    drawn: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    for (draft, line, number), cover in zip(placed, covers, strict=True):
+        held = line.__dict__
+        budget, left = cover.budget, None
+        if budget is not None:
+            left = budget.left - drawn[budget.pk]
+            drawn[budget.pk] += held["total"]
+            held["booking" if budget.model is ServiceBooking else "category_budget"] = budget
+        product = products[held["product"].pk]
+        key = LineKey(
+            draft.facts.participant.pk,
+            key_of(draft, "provider") if model is Claim else None,
+            product.pk,
+            held["first_day"],
+            held["last_day"],
+            held["quantity"],
+            str(held.get("claim_type") or "None"),
+            bool(held.get("is_credit_item")),
+        )
+        last_price = last_prices.get(id(line), held["price_found"])
+        held["cover"] = cover
+        held["facts"] = LineFacts(number, product, cover, left, last_price, key)
+
+
+def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Decimal]:
+    """What standing bills that are entered anew draw on each budget; they stop to."""
+    drawn: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    if not bills:
+        return drawn
+    lines, bill = (ClaimLine, "claim") if model is Claim else (InvoiceLine, "invoice")
+    field: Any = lines._meta.get_field(bill)
+    held = lines._default_manager.filter(Among(field, bills))
+    live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": DEAD})
+    for booking, category_budget, total in live.order_by().values_list("booking", "category_budget", "total"):
+        drawn[booking or category_budget] += total
+    return drawn
+
+
+def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, PriceFound | None]:
+    """The prices on the last days of lines that outlast the price of their first day, by ``id`` of them."""
+    outlasting = [
+        line
+        for _, line, _ in placed
+        if line.price_found is not None and not line.price_found.holds_on(line.last_day)
+    ]
+    asked = [
+        PriceRequest(line.price_book.pk, line.product.pk, zone, line.last_day)
+        for line in outlasting
+        for zone in (line.zone, Zone.NATIONAL.value)
+    ]
+    found = prices_on(asked)
+    return {
+        id(line): zonal or national
+        for line, zonal, national in zip(outlasting, found[::2], found[1::2], strict=True)
+    }
+
+
+# --- others that say the same ---------------------------------------------------------------------------
+
+
+def find_twin_lines(
+    model: type[Claim | Invoice], drafts: Sequence[Draft], placed: Sequence[Placed], but: set[UUID]
+) -> None:
+    """Tell lines of live bills, and of bills before them in the same body, that claim the same support."""
+    asked = [line.facts.key for _, line, _ in placed]
+    standing = twin_lines(model, asked, but)
+    first: dict[LineKey, Placed] = {}
+    places: dict[int, int] | None = None
+    for each, key in zip(placed, asked, strict=True):
+        draft, line, _ = each
+        before = first.setdefault(key, each)
+        if key in standing:
+            line.facts.twin = standing[key]
+        elif before is not each:
+            if places is None:
+                places = {id(draft): place for place, draft in enumerate(drafts)}
+            same = before[0] is draft
+            where = f"this {noun(model)}" if same else called(model, before[0], places[id(before[0])])
+            line.facts.twin = f"line {before[2] + 1} of {where}"
+
+
+def find_twin_claims(drafts: Sequence[Draft], but: set[UUID]) -> None:
+    """Tell live claims, and claims before them in the same body, that are built on the same reference."""
+    asked = [reference_key(draft) for draft in drafts]
+    standing = twin_claims((key for key in asked if key is not None), but)
+    first: dict[ReferenceKey, int] = {}
+    for number, (draft, key) in enumerate(zip(drafts, asked, strict=True)):
+        if key is None:
+            continue
+        before = first.setdefault(key, number)
+        if key in standing:
+            draft.facts.twin = standing[key]
+        elif before != number:
+            draft.facts.twin = called(Claim, drafts[before], before)
+
+
+def reference_key(draft: Draft) -> ReferenceKey | None:
+    held = draft.__dict__
+    contact, provider = key_of(draft, "contact"), key_of(draft, "provider")
+    reference = folded(held.get("provider_invoice_reference"))
+    if contact is None or provider is None or reference is None:
+        return None
+    return ReferenceKey(contact, provider, reference)
+
+
+def noun(model: type[models.Model]) -> str:
+    return str(model._meta.verbose_name)
+
+
+def called(model: type[Claim | Invoice], draft: Draft, place: int) -> str:
+    """How another bill of the same body is named: by its number, or by its place."""
+    number = draft.__dict__.get("claim_number" if model is Claim else "invoice_number")
+    return str(number) if number else f"record {place + 1} of this request"
+
+
+# --- what draws on a budget -----------------------------------------------------------------------------
+
+
+def lines_drawing_on(budget: Budgeted | CoveringBudget) -> dict[str, QuerySet[Any]]:
+    """The lines of claims, and of invoices, that stand for a service booking or a budget by category.
+
+    With their bills, the latest support first. Those of archived, refused or cancelled bills are among them:
+    they draw nothing.
+    """
+    kind = budget.model if isinstance(budget, CoveringBudget) else type(budget)
+    name = "booking" if kind is ServiceBooking else "category_budget"
+    chosen = Q(**{name: budget.pk})
+    return {
+        "claims": ClaimLine.objects.filter(chosen)
+        .select_related("claim", "product")
+        .order_by("-first_day", "guid"),
+        "invoices": InvoiceLine.objects.filter(chosen)
+        .select_related("invoice", "product")
+        .order_by("-first_day", "guid"),
+    }

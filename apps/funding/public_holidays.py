@@ -1,0 +1,87 @@
+"""What kind of day a day is where a participant lives: public holidays differ between the states."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+
+from holidays import country_holidays
+
+
+class Kind(Enum):
+    """The kinds of day that the price guide has prices for."""
+
+    WEEKDAY = "a weekday"
+    SATURDAY = "a Saturday"
+    SUNDAY = "a Sunday"
+    PUBLIC_HOLIDAY = "a public holiday"
+
+
+STATES = {
+    "ACT": "australian capital territory",
+    "NSW": "new south wales",
+    "NT": "northern territory",
+    "QLD": "queensland",
+    "SA": "south australia",
+    "TAS": "tasmania",
+    "VIC": "victoria",
+    "WA": "western australia",
+}
+
+_CODES = {name: code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
+
+#: Holidays of a part of their state only; who lives elsewhere in it works.
+LOCAL = frozenset({"The Royal Queensland Show"})
+
+
+def state_code(text: str | None) -> str | None:
+    """``NSW`` for what people write of it (``New South Wales``, ``n.s.w.``); ``None`` for no state."""
+    return _CODES.get(" ".join((text or "").replace(".", "").split()).casefold())
+
+
+@lru_cache(maxsize=4096)
+def kinds_of(day: dt.date, state: str | None) -> frozenset[Kind]:
+    """What the day is in a state (a code of ``STATES``), or may be where that is not sure.
+
+    It is not sure on the eves that are holidays from the evening on, on holidays of a part of the state, and,
+    without a state, on holidays of some states only.
+    """
+    plain = PLAIN[day.weekday()]
+    sure = [holiday_in(each, day) for each in ((state,) if state else STATES)]
+    if all(each is True for each in sure):
+        return frozenset({Kind.PUBLIC_HOLIDAY})
+    if all(each is False for each in sure):
+        return frozenset({plain})
+    return frozenset({plain, Kind.PUBLIC_HOLIDAY})
+
+
+PLAIN = (*[Kind.WEEKDAY] * 5, Kind.SATURDAY, Kind.SUNDAY)
+
+
+def holiday_in(state: str, day: dt.date) -> bool | None:
+    """Whether the whole day is a public holiday in all of the state; ``None`` when a part of either is."""
+    whole, part = holidays_of(state, day.year)
+    if day in whole and whole[day] not in LOCAL:
+        return True
+    return None if day in whole or day in part else False
+
+
+@lru_cache(maxsize=512)
+def holidays_of(state: str, year: int) -> tuple[Mapping[dt.date, str], Mapping[dt.date, str]]:
+    """The whole and the half public holidays of a state in a year, with their names."""
+    whole, half = (
+        dict(country_holidays("AU", subdiv=state, years=year, expand=False, categories=(category,)))
+        for category in ("public", "half_day")
+    )
+    return whole, half
+
+
+def holiday_name(day: dt.date, state: str | None) -> str | None:
+    """What the holiday is called in the state, or in the first state that has it."""
+    for each in (state,) if state else STATES:
+        for holidays in holidays_of(each, day.year):
+            if day in holidays:
+                return holidays[day]
+    return None

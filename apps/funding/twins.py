@@ -1,0 +1,225 @@
+"""Bills that say the same as others: supports claimed already, invoices of providers claimed already.
+
+Asked for a thousand bills at once, beside millions of lines: every look-up goes through an index, and once
+for all bills that ask the same. ``OFFSET 0`` keeps PostgreSQL from making a scan of the table of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from django.db import connection
+
+from apps.funding.choices import InvoiceStatus
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
+
+#: Where bills stand that are claimed no more; claims have some of the statuses of invoices.
+DEAD = (
+    InvoiceStatus.CANCELLED.value,
+    InvoiceStatus.REJECTED.value,
+    InvoiceStatus.CLIENT_REJECTED.value,
+    InvoiceStatus.PLAN_MANAGER_REJECTED.value,
+)
+
+
+class LineKey(NamedTuple):
+    """What two lines share that claim the same support. Of invoices, which have no provider, that is null."""
+
+    contact: UUID
+    provider: UUID | None
+    product: UUID
+    first_day: Any
+    last_day: Any
+    quantity: Any
+    claim_type: str
+    is_credit: bool
+
+
+class ReferenceKey(NamedTuple):
+    """What two claims share that are built on the same invoice of a provider."""
+
+    contact: UUID
+    provider: UUID
+    reference: str
+
+
+Key = TypeVar("Key", bound=LineKey | ReferenceKey)
+
+#: PostgreSQL's types of the members of a key.
+TYPES = {
+    "n": "int",
+    "contact": "uuid",
+    "provider": "uuid",
+    "product": "uuid",
+    "first_day": "date",
+    "last_day": "date",
+    "quantity": "numeric",
+    "claim_type": "text",
+    "is_credit": "boolean",
+    "reference": "text",
+}
+
+#: The columns of a line that are asked for; ``None`` is how bodies may spell that there is no claim type.
+OF_LINE = {
+    "product": "line.product_id",
+    "first_day": "line.first_day",
+    "last_day": "line.last_day",
+    "quantity": "line.quantity",
+    "claim_type": "coalesce(line.claim_type, 'None')",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where twins are looked for, as SQL over the aliases ``bill`` and ``line``.
+
+    ``indexed`` are the columns they are found by, ``compared`` those that must be the same as well; both by
+    the members of a key.
+    """
+
+    number: str
+    tables: tuple[str, ...]
+    join: str
+    indexed: Mapping[str, str]
+    compared: Mapping[str, str]
+
+
+CLAIM_LINES = Source(
+    number="bill.claim_number",
+    tables=(f"{ClaimLine._meta.db_table} line", f"{Claim._meta.db_table} bill"),
+    join="bill.guid = line.claim_id AND line.archive_date IS NULL",
+    indexed=OF_LINE,
+    compared={"contact": "bill.contact_id", "provider": "bill.provider_id"},
+)
+INVOICE_LINES = Source(
+    number="bill.invoice_number",
+    tables=(f"{InvoiceLine._meta.db_table} line", f"{Invoice._meta.db_table} bill"),
+    join="bill.guid = line.invoice_id AND line.archive_date IS NULL",
+    indexed=OF_LINE,
+    compared={"contact": "bill.contact_id", "is_credit": "line.is_credit_item"},
+)
+CLAIMS = Source(
+    number="bill.claim_number",
+    tables=(f"{Claim._meta.db_table} bill",),
+    join="",
+    indexed={"provider": "bill.provider_id", "reference": "bill.provider_invoice_reference_key"},
+    compared={"contact": "bill.contact_id"},
+)
+
+
+def twin_lines(
+    model: type[Claim | Invoice], keys: Iterable[LineKey], but: Iterable[UUID] = ()
+) -> Mapping[LineKey, str]:
+    """The number of a live bill with such a line, the first of several; bills of ``but`` do not count.
+
+    One query.
+    """
+    return numbers(CLAIM_LINES if model is Claim else INVOICE_LINES, keys, but)
+
+
+def twin_claims(keys: Iterable[ReferenceKey], but: Iterable[UUID] = ()) -> Mapping[ReferenceKey, str]:
+    """The number of a live claim built on the same reference, the first of several; one query."""
+    return numbers(CLAIMS, keys, but)
+
+
+def numbers(source: Source, keys: Iterable[Key], but: Iterable[UUID]) -> dict[Key, str]:
+    """The smallest number of the live bills that have each key."""
+    asked = list(dict.fromkeys(keys))
+    if not asked:
+        return {}
+    wanted, params = wanted_rows(asked)
+    excluded, excluded_params = is_none_of("bill.guid", list(but))
+    dead = ", ".join(["%s"] * len(DEAD))
+    live = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({dead})"
+    where = " AND ".join(filter(None, (source.join, live, excluded)))
+    told = by_look_up if connection.vendor == "postgresql" else by_join
+    query, values = told(source, wanted, where), [*params, *DEAD, *excluded_params]
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return {asked[n]: number for n, number in cursor.fetchall()}
+
+
+def by_look_up(source: Source, wanted: str, where: str) -> str:
+    """PostgreSQL's query: once for each different ``indexed``, then held against all that ask."""
+    shown = ", ".join(f"{column} AS {name}" for name, column in source.compared.items())
+    found = (
+        f"SELECT {source.number} AS number, {shown} FROM {', '.join(source.tables)}"  # noqa: S608  our own names
+        f" WHERE {same(source.indexed, 'asked')} AND {where} OFFSET 0"
+    )
+    again = {name: f"asked.{name}" for name in source.indexed}
+    again |= {name: f"found.{name}" for name in source.compared}
+    return (
+        f"WITH wanted AS MATERIALIZED ({wanted}),"  # noqa: S608  our own names
+        f" asked AS MATERIALIZED (SELECT DISTINCT {', '.join(source.indexed)} FROM wanted)"
+        " SELECT wanted.n, min(found.number)"
+        f" FROM asked CROSS JOIN LATERAL ({found}) found JOIN wanted ON {same(again, 'wanted')}"
+        " GROUP BY wanted.n"
+    )
+
+
+def by_join(source: Source, wanted: str, where: str) -> str:
+    """SQLite's query: ``CROSS JOIN`` keeps the order of the tables, so each is found by its index."""
+    return (
+        f"WITH wanted AS ({wanted}) SELECT wanted.n, min({source.number})"  # noqa: S608  our own names
+        f" FROM wanted CROSS JOIN {' CROSS JOIN '.join(source.tables)}"
+        f" WHERE {same({**source.indexed, **source.compared}, 'wanted')} AND {where} GROUP BY wanted.n"
+    )
+
+
+def same(columns: Mapping[str, str], table: str) -> str:
+    return " AND ".join(f"{column} = {table}.{name}" for name, column in columns.items())
+
+
+def wanted_rows(asked: Sequence[LineKey | ReferenceKey]) -> tuple[str, list[Any]]:
+    """The keys as a query of rows, each with its number ``n``; a parameter for each member, or for all."""
+    names = ("n", *asked[0]._fields)
+    rows = [(n, *key) for n, key in enumerate(asked)]
+    if connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{TYPES[name]}[]" for name in names)
+        query = f"SELECT * FROM unnest({arrays}) AS key({', '.join(names)})"  # noqa: S608  our own names
+        return query, [list(column) for column in zip(*rows, strict=True)]
+    members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(names))
+    query = f"SELECT {members} FROM json_each(%s)"  # noqa: S608  our own names
+    return query, [json.dumps([[as_stored(value) for value in row] for row in rows])]
+
+
+def as_stored(value: Any) -> Any:
+    """A value as SQLite holds it: guids without hyphens, days and numbers as texts."""
+    if isinstance(value, UUID):
+        return value.hex
+    return value if value is None or isinstance(value, int) else str(value)
+
+
+def is_none_of(column: str, keys: Sequence[UUID]) -> tuple[str, list[Any]]:
+    if not keys:
+        return "", []
+    among, params = is_one_of(column, keys)
+    return f"NOT ({among})", params
+
+
+def is_one_of(column: str, keys: Sequence[UUID]) -> tuple[str, list[Any]]:
+    if connection.vendor == "postgresql":
+        return f"{column} = ANY(%s::uuid[])", [list(keys)]
+    stored = json.dumps([key.hex for key in keys])
+    return f"{column} IN (SELECT value FROM json_each(%s))", [stored]  # noqa: S608  our own names
+
+
+def lineage_of(model: type[Claim | Invoice], keys: Iterable[UUID]) -> set[UUID]:
+    """These bills, those that they were resubmitted from, and those again; one query."""
+    held = set(keys)
+    if not held:
+        return held
+    table, key = model._meta.db_table, model._meta.pk
+    chosen, params = is_one_of("guid", list(held))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH RECURSIVE earlier(guid) AS (SELECT resubmission_of_id FROM {table} WHERE {chosen}"  # noqa: S608  our own names
+            f" UNION SELECT resubmission_of_id FROM {table} bill JOIN earlier ON bill.guid = earlier.guid)"
+            " SELECT guid FROM earlier WHERE guid IS NOT NULL",
+            params,
+        )
+        return held | {key.to_python(guid) for (guid,) in cursor.fetchall()}
