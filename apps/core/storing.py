@@ -44,6 +44,8 @@ def store(
     ``filled`` says of columns that no draft holds what they are. Contained lists are stored by the verb, by
     ``insert_rows``.
     """
+    if not drafts:
+        return []
     keys = insert_rows(model, drafts, filled)
     for field in model._meta.many_to_many:
         pairs = [
@@ -190,12 +192,17 @@ def standing_value(record: Any, field: models.Field) -> Any:
 
 
 def apply_changes(
-    model: type[models.Model], drafts: Sequence[Draft], standing: Mapping[Any, Any]
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    standing: Mapping[Any, Any],
+    told: Mapping[Any, dict[str, list[Any]]] | None = None,
 ) -> list[Any]:
     """Write the given columns and lists that differ from what stands; the keys of the records changed.
 
-    One statement for each set of columns that changed together, and one for the history.
+    One statement for each set of columns that changed together, and one for the history. ``told`` is what
+    the verb changed in contained lists, by key, as ``{label: [before, after]}``: part of the same line.
     """
+    told = told or {}
     fields = [f for f in model._meta.concrete_fields if f.name not in KEPT and not f.primary_key]
     together: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     changed: list[Any] = []
@@ -208,7 +215,7 @@ def apply_changes(
         lists = [
             f for f in model._meta.many_to_many if f.name in draft.given and replace_list(record, f, draft)
         ]
-        if names or lists:
+        if names or lists or told.get(draft.key):
             together[names].append(record)
             changed.append(record)
     for names, records in together.items():
@@ -218,7 +225,7 @@ def apply_changes(
         (
             (record.pk, "Changed", differences)
             for record in changed
-            if (differences := history.differences(record))
+            if (differences := history.differences(record) | told.get(record.pk, {}))
         ),
     )
     return [record.pk for record in changed]

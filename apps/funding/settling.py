@@ -56,12 +56,13 @@ def settle_invoices(drafts: Sequence[Draft]) -> None:
 
 
 def lock_provider_invoices(drafts: Sequence[Draft]) -> Mapping[Any, ProviderInvoice]:
-    """The provider invoices that claims name, whole, by key; nobody else builds on them meanwhile.
+    """The provider invoices that claims name or stand on, whole, by key; nobody else builds on them now.
 
     They are locked in the order of their keys, before anything else, so that two callers never wait for
     each other.
     """
-    keys = {key_of(draft, "provider_invoice") for draft in drafts} - {None}
+    keys = {key_of(draft, "provider_invoice") for draft in drafts}
+    keys = (keys | {draft.__dict__.get("stands_on") for draft in drafts}) - {None}
     if not keys:
         return {}
     key: Any = ProviderInvoice._meta.pk
@@ -86,9 +87,20 @@ def take_from(paper: ProviderInvoice | None, draft: Draft) -> None:
     for name, source in TAKEN.items():
         if draft.__dict__.get(name) is None and name not in draft.faulty:
             draft.fill(name, getattr(paper, source))
-    if "send_payment_to" not in draft.given | draft.faulty:
+    if draft.key is not None and draft.stands_on != paper.pk:
+        take_anew(paper, draft)
+    if draft.key is None and "send_payment_to" not in draft.given | draft.faulty:
         draft.fill("send_payment_to", paper.send_payment_to)
     draft.fill("differing", tuple(name for name, source in TAKEN.items() if differs(draft, name, source)))
+
+
+def take_anew(paper: ProviderInvoice, draft: Draft) -> None:
+    """Let a standing claim that moves to another provider invoice say what that one says."""
+    for name, source in TAKEN.items():
+        known = getattr(paper, source)
+        if known is not None and name not in draft.given | draft.faulty:
+            draft.fill(name, known)
+            draft.given |= {name}
 
 
 def differs(draft: Draft, name: str, source: str) -> bool:

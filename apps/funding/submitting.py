@@ -1,53 +1,100 @@
-"""The verbs by which claims and invoices enter the records (interface.md 4.3, 4.4)."""
+"""The verbs by which claims and invoices enter the records and are revised, whoever asks.
+
+The interface, the back office and an import call the same ones. Each takes drafts, raises ``Refused`` with
+all that the rules find and ``Warned`` with what is seldom meant, unless warnings are ignored: then they are
+stored as acknowledged. Keys come in the order of the drafts.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
 
 from apps.core import history, storing
-from apps.funding import claim_rules, invoice_rules
-from apps.funding.models import (
-    Claim,
-    ClaimLine,
-    Invoice,
-    InvoiceLine,
-    ProviderInvoice,
-)
+from apps.core.inserting import insert
+from apps.funding.bill_lines import put_lines, store_lines
+from apps.funding.holding import restate_claims_on_hold
+from apps.funding.judging import CLAIMS, INVOICES, KINDS, Kind, judged
+from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
 from apps.funding.numbering import take_numbers
-from apps.funding.settling import TAKEN, settle_claims, settle_invoices
-from apps.funding.standing import look_up_claims, look_up_permissions
-from apps.odata.drafts import Draft
+from apps.funding.provider_invoice_rules import ON_HOLD
+from apps.funding.revising import OPEN, bring_up, hold_open
+from apps.funding.settling import TAKEN
+from apps.odata import clock, service
+from apps.odata.drafts import Draft, Finding, Warned
+from apps.odata.places import wire_place
+
+__all__ = [
+    "OPEN",
+    "issue_invoices",
+    "revise_claims",
+    "revise_invoices",
+    "submit_claims",
+    "warnings_of",
+]
+
+Warnings = Sequence[tuple[int, Finding]]
 
 
-@transaction.atomic
 def submit_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new claims; their keys in the order of the drafts.
+    """Store new claims (interface.md 4.3)."""
+    return enter(CLAIMS, drafts, ignore_warnings)
 
-    Raises ``Refused`` with all that the rules find, and ``Warned`` with what is seldom meant unless warnings
-    are ignored; then they are stored as acknowledged.
+
+def issue_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Store new invoices (interface.md 4.4)."""
+    return enter(INVOICES, drafts, ignore_warnings)
+
+
+def revise_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Change what drafts of standing claims give; the keys of those that were not so already.
+
+    Only claims that await approval or are on hold. ``line_items`` given is the whole new list, in which a
+    draft with a key is that standing line.
     """
-    settle_claims(drafts)
-    look_up_claims(drafts)
-    storing.hold(Claim, drafts, claim_rules.COMPLETE, claim_rules.RULES)
-    take_numbers(Claim, drafts)
-    keys = storing.store(Claim, drafts, {"entered_by": entered_by})
-    store_lines(ClaimLine, "claim", drafts, keys)
-    complete_provider_invoices(drafts)
-    return keys
+    return revise(CLAIMS, drafts, ignore_warnings)
+
+
+def revise_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Change what drafts of standing invoices give, as ``revise_claims`` does."""
+    return revise(INVOICES, drafts, ignore_warnings)
 
 
 @transaction.atomic
-def issue_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new invoices; their keys in the order of the drafts. Raises as ``submit_claims`` does."""
-    settle_invoices(drafts)
-    look_up_permissions(drafts)
-    storing.hold(Invoice, drafts, invoice_rules.COMPLETE, invoice_rules.RULES)
-    take_numbers(Invoice, drafts)
-    keys = storing.store(Invoice, drafts, {"entered_by": entered_by})
-    store_lines(InvoiceLine, "invoice", drafts, keys)
+def warnings_of(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
+    """What storing or revising the drafts would warn of, as (number of the draft, finding) pairs.
+
+    For a face that shows before it stores; raises ``Refused`` as the verbs do, and stores nothing.
+    """
+    kind = KINDS[model]
+    standing = [draft for draft in drafts if draft.key is not None]
+    if standing:
+        hold_open(bring_up(kind, standing), standing)
+    return judged(kind, drafts)
+
+
+# --- new ones -------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+    """Store new bills, their lines and what is written beside them.
+
+    Locks in this order: provider invoices, the running number, budgets; each in the order of their keys.
+    """
+    warnings = judged(kind, drafts)
+    if warnings and not ignore_warnings:
+        raise Warned(warnings)
+    take_numbers(kind.model, drafts)
+    keys = storing.store(kind.model, drafts, {"entered_by": entered_by})
+    acknowledge(kind, warnings, keys)
+    if kind is CLAIMS:
+        complete_provider_invoices(drafts)
+        tell_provider_invoices_on_hold(drafts)
+    store_lines(kind, drafts, keys)
     return keys
 
 
@@ -56,36 +103,100 @@ def entered_by(draft: Draft) -> Any:
     return history.author().staff_id or draft.staff.pk
 
 
-def store_lines(
-    model: type[ClaimLine | InvoiceLine], bill: str, drafts: Sequence[Draft], keys: Sequence[Any]
-) -> None:
-    """Store the lines of bills just stored, in their order."""
-    lines: list[Draft] = []
-    for draft, key in zip(drafts, keys, strict=True):
-        for position, line in enumerate(draft.line_items):
-            held = line.__dict__
-            held["position"], held["bill_key"] = position, key
-            lines.append(line)
-    storing.insert_rows(model, lines, {bill: lambda line: line.__dict__["bill_key"]})
+# --- those that stand -----------------------------------------------------------------------------------
+
+#: What is worked out anew when a bill changes.
+WORKED_OUT = {
+    CLAIMS.name: frozenset({"total", "missing_abn_reason_code", "takes_provider_invoice"}),
+    INVOICES.name: frozenset({"total"}),
+}
+
+
+@transaction.atomic
+def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+    """Change standing bills, their lines, and what those draw on budgets.
+
+    Locks the bills first, then as ``enter`` does.
+    """
+    standing = bring_up(kind, drafts)
+    hold_open(standing, drafts)
+    warnings = judged(kind, drafts)
+    if warnings and not ignore_warnings:
+        raise Warned(warnings)
+    acknowledge(kind, warnings, [draft.key for draft in drafts])
+    if kind is CLAIMS:
+        complete_provider_invoices(drafts)
+    told = put_lines(kind, drafts)
+    for draft in drafts:
+        draft.given |= WORKED_OUT[kind.name]
+    changed = storing.apply_changes(kind.model, drafts, standing, told)
+    if kind is CLAIMS:
+        tell_provider_invoices_on_hold(drafts)
+    return changed
+
+
+# --- beside bills ---------------------------------------------------------------------------------------
+
+
+def acknowledge(kind: Kind, warnings: Warnings, keys: Sequence[Any]) -> None:
+    """Note which warnings somebody took upon them; those noted of a bill before are not noted again."""
+    if not warnings:
+        return
+    bill = f"{kind.name}_id"
+    noted = set(
+        AcknowledgedWarning.objects.filter(**{f"{bill}__in": {keys[number] for number, _ in warnings}})
+        .order_by()
+        .values_list(bill, "code", "place", "message")
+    )
+    type_ = service.current().by_model[kind.model].type
+    rows = (
+        (keys[number], found.code, wire_place(type_, found.place, found.code) or None, found.message)
+        for number, found in warnings
+    )
+    who, at = history.author(), clock.now()
+    insert(
+        AcknowledgedWarning,
+        (bill, "code", "place", "message", "at", "staff_id", "application"),
+        [(*row, at, who.staff_id, who.application) for row in dict.fromkeys(rows) if row not in noted],
+    )
 
 
 def complete_provider_invoices(drafts: Sequence[Draft]) -> None:
     """Write what single-use provider invoices lack and their claims say back to them, with history."""
-    changed: dict[tuple[str, ...], list[Any]] = {}
+    changed: dict[tuple[str, ...], list[ProviderInvoice]] = defaultdict(list)
     for draft in drafts:
         paper: ProviderInvoice = draft.provider_invoice
-        if paper.is_reusable:
-            continue
-        for name, source in TAKEN.items():
-            if getattr(paper, source) is None:
-                setattr(paper, source, draft.__dict__[name])
+        fill_from_claim(paper, draft)
         names = tuple(history.differences(paper))
         if names:
-            changed.setdefault(names, []).append(paper)
+            changed[names].append(paper)
     for names, papers in changed.items():
         storing.update(ProviderInvoice, names, papers)
-    entries = [
-        (paper.pk, "Changed", history.differences(paper)) for papers in changed.values() for paper in papers
-    ]
+    entries = [(one.pk, "Changed", history.differences(one)) for papers in changed.values() for one in papers]
     if entries:
         history.write(ProviderInvoice, entries)
+
+
+def fill_from_claim(paper: ProviderInvoice, draft: Draft) -> None:
+    if paper.is_reusable:
+        return
+    for name, source in TAKEN.items():
+        if getattr(paper, source) is None:
+            setattr(paper, source, draft.__dict__[name])
+
+
+def tell_provider_invoices_on_hold(drafts: Sequence[Draft]) -> None:
+    """Provider invoices that are on hold learn that a claim is held up, or that one has left them."""
+    concerned = {draft.provider_invoice.pk for draft in drafts if is_on_hold(draft.provider_invoice)}
+    concerned |= {draft.stands_on for draft in drafts if draft.key is not None and has_moved(draft)}
+    if concerned:
+        restate_claims_on_hold(concerned)
+
+
+def is_on_hold(paper: ProviderInvoice) -> bool:
+    return paper.approval_status in ON_HOLD
+
+
+def has_moved(draft: Draft) -> bool:
+    """Whether a standing claim is to be built on another provider invoice than before."""
+    return bool(draft.stands_on != draft.provider_invoice.pk)

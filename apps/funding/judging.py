@@ -1,0 +1,67 @@
+"""How claims and invoices are judged before they are stored: settled, held against their rules, warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core import storing
+from apps.funding import claim_rules, invoice_rules
+from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
+from apps.funding.facts import gather
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
+from apps.funding.settling import settle_claims, settle_invoices
+from apps.funding.standing import look_up_claims, look_up_permissions
+from apps.odata.drafts import Draft, Finding, Rule, judge
+
+Step = Callable[[Sequence[Draft]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What claims and invoices differ in on their way in. ``name`` is what their lines call them."""
+
+    name: str
+    model: type[Any]
+    line_model: type[Any]
+    settle: Step
+    look_up: Step
+    complete: Sequence[Rule]
+    rules: Sequence[Rule]
+    warnings: Sequence[Rule]
+
+
+CLAIMS = Kind(
+    "claim",
+    Claim,
+    ClaimLine,
+    settle_claims,
+    look_up_claims,
+    claim_rules.COMPLETE,
+    claim_rules.RULES,
+    CLAIM_WARNINGS,
+)
+INVOICES = Kind(
+    "invoice",
+    Invoice,
+    InvoiceLine,
+    settle_invoices,
+    look_up_permissions,
+    invoice_rules.COMPLETE,
+    invoice_rules.RULES,
+    INVOICE_WARNINGS,
+)
+KINDS = {Claim: CLAIMS, Invoice: INVOICES}
+
+
+def judged(kind: Kind, drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
+    """Settle drafts, hold them against the rules, and find what they draw on; the warnings about them.
+
+    Raises ``Refused`` with all that the rules find. The number of statements does not grow with the drafts.
+    """
+    kind.settle(drafts)
+    kind.look_up(drafts)
+    storing.hold(kind.model, drafts, kind.complete, kind.rules)
+    gather(kind.model, drafts)
+    return list(judge(drafts, kind.warnings))

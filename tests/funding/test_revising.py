@@ -1,0 +1,221 @@
+"""Claims and invoices are changed while they await approval or are on hold (apps/funding/revising.py)."""
+
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.core.models import Change
+from apps.engagements.models import ServiceBooking
+from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
+from apps.funding.submitting import revise_claims, revise_invoices, warnings_of
+from apps.odata.drafts import Draft, Refused, Warned
+from tests.engagements.builders import a_booking, a_plan
+from tests.funding.bodies import (
+    a_claim_body,
+    a_funder,
+    a_line_body,
+    a_paper,
+    a_priced_entry,
+    an_invoice_body,
+    submitted,
+)
+from tests.people.builders import a_contact, a_staff_member
+
+pytestmark = pytest.mark.django_db
+
+
+def the_claim(*lines, **members):
+    """A claim just entered, of these lines."""
+    members |= {"LineItems": list(lines)} if lines else {}
+    return Claim.objects.get(pk=submitted("claim", a_claim_body(**members))[0])
+
+
+def revised(bill, **values):
+    revise = revise_claims if isinstance(bill, Claim) else revise_invoices
+    changed = revise([Draft(values, given=values, key=bill.pk)], ignore_warnings=True)
+    bill.refresh_from_db()
+    return changed
+
+
+def lines_as_drafts(bill, **of_each):
+    return [Draft(dict(of_each), given=of_each, key=line.pk) for line in bill.line_items.order_by("position")]
+
+
+def a_new_line(entry, **values):
+    values = {"price_book": entry.price_book, "product": entry.product, "quantity": Decimal(1), **values}
+    return Draft(values, given=values)
+
+
+def the_history(bill):
+    change = Change.objects.filter(record_key=str(bill.pk), kind="Changed").latest("id")
+    return change.differences
+
+
+def test_what_is_not_given_stays():
+    claim = the_claim(DueDate="2025-08-01", SendPaymentTo="PlanManager")
+    line = claim.line_items.get()
+    assert revised(claim, due_date=None) == [claim.pk]
+    assert (claim.due_date, claim.send_payment_to, claim.total) == (None, "PlanManager", Decimal("140.00"))
+    assert ClaimLine.objects.values().get() == {
+        **ClaimLine.objects.filter(pk=line.pk).values().get(),
+        "modify_date": line.modify_date,
+    }
+    assert the_history(claim) == {"due_date": ["2025-08-01", None]}
+
+
+def test_what_changes_nothing_is_not_told():
+    claim = the_claim()
+    before = claim.modify_date
+    assert revised(claim, due_date=None, claim_number=None, line_items=lines_as_drafts(claim)) == []
+    assert claim.modify_date == before
+    assert not Change.objects.filter(record_key=str(claim.pk), kind="Changed").exists()
+
+
+def test_lines_are_added_changed_and_removed_and_the_history_says_which():
+    entry = a_priced_entry()
+    code = entry.product.code
+    claim = the_claim(
+        a_line_body(entry, Notes="First"), a_line_body(entry, Quantity=3), a_line_body(entry, Quantity=4)
+    )
+    first, second, third = lines_as_drafts(claim)
+    second = Draft({"quantity": Decimal("3.5")}, given=["quantity"], key=second.key)
+    revised(claim, line_items=[second, third, a_new_line(entry, notes="New")])
+    told = [
+        (line.position, line.quantity, line.total, line.notes)
+        for line in claim.line_items.order_by("position")
+    ]
+    assert told == [
+        (0, Decimal("3.5"), Decimal("245.00"), None),
+        (1, Decimal(4), Decimal("280.00"), None),
+        (2, Decimal(1), Decimal("70.00"), "New"),
+    ]
+    assert claim.total == Decimal("595.00")
+    tail = f"{entry.price_book}"
+    days = "07 Jul 2025 to 13 Jul 2025"
+    assert the_history(claim) == {
+        "total": ["630.00", "595.00"],
+        "Line 1": [
+            f"3 × {code} at 70 = 210.00; {days}; {tail}",
+            f"3.5 × {code} at 70 = 245.00; {days}; {tail}",
+        ],
+        "Line 3": [None, f"1 × {code} at 70 = 70.00; {days}; {tail}; “New”"],
+        "Line 1 before": [f"2 × {code} at 70 = 140.00; {days}; {tail}; “First”", None],
+    }
+    assert not ClaimLine.objects.filter(pk=first.key).exists()
+
+
+def test_notes_can_be_taken_out_of_a_line_that_stands():
+    claim = the_claim(a_line_body(Notes="Wrong"))
+    revised(claim, line_items=lines_as_drafts(claim, notes=None))
+    assert claim.line_items.get().notes is None
+
+
+def test_budgets_follow_what_is_revised():
+    contact = a_contact()
+    plan = a_plan(participant=contact, plan_start_date="2025-07-01", plan_end_date="2026-06-30")
+    booking = a_booking(plan, category=9, budget=Decimal(5000))
+    claim = the_claim(paper=a_paper(contact=contact))
+    assert ServiceBooking.objects.get().waiting == Decimal("140.00")
+    revised(claim, line_items=lines_as_drafts(claim, quantity=Decimal(5)))
+    assert ServiceBooking.objects.get().waiting == Decimal("350.00")
+    assert claim.line_items.get().booking == booking
+    revised(claim, contact=a_contact())
+    assert ServiceBooking.objects.get().waiting == Decimal("0.00")
+    assert claim.line_items.get().booking is None
+
+
+@pytest.mark.parametrize("status", ["Approved", "AgencyClaimed", "AgencyFullyPaid"])
+def test_only_what_awaits_approval_or_is_on_hold_changes(status):
+    claim = the_claim()
+    Claim.objects.update(funding_status="OnHold")
+    assert revised(claim, due_date="2025-09-01") == [claim.pk]
+    Claim.objects.update(funding_status=status)
+    with pytest.raises(Refused) as refused:
+        revised(claim, due_date=None)
+    assert [(found.code, found.place) for _, found in refused.value.findings] == [("NotAllowed", "")]
+
+
+def test_an_archived_bill_does_not_change():
+    claim = the_claim()
+    Claim.objects.update(archive_date="2025-01-01T00:00Z")
+    with pytest.raises(Refused, match="is archived"):
+        revised(claim, due_date=None)
+
+
+def test_lines_of_another_bill_cannot_be_taken():
+    claim, other = the_claim(), the_claim()
+    with pytest.raises(Refused, match="Line 1 is no line of") as refused:
+        revised(claim, line_items=lines_as_drafts(other))
+    assert refused.value.findings[0][1].place == ("line_items", 0)
+
+
+def test_the_rules_are_those_of_new_ones():
+    claim = the_claim()
+    nobody = a_staff_member()
+    with pytest.raises(Refused) as refused:
+        revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1), line_items=[])
+    assert {found.code for _, found in refused.value.findings} == {"Required"}
+    with pytest.raises(Refused) as refused:
+        revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1))
+    found = {(found.code, found.place) for _, found in refused.value.findings}
+    assert found == {
+        ("PermissionNeeded", "staff"),
+        ("OutOfOrder", "end_date"),
+        ("OutOfOrder", ("line_items", 0, "to_date")),
+    }
+
+
+def test_a_claim_may_move_to_another_provider_invoice_and_leaves_its_own_free():
+    claim, paper = the_claim(), a_paper(provider=None)
+    old, provider = claim.provider_invoice, claim.provider
+    revised(claim, provider_invoice=paper)
+    assert (claim.provider_invoice, claim.contact, claim.provider) == (paper, paper.contact, provider)
+    assert claim.provider_invoice_reference == paper.reference
+    paper.refresh_from_db()
+    assert paper.provider == provider
+    assert the_claim(paper=old).provider_invoice == old
+    with pytest.raises(Refused, match="is built on it already"):
+        revised(claim, provider_invoice=old)
+
+
+def test_warnings_are_told_again_and_acknowledged_once():
+    claim = the_claim()
+    noted = AcknowledgedWarning.objects.count()
+    assert noted
+    with pytest.raises(Warned):
+        revise_claims([Draft({"due_date": None}, given=["due_date"], key=claim.pk)])
+    revised(claim, due_date="2025-09-01")
+    assert AcknowledgedWarning.objects.count() == noted
+
+
+def test_warnings_can_be_had_without_storing():
+    claim = the_claim()
+    found = warnings_of(Claim, [Draft({}, key=claim.pk)])
+    assert "NoEngagement" in {finding.code for _, finding in found}
+
+
+def test_an_invoice_is_revised_as_well():
+    staff = a_funder()
+    (key,) = submitted("invoice", an_invoice_body(staff=staff))
+    invoice = Invoice.objects.get(pk=key)
+    assert revised(invoice, line_items=lines_as_drafts(invoice, is_credit_item=True)) == [key]
+    assert invoice.total == Decimal("-140.00")
+    assert the_history(invoice)["total"] == ["140.00", "-140.00"]
+
+
+def test_statements_do_not_grow_with_the_bills():
+    def statements(number):
+        claims = [the_claim(a_line_body(), a_line_body()) for _ in range(number)]
+        drafts = [
+            Draft({"line_items": lines}, given=["line_items"], key=claim.pk)
+            for claim in claims
+            for lines in [lines_as_drafts(claim, quantity=Decimal(9))]
+        ]
+        with CaptureQueriesContext(connection) as captured:
+            revise_claims(drafts, ignore_warnings=True)
+        return len(captured)
+
+    statements(1)
+    assert statements(2) == statements(20)
