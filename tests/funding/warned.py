@@ -1,0 +1,166 @@
+"""A participant with a plan, a booking and a provider, and drafts of what is claimed for them."""
+
+import datetime as dt
+from decimal import Decimal
+
+from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
+from apps.funding.facts import gather
+from apps.funding.models import Claim, Invoice
+from apps.funding.settling import settle_claims, settle_invoices
+from apps.odata.drafts import Draft, judge
+from tests.engagements.builders import a_booking, a_plan
+from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
+from tests.people.records import a_client, a_contact
+
+#: A Thursday; the plan of a scene began on the 1st of July and the supports were given on a Wednesday.
+TODAY = "2026-08-20 10:00"
+WEDNESDAY = dt.date(2026, 8, 12)
+ABN = "51 824 753 556"
+
+CODES = {
+    "PriceOverCap",
+    "ItemNotCurrent",
+    "QuoteRequired",
+    "ClaimTypeNotAllowed",
+    "NoEngagement",
+    "OutsidePlan",
+    "NoBooking",
+    "OutsideBooking",
+    "WrongManagement",
+    "OverBudget",
+    "DuplicateInvoice",
+    "DuplicateLine",
+    "TooOld",
+    "AfterBooking",
+    "AbnMissing",
+    "AbnInvalid",
+    "DayMismatch",
+    "GivenDiffers",
+    "FutureService",
+}
+
+
+def day(text):
+    return dt.date.fromisoformat(text)
+
+
+def a_guide_item(**columns):
+    """A priced support item of the price guide, in a price book without prices."""
+    return an_entry(
+        product=a_product(
+            **{
+                "code": "01_011_0107_1_1",
+                "name": "Assistance With Self-Care Activities",
+                "type": "Priced",
+                "category_number": 1,
+                "category_number_pace": 16,
+                **columns,
+            }
+        )
+    )
+
+
+class Scene:
+    """All that a claim needs to be warned of nothing; tests change one thing at a time."""
+
+    def __init__(
+        self,
+        budget="1000.00",
+        booking=None,
+        plan=None,
+        contact=None,
+        provider=None,
+        item=None,
+        entry=None,
+    ):
+        self.participant = a_contact(**{"state": "NSW", **(contact or {})})
+        self.provider = a_client(**{"business_number": ABN, **(provider or {})})
+        self.entry = entry or a_guide_item(**(item or {}))
+        self.price = None if entry else a_price(self.entry, "70.00")
+        self.plan = a_plan(participant=self.participant, **(plan or {}))
+        self.booking = a_booking(self.plan, category=1, budget=Decimal(budget), **(booking or {}))
+
+    @property
+    def product(self):
+        return self.entry.product
+
+    def line(self, on=WEDNESDAY, to=None, quantity="2", price=None, entry=None, key=None, **members):
+        entry = entry or self.entry
+        members = {
+            "price_book": entry.price_book,
+            "product": entry.product,
+            "from_date": on,
+            "to_date": to,
+            "quantity": Decimal(quantity),
+            "price": None if price is None else Decimal(price),
+            "claim_type": None,
+            "notes": None,
+            **members,
+        }
+        return Draft(members, members, key=key)
+
+    def paper(self, **columns):
+        """A provider invoice of this participant and provider."""
+        return a_provider_invoice(**{"contact": self.participant, "provider": self.provider, **columns})
+
+    def claim(self, *lines, key=None, paper=None, **members):
+        """A claim as a face would hand it in, of one plain line unless others are given."""
+        given = {
+            "provider_invoice": paper or self.paper(),
+            "start_date": WEDNESDAY,
+            "end_date": WEDNESDAY,
+            "line_items": list(lines) or [self.line()],
+            **members,
+        }
+        left_out = dict.fromkeys(("contact", "provider", "provider_invoice_reference", "send_payment_to"))
+        drafted = Draft({**left_out, **given}, given, key=key)
+        if key is not None:
+            drafted.fill("stands_on", given["provider_invoice"].pk)
+        return drafted
+
+    def invoice(self, *lines, key=None, **members):
+        given = {
+            "contact": self.participant,
+            "invoice_claim_type": "InvoiceToAgency",
+            "start_date": WEDNESDAY,
+            "end_date": WEDNESDAY,
+            "line_items": list(lines) or [self.line()],
+            **members,
+        }
+        return Draft(given, given, key=key)
+
+    def stored_claim(self, *lines, **columns):
+        """A claim of this participant and provider that stands."""
+        return a_claim([self.columns(line) for line in lines or [{}]], **self.of(columns, provider=True))
+
+    def stored_invoice(self, *lines, **columns):
+        return an_invoice([self.columns(line) for line in lines or [{}]], **self.of(columns))
+
+    def of(self, columns, provider=False):
+        days = {"start_date": WEDNESDAY, "end_date": WEDNESDAY, "contact": self.participant}
+        return {**days, **({"provider": self.provider} if provider else {}), **columns}
+
+    def columns(self, line):
+        return {"entry": self.entry, "quantity": "2", "price": "70.00", **line}
+
+
+def warnings_about(*drafts):
+    """What is found in drafts of claims, or of invoices, as (number of the draft, finding) pairs."""
+    model = Invoice if "invoice_claim_type" in drafts[0].given else Claim
+    settle = settle_claims if model is Claim else settle_invoices
+    settle(drafts)
+    gather(model, drafts)
+    return list(judge(drafts, CLAIM_WARNINGS if model is Claim else INVOICE_WARNINGS))
+
+
+def codes(*drafts):
+    return [finding.code for _, finding in warnings_about(*drafts)]
+
+
+def places(*drafts):
+    return [(finding.code, finding.place) for _, finding in warnings_about(*drafts)]
+
+
+def only_message(*drafts):
+    ((_, finding),) = warnings_about(*drafts)
+    return finding.message
