@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -13,10 +13,12 @@ from django.db import transaction
 from apps.core import history, storing
 from apps.core.inserting import insert
 from apps.funding import provider_invoice_rules
-from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.holding import LIVE
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
+from apps.funding.moving import REASON_LENGTH, move
 from apps.funding.provider_invoice_rules import DECISIONS, ON_HOLD, Decision, possible_actions
+from apps.funding.transitions import Verb
 from apps.odata import clock
 from apps.odata.among import Among
 from apps.odata.drafts import Draft, judge, refuse
@@ -84,8 +86,9 @@ class Acted:
 def act_on(keys: Iterable[UUID], action: str, staff: Staff | None, reason: str | None = None) -> Acted:
     """Take an action (``ApprovalAction``) on provider invoices, in the name of a staff member.
 
-    Raises ``Refused`` (places ``verb``, ``staff``, ``reason``) when it could be taken on none: it needs a
-    reason, the staff member may not. Statements are constant in the number of invoices.
+    A hold holds the claims on them that await approval; when it ends, those go on. Raises ``Refused`` (places
+    ``verb``, ``staff``, ``reason``) when it could be taken on none: it needs a reason, the staff member may
+    not. Statements are constant in the number of invoices.
     """
     return act(keys, Draft({"verb": action, "staff": staff, "reason": reason}))
 
@@ -95,6 +98,7 @@ def act(keys: Iterable[UUID], draft: Draft) -> Acted:
     """As ``act_on``, of a draft that may have faults of its own."""
     refuse([draft], judge([draft], provider_invoice_rules.ACTION_RULES))
     action = ApprovalAction(draft.verb)
+    draft.fill("reason", (draft.reason or "").strip() or None)
     key = ProviderInvoice._meta.pk
     assert key is not None
     rows = ProviderInvoice.objects.filter(Among(key, set(keys))).select_related("provider", "contact")
@@ -107,7 +111,9 @@ def act(keys: Iterable[UUID], draft: Draft) -> Acted:
             moved.append(invoice)
         else:
             acted.refused.append(refusal)
+    left_hold = {invoice.pk for invoice in moved if invoice.approval_status in ON_HOLD}
     decide(moved, action, draft, claims)
+    take_along(moved, left_hold, draft, claims)
     acted.done = [invoice.pk for invoice in moved]
     return acted
 
@@ -139,11 +145,10 @@ def decide(
     if not invoices:
         return
     decision: Decision = DECISIONS[action]
-    reason = draft.reason or None
     moves = [(invoice.pk, str(invoice.approval_status)) for invoice in invoices]
     for invoice in invoices:
         invoice.approval_status = decision.target.value
-        invoice.rejection_reason = reason if decision.target == ApprovalStatus.REJECTED else None
+        invoice.rejection_reason = draft.reason if decision.target == ApprovalStatus.REJECTED else None
         invoice.claim_on_hold = decision.target in ON_HOLD and bool(claims.get(invoice.pk))
         invoice.actioned_by_id = draft.staff.pk
         invoice.actioned_date = clock.now()
@@ -169,7 +174,42 @@ def decide(
             "application",
         ),
         [
-            (key, action.value, before, decision.target.value, reason, now, draft.staff.pk, application)
+            (key, action.value, before, decision.target.value, draft.reason, now, draft.staff.pk, application)
             for key, before in moves
         ],
     )
+
+
+#: How the reason begins of a claim that is on hold because its provider invoice is.
+HELD = "Provider invoice on hold"
+
+
+def take_along(
+    invoices: Sequence[ProviderInvoice],
+    left_hold: Collection[UUID],
+    draft: Draft,
+    claims: Mapping[UUID, Sequence[Claim]],
+) -> None:
+    """Hold the claims on invoices that are on hold now; let go those that only the end of a hold waited for.
+
+    ``left_hold`` were on hold before. Who held a claim for another reason lets it go again as well.
+    """
+    held, let_go = [], []
+    for invoice in invoices:
+        for claim in claims.get(invoice.pk, ()):
+            if invoice.approval_status in ON_HOLD:
+                if claim.funding_status == ClaimStatus.AWAITING_STAFF_APPROVAL:
+                    held.append(claim.pk)
+            elif invoice.pk in left_hold and is_held_with_it(claim):
+                let_go.append(claim.pk)
+    if held:
+        status = ApprovalStatus(invoices[0].approval_status).label
+        reason = f"{HELD}{status.removeprefix('On hold')}: {draft.reason}"
+        move(Claim, held, Verb.HOLD, draft.staff, reason[:REASON_LENGTH])
+    if let_go:
+        move(Claim, let_go, Verb.RELEASE, draft.staff, draft.reason)
+
+
+def is_held_with_it(claim: Claim) -> bool:
+    """Whether a claim is on hold for no other reason than that its provider invoice was."""
+    return claim.funding_status == ClaimStatus.ON_HOLD and (claim.status_reason or "").startswith(HELD)

@@ -1,6 +1,7 @@
 """Provider invoices come in, change, and are decided about (decisions.md 7)."""
 
 import datetime as dt
+import threading
 from decimal import Decimal
 
 import pytest
@@ -12,9 +13,10 @@ from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.holding import restate_claims_on_hold
-from apps.funding.models import ProviderInvoice, StatusMove
+from apps.funding.models import Claim, ProviderInvoice, StatusMove
+from apps.funding.moving import move
 from apps.funding.provider_invoice_rules import DECISIONS, possible_actions
-from apps.funding.receiving import act_on, receive_provider_invoices, revise_provider_invoices
+from apps.funding.receiving import HELD, act_on, receive_provider_invoices, revise_provider_invoices
 from apps.odata import clock
 from apps.odata.drafts import Draft, Refused
 from tests.documents.builders import a_document
@@ -278,15 +280,23 @@ def test_of_many_those_that_can_be_are_decided_and_the_others_named():
     assert rejected.reference in acted.refused[0].label
 
 
-@pytest.mark.parametrize("action", ["Approve", "HoldByClient", "Release"])
-def test_statements_are_constant_in_their_number(action):
+@pytest.mark.parametrize(
+    ("action", "claims_are"),
+    [
+        ("Approve", "AgencyClaimed"),
+        ("Approve", "OnHold"),
+        ("HoldByClient", "AwaitingStaffApproval"),
+        ("Release", "OnHold"),
+    ],
+)
+def test_statements_are_constant_in_their_number(action, claims_are):
     member, status = a_member(), "OnHoldByPlanManager"
     counts = []
     for number in (1, 5, 20):
         keys = []
         for _ in range(number):
             record = a_provider_invoice(approval_status=status)
-            a_claim(provider_invoice=record, funding_status="AgencyClaimed")
+            a_claim(provider_invoice=record, status_reason=HELD, funding_status=claims_are)
             keys.append(record.pk)
         member = type(member).objects.get(pk=member.pk)
         with CaptureQueriesContext(
@@ -294,8 +304,99 @@ def test_statements_are_constant_in_their_number(action):
         ) as queries:
             assert len(act_on(keys, action, member, "Because").done) == number
         counts.append(len(queries))
-    # On SQLite executemany is one entry; few rows go by INSERT, many by COPY: one statement each.
     assert len(set(counts)) == 1, counts
+
+
+# --- what becomes of its claims --------------------------------------------------------------------------
+
+
+def test_a_hold_holds_the_claims_that_await_approval_and_says_why():
+    record, member = a_provider_invoice(is_reusable=True), a_member()
+    waiting, approved = (
+        a_claim(provider_invoice=record, funding_status=status)
+        for status in ("AwaitingStaffApproval", "Approved")
+    )
+    act_on([record.pk], "HoldByClient", member, "Asks about the hours")
+    waiting.refresh_from_db()
+    approved.refresh_from_db()
+    assert (waiting.funding_status, approved.funding_status) == ("OnHold", "Approved")
+    assert waiting.status_reason == "Provider invoice on hold by the client: Asks about the hours"
+    assert StatusMove.objects.get(claim=waiting).staff == member
+
+
+@pytest.mark.parametrize("action", ["Release", "Approve"])
+def test_when_the_hold_ends_the_claims_it_held_go_on_and_no_others(action):
+    record, member = a_provider_invoice(is_reusable=True), a_member()
+    held, held_otherwise = a_claim(provider_invoice=record), a_claim(provider_invoice=record)
+    move(Claim, [held_otherwise.pk], "hold", member, "The roster is missing")
+    act_on([record.pk], "HoldByPlanManager", member, "Not signed")
+    act_on([record.pk], "HoldByClient", member, "Asks")
+    act_on([record.pk], action, member)
+    held.refresh_from_db()
+    held_otherwise.refresh_from_db()
+    assert (held.funding_status, held.status_reason) == ("AwaitingStaffApproval", None)
+    assert (held_otherwise.funding_status, held_otherwise.status_reason) == (
+        "OnHold",
+        "The roster is missing",
+    )
+
+
+def test_the_longest_reason_still_holds_its_claim():
+    claim = a_claim()
+    act_on([claim.provider_invoice_id], "HoldByClient", a_member(), "x" * 400)
+    claim.refresh_from_db()
+    assert claim.funding_status == "OnHold"
+
+
+def test_a_claim_of_a_rejected_or_other_invoice_stays_as_it_is():
+    claim, other = a_claim(funding_status="PaymentProviderRejected"), a_claim()
+    act_on([claim.provider_invoice_id], "HoldByClient", a_member(), "Asks")
+    claim.refresh_from_db()
+    other.refresh_from_db()
+    assert (claim.funding_status, other.funding_status) == (
+        "PaymentProviderRejected",
+        "AwaitingStaffApproval",
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres("SQLite has one writer and its test database one connection")
+def test_a_hold_and_an_approval_at_the_same_moment_end_in_one_of_two_ways():
+    member = a_member()
+    for _ in range(6):
+        claims = [a_claim() for _ in range(10)]
+        papers = [claim.provider_invoice_id for claim in claims]
+        calls = (
+            lambda papers=papers: act_on(papers[::-1], "HoldByClient", member, "Asks"),
+            lambda claims=claims: move(Claim, [claim.pk for claim in claims], "approve", member),
+        )
+        assert at_once(*calls) == []
+        statuses = set(
+            Claim.objects.filter(pk__in=[claim.pk for claim in claims]).values_list("funding_status")
+        )
+        assert statuses in ({("OnHold",)}, {("Approved",)})
+    assert ProviderInvoice.objects.exclude(approval_status="OnHoldByClient").count() == 0
+
+
+def at_once(*calls):
+    """The errors of calls that begin at the same moment, each on its own connection."""
+    together, errors = threading.Barrier(len(calls)), []
+
+    def run(call):
+        try:
+            together.wait(20)
+            call()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=[call]) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return errors
 
 
 # --- whether a claim is held up -------------------------------------------------------------------------
