@@ -1,0 +1,286 @@
+"""The lists of claims and invoices: found by what is on the paper, and worked off status by status."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
+from unfold.decorators import display
+
+from apps.core.back_office import ArchivedFilter, RecordAdmin
+from apps.core.identifiers import folded
+from apps.documents.admin import DaysFilter
+from apps.funding.admin.prices import MENU, money
+from apps.funding.admin.queues import CappedPaginator, days_since, queues, reasons_of_holds
+from apps.funding.bill_rules import MAY_ADMINISTER
+from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.funding.models import Bill, Claim
+from apps.odata import clock
+from apps.people.admin import number_in, without_blanks
+from apps.people.models import Client, Contact
+
+STATUS = "status"
+#: As many people or providers as a search goes on with; more are no search.
+MOST_NAMED = 500
+
+COLOURS = {
+    "AwaitingStaffApproval": "warning",
+    "OnHold": "danger",
+    "Approved": "info",
+    "SubmittedToPaymentProvider": "info",
+    "AgencyClaimed": "primary",
+    "AgencyFullyPaid": "success",
+    "AgencyPartiallyPaid": "warning",
+    "PaymentProviderCancellationRequested": "warning",
+    "PaymentProviderRejected": "danger",
+    "ClientRejected": "danger",
+    "PlanManagerRejected": "danger",
+    "Sent": "info",
+    "Paid": "success",
+}
+
+
+class Administered(RecordAdmin):
+    """A page only for those who may view or administer funding invoices."""
+
+    menu_group = MENU
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may_administer(request) and super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return may_administer(request) and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may_administer(request) and super().has_change_permission(request, obj)
+
+
+def may_administer(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm(MAY_ADMINISTER))
+
+
+# --- filters --------------------------------------------------------------------------------------------
+
+
+class StatusFilter(RadioFilter):
+    """Where bills stand; the list's tabs choose it too."""
+
+    title = "status"
+    parameter_name = STATUS
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(value, str(label)) for value, label in statuses_of(model_admin.model).choices]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(funding_status=self.value()) if self.value() else queryset
+
+
+class HeldForFilter(RadioFilter):
+    """Why bills are on hold."""
+
+    title = "reason of the hold"
+    parameter_name = "reason"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        if request.GET.get(STATUS) != ClaimStatus.ON_HOLD:
+            return []
+        return [
+            (each["status_reason"] or "", reason_told(each)) for each in reasons_of_holds(model_admin.model)
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(status_reason=self.value()) if self.value() else queryset
+
+
+class AgeFilter(RadioFilter):
+    """For how long bills have stood where they stand."""
+
+    title = "in this status"
+    parameter_name = "age"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("7", "Over 7 days"), ("14", "Over 14 days"), ("30", "Over 30 days"), ("90", "Over 90 days")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() not in ("7", "14", "30", "90"):
+            return queryset
+        return queryset.filter(status_date__lt=clock.now() - dt.timedelta(days=int(self.value())))
+
+
+def statuses_of(model: Any) -> type[ClaimStatus] | type[InvoiceStatus]:
+    return ClaimStatus if model is Claim else InvoiceStatus
+
+
+def reason_told(group: dict[str, Any]) -> str:
+    return f"{group['status_reason'] or 'No reason'} ({group['count']:,}, {days_since(group['oldest'])} days)"
+
+
+# --- the list -------------------------------------------------------------------------------------------
+
+
+class BillList(Administered):
+    """What the lists of claims and invoices have in common."""
+
+    #: The column of the bill's number, and its folded twin.
+    number_column: ClassVar[str]
+    number_key: ClassVar[str]
+    paginator = CappedPaginator
+    list_before_template = "funding/tabs.html"
+    list_filter_submit = True
+    ordering = ("-creation_date", "-guid")
+    search_fields = ("pk",)  # see get_search_results
+    list_filter = (
+        ArchivedFilter,
+        StatusFilter,
+        HeldForFilter,
+        AgeFilter,
+        ("start_date", RangeDateFilter),
+        ("status_date", DaysFilter),
+        ("contact", AutocompleteSelectFilter),
+        ("staff", AutocompleteSelectFilter),
+    )
+
+    def get_list_filter(self, request: HttpRequest) -> Sequence[Any]:
+        provider = [("provider", AutocompleteSelectFilter)] if self.model is Claim else []
+        return (*super().get_list_filter(request), *provider)
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        """On hold, why and for how long are what matters."""
+        columns = list(super().get_list_display(request))
+        if request.GET.get(STATUS) == ClaimStatus.ON_HOLD:
+            columns[columns.index("status")] = "held_for"
+        elif request.GET.get(STATUS):
+            columns.remove("status")
+        return columns
+
+    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+        """A queue is worked off from its oldest."""
+        return ("status_date", "guid") if request.GET.get(STATUS) else super().get_ordering(request)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """By its number or reference, by whom it is for, by who billed it: whole words of the paper.
+
+        People and providers are looked up first, so that bills are found by their keys.
+        """
+        words = folded(search_term)
+        if words is None:
+            return queryset, False
+        found = Q(**{f"{self.number_key}__contains": words}) | Q(contact__in=contacts_named(search_term))
+        if self.model is Claim:
+            found |= Q(provider_invoice_reference_key__contains=words)
+            found |= Q(provider__in=providers_named(search_term))
+        return queryset.filter(found), False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {**self.tabs_context(request), **(extra_context or {})})
+
+    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+        """The statuses with how many wait in each; those where nothing does are left out."""
+        chosen = request.GET.get(STATUS, "")
+        shown = [
+            {
+                "label": queue.label,
+                "count": queue.told,
+                "link": f"?{urlencode({STATUS: queue.status})}",
+                "on": queue.status == chosen,
+            }
+            for queue in queues(self.model, statuses_of(self.model))
+            if queue.count or queue.status == chosen
+        ]
+        tabs = [{"label": "All", "count": "", "link": "?", "on": not chosen}, *shown]
+        reasons = []
+        if chosen == ClaimStatus.ON_HOLD:
+            reasons = [
+                {
+                    "label": reason_told(each),
+                    "link": f"?{urlencode({STATUS: chosen, 'reason': each['status_reason'] or ''})}",
+                    "on": request.GET.get("reason") == each["status_reason"],
+                }
+                for each in reasons_of_holds(self.model)
+            ]
+        return {"tabs": tabs, "reasons": reasons}
+
+    # --- columns
+
+    @display(description="number")
+    def number(self, bill: Any) -> str:
+        return format_html('<span class="fu-nowrap">{}</span>', bill)
+
+    @display(description="participant", ordering="contact__last_name")
+    def participant(self, bill: Bill) -> str:
+        return two_lines(bill.contact, bill.contact.scheme_number)
+
+    @display(description="provider", ordering="provider__business_name")
+    def provider_name(self, claim: Claim) -> str:
+        return two_lines(claim.provider, claim.provider_invoice_reference)
+
+    @display(description="services", ordering="start_date")
+    def days(self, bill: Bill) -> str:
+        first, last = f"{bill.start_date:%d %b %Y}", f"{bill.end_date:%d %b %Y}"
+        return first if first == last else two_lines(first, f"to {last}")
+
+    @display(description="total", ordering="total")
+    def amount(self, bill: Bill) -> str | None:
+        return money(bill.total)
+
+    @display(description="status", ordering="funding_status", label=COLOURS)
+    def status(self, bill: Any) -> tuple[str, str]:
+        return bill.funding_status, bill.get_funding_status_display()
+
+    @display(description="on hold for", ordering="status_reason")
+    def held_for(self, bill: Bill) -> str:
+        return bill.status_reason or "–"
+
+    @display(description="since", ordering="status_date")
+    def since(self, bill: Bill) -> str:
+        days = days_since(bill.status_date)
+        return "today" if days <= 0 else "1 day" if days == 1 else f"{days:,} days"
+
+
+def contacts_named(term: str) -> list[Any]:
+    """The participants whom a search means: by their scheme number as people write it, else by name."""
+    digits = number_in(term)
+    people = Contact.objects.order_by()
+    if digits is not None:
+        people = people.alias(digits=without_blanks("scheme_number")).filter(digits__contains=digits)
+    else:
+        for word in term.split():
+            people = people.filter(
+                Q(first_name__icontains=word) | Q(last_name__icontains=word) | Q(unique_code__iexact=word)
+            )
+    return list(people.values_list("pk", flat=True)[:MOST_NAMED])
+
+
+def providers_named(term: str) -> list[Any]:
+    """The providers whom a search means: by name, or by business number without its blanks."""
+    digits = number_in(term)
+    providers = Client.objects.order_by()
+    if digits is not None:
+        providers = providers.alias(digits=without_blanks("business_number")).filter(digits__contains=digits)
+    else:
+        providers = providers.filter(business_name__icontains=term.strip())
+    return list(providers.values_list("pk", flat=True)[:MOST_NAMED])
+
+
+def two_lines(first: Any, second: Any) -> str:
+    """A cell with something fainter below."""
+    if not second:
+        return str(first)
+    return format_html('{}<br><span class="rs-faint">{}</span>', first, second)
+
+
+def list_address(model: Any, **asked: str) -> str:
+    """A list of this model, as the words choose it."""
+    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    return f"{address}?{urlencode(asked)}" if asked else address
