@@ -1,0 +1,109 @@
+"""Whatever happens to claims and invoices in whatever order: budgets, sums and provider invoices agree."""
+
+from decimal import Decimal
+
+import pytest
+from django.db import transaction
+from django.db.models import Sum
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.core.models import Subscriber
+from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.funding import drawing
+from apps.funding.models import Claim, Invoice, StatusMove
+from apps.funding.moving import move, possible
+from apps.funding.transitions import RESUBMITTED_FROM, Pays, Verb
+from tests.engagements.builders import a_booking, a_category_budget
+from tests.funding.builders import a_claim, an_invoice
+
+CENT = Decimal("0.01")
+
+#: Which bill, which of the verbs that it may take (or any, now and then), how much of it is paid.
+steps = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 99), st.booleans() | st.just(True), st.integers(1, 99)),
+    min_size=4,
+    max_size=16,
+)
+
+
+@pytest.fixture
+def with_a_payment_provider(db):
+    Subscriber.objects.update_or_create(pk=1, defaults={"payment_provider_module": True})
+    Subscriber.forget()
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(walk=steps)
+def test_whatever_happens_everything_agrees(with_a_payment_provider, walk):
+    with transaction.atomic():
+        bills = some_bills()
+        drawing.recount()
+        for step in walk:
+            bills += take(step, bills)
+            assert drawing.recount() == (0, 0)
+            sums_agree(bills)
+        no_provider_invoice_is_lost()
+        transaction.set_rollback(True)
+
+
+def some_bills():
+    booking, category = a_booking(), a_category_budget()
+    lines = [
+        {"booking": booking, "quantity": "3", "price": "33.3333"},
+        {"quantity": "1", "price": "5.00"},
+        {"category_budget": category, "quantity": "0.5", "price": "20.01"},
+    ]
+    credit = {"booking": booking, "quantity": "1", "price": "7.77", "is_credit_item": True}
+    return [
+        a_claim(lines),
+        a_claim(lines[:1], funding_status="AgencyClaimed"),
+        an_invoice([*lines, credit], funding_status="AgencyClaimed"),
+        an_invoice(lines, invoice_claim_type="InvoiceToClient"),
+    ]
+
+
+def take(step, bills):
+    """Take a step; the bills that it made."""
+    which, verb_number, as_possible, percent = step
+    bill = bills[which % len(bills)]
+    bill.refresh_from_db()
+    rows = possible(bill)
+    verbs = [row.verb for row in rows] if as_possible and rows else list(Verb)
+    verb = verbs[verb_number % len(verbs)]
+    is_open = bill.total - bill.amount_paid
+    part = min(max((is_open * percent / 100).quantize(CENT), CENT), is_open - CENT)
+    amounts = {bill.pk: part} if any(row.pays is Pays.PART and row.verb is verb for row in rows) else None
+    before = StatusMove.objects.count()
+    result = move(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
+    assert bool(result.done) == (verb in {row.verb for row in rows}), (verb, bill, result)
+    assert len(result.done) + len(result.refused) == 1
+    assert StatusMove.objects.count() == before + len(result.done)
+    return [type(bill).objects.get(pk=key) for key in result.made.values()]
+
+
+def sums_agree(bills):
+    for bill in bills:
+        bill.refresh_from_db()
+        lines = bill.line_items.all()
+        assert bill.total == sum(line.total for line in lines)
+        assert bill.amount_paid == sum(line.amount_paid for line in lines)
+        assert bill.paid_earlier <= bill.amount_paid <= bill.total
+    for model in (ServiceBooking, CategoryBudget):
+        sums = model.objects.aggregate(claimed=Sum("claimed"), paid=Sum("paid"), waiting=Sum("waiting"))
+        sums = {name: amount.quantize(CENT) for name, amount in sums.items()}
+        assert sums["claimed"] >= sums["paid"] >= 0
+        # No dollar is claimed twice, however often something was resubmitted.
+        assert sums["claimed"] + sums["waiting"] <= Decimal("400.00")
+
+
+def no_provider_invoice_is_lost():
+    """Each is taken by the youngest live claim on it, and by nobody when there is none."""
+    for paper in {claim.provider_invoice_id for claim in Claim.objects.all()}:
+        live = Claim.objects.filter(provider_invoice=paper, archive_date=None)
+        ends = [claim for claim in live if not live.filter(resubmission_of=claim).exists()]
+        takers = Claim.objects.filter(provider_invoice=paper, takes_provider_invoice=True)
+        assert {claim.pk for claim in takers} == {claim.pk for claim in ends}
+    for model in (Claim, Invoice):
+        for bill in model.objects.filter(resubmission_of__isnull=False, archive_date=None):
+            assert bill.resubmission_of.funding_status in RESUBMITTED_FROM
