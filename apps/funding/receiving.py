@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -111,9 +111,8 @@ def act(keys: Iterable[UUID], draft: Draft) -> Acted:
             moved.append(invoice)
         else:
             acted.refused.append(refusal)
-    left_hold = {invoice.pk for invoice in moved if invoice.approval_status in ON_HOLD}
     decide(moved, action, draft, claims)
-    take_along(moved, left_hold, draft, claims)
+    take_along(moved, draft, claims)
     acted.done = [invoice.pk for invoice in moved]
     return acted
 
@@ -186,13 +185,12 @@ HELD = "Provider invoice on hold"
 
 def take_along(
     invoices: Sequence[ProviderInvoice],
-    left_hold: Collection[UUID],
     draft: Draft,
     claims: Mapping[UUID, Sequence[Claim]],
 ) -> None:
-    """Hold the claims on invoices that are on hold now; let go those that only the end of a hold waited for.
+    """Hold the claims on invoices that are on hold now; let go those that were held because one was.
 
-    ``left_hold`` were on hold before. Who held a claim for another reason lets it go again as well.
+    Who held a claim for another reason lets it go again as well.
     """
     held, let_go = [], []
     for invoice in invoices:
@@ -200,7 +198,7 @@ def take_along(
             if invoice.approval_status in ON_HOLD:
                 if claim.funding_status == ClaimStatus.AWAITING_STAFF_APPROVAL:
                     held.append(claim.pk)
-            elif invoice.pk in left_hold and is_held_with_it(claim):
+            elif is_held_with_it(claim):
                 let_go.append(claim.pk)
     if held:
         status = ApprovalStatus(invoices[0].approval_status).label

@@ -407,7 +407,7 @@ def test_a_claim_is_on_hold_while_its_invoice_is():
     record = claim.provider_invoice
     act_on([record.pk], "HoldByClient", member, "Asks about the hours")
     record.refresh_from_db()
-    assert record.claim_on_hold
+    assert (record.claim_on_hold, record.rejection_reason) == (True, None)
     act_on([record.pk], "Release", member)
     record.refresh_from_db()
     assert not record.claim_on_hold
