@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.db import models
 from django.db.models.expressions import F, Func
@@ -23,6 +24,10 @@ class Among(Func):
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
+        if isinstance(self.compared, models.UUIDField) and all(type(value) is UUID for value in self.values):
+            # The text of an array is made in a fraction of the time that psycopg takes to adapt the list.
+            keys = ",".join([value.hex for value in self.values])
+            return f"{column} = ANY(%s::uuid[])", [*params, f"{{{keys}}}"]
         return f"{column} = ANY(%s)", [*params, self.values]
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
