@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -85,8 +84,7 @@ class CoveringBudget(NamedTuple):
         return f"{what} ({self.booking_number})" if self.booking_number else str(what)
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """What covers a support.
 
     ``plan`` and ``budget`` cover its day; without one, ``nearest_plan`` and ``nearest_budget`` are those for
@@ -136,18 +134,20 @@ def coverages(supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None 
     being entered anew.
     """
     plans = plans_of({support.contact for support in supports})
-    found = [plan_on(support.on, plans.get(support.contact, ())) for support in supports]
+    held = [plans.get(support.contact, ()) for support in supports]
+    found = [plan_on(support.on, theirs) for support, theirs in zip(supports, held, strict=True)]
     # Budgets are many: those of plans that cover, and all of a participant only where none does.
-    searched = {plan.pk: plan for plan in found if plan is not None}
-    for support, plan in zip(supports, found, strict=True):
+    searched = {id(plan): plan for plan in found if plan is not None}
+    for plan, theirs in zip(found, held, strict=True):
         if plan is None:
-            searched.update((each.pk, each) for each in plans.get(support.contact, ()))
-    budgets = budgets_of(searched, freed or {})
+            searched.update((id(each), each) for each in theirs)
+    budgets = budgets_of({plan.pk: plan for plan in searched.values()}, freed or {})
+    by_plan = {number: budgets.get(plan.pk, ()) for number, plan in searched.items()}
     return [
-        covered_by(support, plan, budgets.get(plan.pk, ()))
+        covered_by(support, plan, by_plan[id(plan)])
         if plan is not None
-        else nearest_to(support, plans.get(support.contact, ()), budgets)
-        for support, plan in zip(supports, found, strict=True)
+        else nearest_to(support, theirs, budgets)
+        for support, plan, theirs in zip(supports, found, held, strict=True)
     ]
 
 

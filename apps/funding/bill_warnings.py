@@ -21,7 +21,6 @@ from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.facts import LineFacts, ProductFacts
 from apps.funding.pricing import PriceFound
 from apps.funding.public_holidays import Kind, holiday_name, kinds_of
-from apps.odata import clock
 from apps.odata.drafts import Draft, Finding, Rule
 
 #: What a rule finds in a line: a code, the member of the line to look at (none: all of it), a sentence.
@@ -70,9 +69,10 @@ def days(first: dt.date, last: dt.date) -> str:
 def the_price_is_within_the_cap(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
     if facts.product.type in WITHOUT_A_CAP or facts.product.is_quote_required:
         return None
-    for price, on in ((line.price_found, line.first_day), (facts.last_price, line.last_day)):
-        if is_over(line.price, price):
-            return "PriceOverCap", "price", over_cap(line.price, price, on, facts.product)
+    if is_over(line.price, line.price_found):
+        return "PriceOverCap", "price", over_cap(line.price, line.price_found, line.first_day, facts.product)
+    if is_over(line.price, facts.last_price):
+        return "PriceOverCap", "price", over_cap(line.price, facts.last_price, line.last_day, facts.product)
     return None
 
 
@@ -97,15 +97,15 @@ def the_item_is_current(draft: Draft, line: Draft, facts: LineFacts) -> Found | 
     product = facts.product
     if product.archive_date is not None:
         return "ItemNotCurrent", "product", f"{product.code} is archived. Choose the item that replaced it."
-    for price, on in ((line.price_found, line.first_day), (facts.last_price, line.last_day)):
-        if price is None:
-            return (
-                "ItemNotCurrent",
-                "product",
-                f"{product.code} is not in the price book on {day(on)}. Choose an item that is current then,"
-                " or check the day.",
-            )
-    return None
+    if line.price_found is not None and facts.last_price is not None:
+        return None
+    on = line.first_day if line.price_found is None else line.last_day
+    return (
+        "ItemNotCurrent",
+        "product",
+        f"{product.code} is not in the price book on {day(on)}. Choose an item that is current then, or check"
+        " the day.",
+    )
 
 
 def the_item_needs_no_quote(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
@@ -133,13 +133,14 @@ REFUSED = frozenset({Flag.NO.value, Flag.NOT_APPLICABLE.value})
 
 
 def the_item_may_be_claimed_so(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    flag = FLAGS.get(facts.key.claim_type)
+    claim_type: str = line.__dict__.get("claim_type") or ClaimType.NONE.value
+    flag = FLAGS.get(claim_type)
     if flag is None:
         return None
     answer = getattr(facts.product, flag)
     if answer not in REFUSED:
         return None
-    kind = ClaimType(facts.key.claim_type).label
+    kind = ClaimType(claim_type).label
     return (
         "ClaimTypeNotAllowed",
         "claim_type",
@@ -317,7 +318,7 @@ def it_is_not_too_late_for_the_booking(draft: Draft, line: Draft, facts: LineFac
     budget = cover.budget or (cover.nearest_budget if cover.plan is not None else None)
     if budget is None:
         return None
-    late = (clock.today() - budget.last_day).days
+    late = (draft.facts.today - budget.last_day).days
     if late <= DAYS_AFTER_BOOKING:
         return None
     return (
@@ -335,7 +336,7 @@ DAYS_AFTER_BOOKING = 90
 
 
 def it_is_not_too_old(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    limit = years_before(clock.today(), YEARS)
+    limit = years_before(draft.facts.today, YEARS)
     if line.first_day >= limit:
         return None
     return (
@@ -349,6 +350,7 @@ def it_is_not_too_old(draft: Draft, line: Draft, facts: LineFacts) -> Found | No
 YEARS = 2
 
 
+@lru_cache(maxsize=16)
 def years_before(today: dt.date, years: int) -> dt.date:
     """The same day of the year; the 28th of February for the 29th."""
     try:
@@ -358,7 +360,7 @@ def years_before(today: dt.date, years: int) -> dt.date:
 
 
 def it_lies_not_in_the_future(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    today = clock.today()
+    today = draft.facts.today
     if line.last_day <= today:
         return None
     member = "from_date" if line.first_day > today or line.last_day == line.first_day else "to_date"

@@ -23,6 +23,7 @@ from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Pr
 from apps.funding.pricing import PriceFound, PriceRequest, prices_on
 from apps.funding.public_holidays import state_code
 from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
+from apps.odata import clock
 from apps.odata.among import Among
 from apps.odata.drafts import Draft
 from apps.people.models import Client, Contact
@@ -85,14 +86,18 @@ class LineFacts:
     cover: Coverage
     left: Decimal | None
     last_price: PriceFound | None
-    key: LineKey
     twin: str | None = None
 
 
 @dataclass(slots=True)
 class BillFacts:
-    """What is known beside a bill. ``state``: code of the state that its participant lives in, if known."""
+    """What is known beside a bill.
 
+    ``state``: code of the state that its participant lives in, if known. ``paper_names``: what its provider
+    invoice says otherwise, in words. ``twin``: the claim built on the same reference, in words.
+    """
+
+    today: dt.date
     participant: ContactFacts | None
     state: str | None
     provider: ProviderFacts | None
@@ -122,8 +127,9 @@ def gather(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     people = facts_of(ContactFacts, Contact, contacts_named(drafts))
     providers = facts_of(ProviderFacts, Client, providers_named(drafts)) if model is Claim else {}
     own = {draft.key for draft in drafts if draft.key is not None}
+    today = clock.today()
     for draft in drafts:
-        draft.__dict__["facts"] = bill_facts(draft, people, providers)
+        draft.__dict__["facts"] = bill_facts(draft, today, people, providers)
     placed = list(readable_lines(drafts))
     cover_lines(model, placed, own)
     but = lineage_of(model, own | resubmitted(drafts))
@@ -149,7 +155,7 @@ def facts_of(kind: type[Facts], model: type[models.Model], keys: set[Any]) -> di
 def key_of(draft: Draft, name: str) -> Any:
     """The key of the record a draft names; ``None`` where it names none or it has a fault."""
     record = draft.__dict__.get(name)
-    return None if record is None else record.pk
+    return None if record is None else record.guid
 
 
 def differing(draft: Draft) -> tuple[str, ...]:
@@ -170,7 +176,10 @@ def providers_named(drafts: Iterable[Draft]) -> set[Any]:
 
 
 def bill_facts(
-    draft: Draft, people: Mapping[Any, ContactFacts], providers: Mapping[Any, ProviderFacts]
+    draft: Draft,
+    today: dt.date,
+    people: Mapping[Any, ContactFacts],
+    providers: Mapping[Any, ProviderFacts],
 ) -> BillFacts:
     participant = people.get(key_of(draft, "contact"))
     told: dict[str, str] = {}
@@ -183,7 +192,7 @@ def bill_facts(
         else:
             told[name] = paper.reference
     state = None if participant is None else state_code(participant.state)
-    return BillFacts(participant, state, providers.get(key_of(draft, "provider")), told)
+    return BillFacts(today, participant, state, providers.get(key_of(draft, "provider")), told)
 
 
 def resubmitted(drafts: Iterable[Draft]) -> set[Any]:
@@ -210,45 +219,33 @@ def readable_lines(drafts: Iterable[Draft]) -> Iterator[Placed]:
 
 def cover_lines(model: type[Claim | Invoice], placed: Sequence[Placed], own: set[Any]) -> None:
     """Find what covers the lines, and what of it is left for each when those before it have drawn."""
-    products = facts_of(ProductFacts, Product, {line.product.pk for _, line, _ in placed})
-    categories = {key: product.category for key, product in products.items()}
-    supports = []
-    for draft, line, _ in placed:
-        product = products[line.product.pk]
-        supports.append(
-            Support(
-                draft.facts.participant.pk,
-                line.first_day,
-                product.code,
-                categories[product.pk],
-                MANAGED_BY[draft.__dict__.get("invoice_claim_type")],
-                product.category_number_pace,
-            )
+    known = facts_of(ProductFacts, Product, {line.product.guid for _, line, _ in placed})
+    categories = {key: product.category for key, product in known.items()}
+    products = [known[line.product.guid] for _, line, _ in placed]
+    supports = [
+        Support(
+            draft.facts.participant.pk,
+            line.first_day,
+            product.code,
+            categories[product.pk],
+            MANAGED_BY[draft.__dict__.get("invoice_claim_type")],
+            product.category_number_pace,
         )
+        for (draft, line, _), product in zip(placed, products, strict=True)
+    ]
     covers = coverages(supports, drawn_by(model, own))
     last_prices = prices_on_last_days(placed)
-    drawn: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
-    for (draft, line, number), cover in zip(placed, covers, strict=True):
+    drawn: defaultdict[int, Decimal] = defaultdict(lambda: ZERO)  # by the identity of the budget
+    for (_, line, number), product, cover in zip(placed, products, covers, strict=True):
         held = line.__dict__
         budget, left = cover.budget, None
         if budget is not None:
-            left = budget.left - drawn[budget.pk]
-            drawn[budget.pk] += held["total"]
+            left = budget.left - drawn[id(budget)]
+            drawn[id(budget)] += held["total"]
             held["booking" if budget.model is ServiceBooking else "category_budget"] = budget
-        product = products[held["product"].pk]
-        key = LineKey(
-            draft.facts.participant.pk,
-            key_of(draft, "provider") if model is Claim else None,
-            product.pk,
-            held["first_day"],
-            held["last_day"],
-            held["quantity"],
-            str(held.get("claim_type") or "None"),
-            bool(held.get("is_credit_item")),
-        )
-        last_price = last_prices.get(id(line), held["price_found"])
+        last_price = last_prices.get(id(line), held["price_found"]) if last_prices else held["price_found"]
         held["cover"] = cover
-        held["facts"] = LineFacts(number, product, cover, left, last_price, key)
+        held["facts"] = LineFacts(number, product, cover, left, last_price)
 
 
 def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Decimal]:
@@ -291,36 +288,44 @@ def find_twin_lines(
     model: type[Claim | Invoice], drafts: Sequence[Draft], placed: Sequence[Placed], but: set[UUID]
 ) -> None:
     """Tell lines of live bills, and of bills before them in the same body, that claim the same support."""
-    asked = [line.facts.key for _, line, _ in placed]
-    standing = twin_lines(model, asked, but)
-    first: dict[LineKey, Placed] = {}
-    places: dict[int, int] | None = None
-    for each, key in zip(placed, asked, strict=True):
-        draft, line, _ = each
-        before = first.setdefault(key, each)
-        if key in standing:
-            line.facts.twin = standing[key]
-        elif before is not each:
-            if places is None:
-                places = {id(draft): place for place, draft in enumerate(drafts)}
-            same = before[0] is draft
-            where = f"this {noun(model)}" if same else called(model, before[0], places[id(before[0])])
-            line.facts.twin = f"line {before[2] + 1} of {where}"
+    first: dict[LineKey, int] = {}
+    places = [first.setdefault(line_key(model, *each), number) for number, each in enumerate(placed)]
+    standing = dict(zip(first.values(), twin_lines(model, list(first), but), strict=True))
+    for number, (draft, line, _), place in zip(range(len(places)), placed, places, strict=True):
+        if (twin := standing[place]) is not None:
+            line.facts.twin = twin
+        elif place != number:
+            earlier, _, at = placed[place]
+            where = f"this {noun(model)}" if earlier is draft else called(model, earlier, drafts)
+            line.facts.twin = f"line {at + 1} of {where}"
+
+
+def line_key(model: type[Claim | Invoice], draft: Draft, line: Draft, _: int) -> LineKey:
+    held = line.__dict__
+    return LineKey(
+        draft.facts.participant.pk,
+        key_of(draft, "provider") if model is Claim else None,
+        held["product"].guid,
+        held["first_day"],
+        held["last_day"],
+        held["quantity"],
+        str(held.get("claim_type") or "None"),
+        bool(held.get("is_credit_item")),
+    )
 
 
 def find_twin_claims(drafts: Sequence[Draft], but: set[UUID]) -> None:
     """Tell live claims, and claims before them in the same body, that are built on the same reference."""
-    asked = [reference_key(draft) for draft in drafts]
-    standing = twin_claims((key for key in asked if key is not None), but)
-    first: dict[ReferenceKey, int] = {}
-    for number, (draft, key) in enumerate(zip(drafts, asked, strict=True)):
-        if key is None:
-            continue
-        before = first.setdefault(key, number)
-        if key in standing:
-            draft.facts.twin = standing[key]
-        elif before != number:
-            draft.facts.twin = called(Claim, drafts[before], before)
+    keys = [(draft, key) for draft in drafts if (key := reference_key(draft)) is not None]
+    first: dict[ReferenceKey, Draft] = {}
+    for draft, key in keys:
+        first.setdefault(key, draft)
+    standing = dict(zip(first, twin_claims(list(first), but), strict=True))
+    for draft, key in keys:
+        if (twin := standing[key]) is not None:
+            draft.facts.twin = twin
+        elif first[key] is not draft:
+            draft.facts.twin = called(Claim, first[key], drafts)
 
 
 def reference_key(draft: Draft) -> ReferenceKey | None:
@@ -336,10 +341,10 @@ def noun(model: type[models.Model]) -> str:
     return str(model._meta.verbose_name)
 
 
-def called(model: type[Claim | Invoice], draft: Draft, place: int) -> str:
+def called(model: type[Claim | Invoice], draft: Draft, drafts: Sequence[Draft]) -> str:
     """How another bill of the same body is named: by its number, or by its place."""
     number = draft.__dict__.get("claim_number" if model is Claim else "invoice_number")
-    return str(number) if number else f"record {place + 1} of this request"
+    return str(number) if number else f"record {drafts.index(draft) + 1} of this request"
 
 
 # --- what draws on a budget -----------------------------------------------------------------------------

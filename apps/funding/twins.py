@@ -112,26 +112,25 @@ CLAIMS = Source(
 
 
 def twin_lines(
-    model: type[Claim | Invoice], keys: Iterable[LineKey], but: Iterable[UUID] = ()
-) -> Mapping[LineKey, str]:
-    """The number of a live bill with such a line, the first of several; bills of ``but`` do not count.
+    model: type[Claim | Invoice], keys: Sequence[LineKey], but: Iterable[UUID] = ()
+) -> list[str | None]:
+    """For each key the number of a live bill with such a line, the first of several; ``None`` without any.
 
-    One query.
+    Bills of ``but`` do not count. One query.
     """
     return numbers(CLAIM_LINES if model is Claim else INVOICE_LINES, keys, but)
 
 
-def twin_claims(keys: Iterable[ReferenceKey], but: Iterable[UUID] = ()) -> Mapping[ReferenceKey, str]:
-    """The number of a live claim built on the same reference, the first of several; one query."""
+def twin_claims(keys: Sequence[ReferenceKey], but: Iterable[UUID] = ()) -> list[str | None]:
+    """For each key the number of a live claim built on the same reference, as ``twin_lines`` does."""
     return numbers(CLAIMS, keys, but)
 
 
-def numbers(source: Source, keys: Iterable[Key], but: Iterable[UUID]) -> dict[Key, str]:
-    """The smallest number of the live bills that have each key."""
-    asked = list(dict.fromkeys(keys))
-    if not asked:
-        return {}
-    wanted, params = wanted_rows(asked)
+def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> list[str | None]:
+    """The smallest number of the live bills that have each of these different keys."""
+    if not keys:
+        return []
+    wanted, params = wanted_rows(keys)
     excluded, excluded_params = is_none_of("bill.guid", list(but))
     dead = ", ".join(["%s"] * len(DEAD))
     live = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({dead})"
@@ -140,7 +139,8 @@ def numbers(source: Source, keys: Iterable[Key], but: Iterable[UUID]) -> dict[Ke
     query, values = told(source, wanted, where), [*params, *DEAD, *excluded_params]
     with connection.cursor() as cursor:
         cursor.execute(query, values)
-        return {asked[n]: number for n, number in cursor.fetchall()}
+        found = dict(cursor.fetchall())
+    return [found.get(n) for n in range(len(keys))]
 
 
 def by_look_up(source: Source, wanted: str, where: str) -> str:
@@ -174,17 +174,36 @@ def same(columns: Mapping[str, str], table: str) -> str:
     return " AND ".join(f"{column} = {table}.{name}" for name, column in columns.items())
 
 
-def wanted_rows(asked: Sequence[LineKey | ReferenceKey]) -> tuple[str, list[Any]]:
+def wanted_rows(keys: Sequence[Key]) -> tuple[str, list[Any]]:
     """The keys as a query of rows, each with its number ``n``; a parameter for each member, or for all."""
-    names = ("n", *asked[0]._fields)
-    rows = [(n, *key) for n, key in enumerate(asked)]
+    names = ("n", *keys[0]._fields)
+    rows = [(n, *key) for n, key in enumerate(keys)]
     if connection.vendor == "postgresql":
         arrays = ", ".join(f"%s::{TYPES[name]}[]" for name in names)
         query = f"SELECT * FROM unnest({arrays}) AS key({', '.join(names)})"  # noqa: S608  our own names
-        return query, [list(column) for column in zip(*rows, strict=True)]
+        return query, [
+            array_text(TYPES[name], column)
+            for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        ]
     members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(names))
     query = f"SELECT {members} FROM json_each(%s)"  # noqa: S608  our own names
     return query, [json.dumps([[as_stored(value) for value in row] for row in rows])]
+
+
+def array_text(kind: str, values: Iterable[Any]) -> str:
+    """An array as PostgreSQL spells it; psycopg would look at every value again and again."""
+    if kind == "uuid":
+        texts = ["NULL" if value is None else value.hex for value in values]
+    elif kind == "text":
+        texts = [quoted(value) for value in values]
+    else:
+        texts = list(map(str, values))
+    return f"{{{','.join(texts)}}}"
+
+
+def quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def as_stored(value: Any) -> Any:
