@@ -28,12 +28,16 @@ BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many records of a kind a set loads: an option of the command."""
+    """How many records of a kind a set loads: an option of the command.
+
+    ``brings``: sizes that were not asked for are at least one for each so many of this one.
+    """
 
     name: str
     default: int
     least: int
     help: str
+    brings: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,17 @@ class DemoSet:
     load: Callable[[Context], None]
     #: The seeds whose demo data the database holds; only the first set needs to know.
     seeds: Callable[[], set[int]] = set
+
+
+def sizes_of(sizes: Iterable[Size], asked: Mapping[str, int]) -> dict[str, int]:
+    """How many of each size: those asked for, and for the others their default, or what is brought."""
+    known = list(sizes)
+    found = {size.name: asked.get(size.name, size.default) for size in known}
+    for size in known:
+        for name, each in size.brings.items():
+            if name in found and name not in asked:
+                found[name] = max(found[name], found[size.name] // each)
+    return found
 
 
 def demo_sets() -> tuple[DemoSet, ...]:

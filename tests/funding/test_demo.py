@@ -9,7 +9,7 @@ from apps.core.demo import Context
 from apps.engagements.categories import support_item
 from apps.funding.choices import Zone
 from apps.funding.demo import guide
-from apps.funding.demo.loading import first_days, load
+from apps.funding.demo.prices import first_days, load
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.price_rules import RULES
 from apps.funding.pricing import PriceRequest, prices_on

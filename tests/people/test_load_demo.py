@@ -27,7 +27,10 @@ from apps.people.models import (
 
 pytestmark = pytest.mark.django_db
 
-FEW = ("--clients", "8", "--staff", "7", "--contacts", "45", "--as-of", "2026-07-01")
+FEW = (
+    *("--clients", "8", "--staff", "7", "--contacts", "45", "--as-of", "2026-07-01"),
+    *("--claims", "30", "--invoices", "12", "--inbox", "6"),
+)
 
 
 def load_demo(*words):

@@ -18,18 +18,22 @@ from apps.people.demo import plan as people
 def load(context: Context) -> None:
     """Store the plans of the participants that the demo's people made."""
     enter_support_categories()
+    drawn = list(rows.plans(context, surroundings(context)))
+    store(context, ClientEngagement, [each.plan for each in drawn])
+    store(context, ServiceBooking, [row for each in drawn for row in each.bookings])
+    store(context, CategoryBudget, [row for each in drawn for row in each.budgets])
+
+
+def surroundings(context: Context) -> rows.Around:
+    """What the rows are drawn with; whoever draws them again with it draws the same."""
     categories = SupportCategory.objects.values_list("number", "pk", "support_purpose")
-    around = rows.Around(
+    return rows.Around(
         contacts=context.series["contacts"],
         clients=context.series["clients"],
         staff=context.series["staff"],
         budget_managers=people.account_managers(context.series["staff"].count),
         categories={number: (key, purpose) for number, key, purpose in categories},
     )
-    drawn = list(rows.plans(context, around))
-    store(context, ClientEngagement, [each.plan for each in drawn])
-    store(context, ServiceBooking, [row for each in drawn for row in each.bookings])
-    store(context, CategoryBudget, [row for each in drawn for row in each.budgets])
 
 
 def store(context: Context, model: type[models.Model], drawn: Sequence[rows.Row]) -> None:

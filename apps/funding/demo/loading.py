@@ -1,162 +1,179 @@
-"""Loads the demo's price books with the prices of three financial years, and its cost centres."""
+"""Loads the demo's funding: price books, provider invoices, claims and invoices, as a stream in batches."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from django.db import models
+from stdnum.au import abn
 
-from apps.core.demo import Context, DemoSet
+from apps.core.demo import BATCH, Context, DemoSet, Size
 from apps.core.identifiers import folded
-from apps.funding.choices import Zone
-from apps.funding.demo import guide
-from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.people.demo.loading import entry
+from apps.core.inserting import insert
+from apps.funding.demo import guide, prices
+from apps.funding.demo.bills import (
+    APPROVING,
+    CREDITING,
+    MOVE_COLUMNS,
+    WARNING_COLUMNS,
+    Drawn,
+    Move,
+    Office,
+    Row,
+    Workers,
+)
+from apps.funding.demo.claims import claims
+from apps.funding.demo.inbox import inbox
+from apps.funding.demo.invoices import invoices
+from apps.funding.demo.planted import PLANTED, planted
+from apps.funding.demo.purses import plans, tell
+from apps.funding.demo.shelf import read_shelf
+from apps.funding.models import (
+    AcknowledgedWarning,
+    Claim,
+    ClaimLine,
+    CostCentre,
+    Invoice,
+    InvoiceLine,
+    Price,
+    Product,
+    ProviderInvoice,
+    StatusMove,
+)
+from apps.funding.numbering import Spelling, advance
+from apps.people.models import Client
 
-DAY = dt.timedelta(days=1)
-#: What prices of years ago were of this year's, the present year first.
-YEARS = ("1", "0.966", "0.931")
-#: What a zone's price is of the national one.
-ZONES = {Zone.NATIONAL.value: "1", Zone.REMOTE.value: "1.4", Zone.VERY_REMOTE.value: "1.5"}
-CENT = Decimal("0.01")
-
-#: (first day, last day, national price), the oldest first.
-Range = tuple[dt.date, dt.date | None, Decimal | None]
-Row = dict[str, Any]
+#: Planted claims come only where they are few among the others.
+FEW = 3
 
 
 def load(context: Context) -> None:
-    """Store price books and cost centres. A price book of one of their names is left as it is."""
-    for name in guide.COST_CENTRES:
-        entry(context, CostCentre, name)
-    for name in guide.CLOSED_COST_CENTRES:
-        entry(context, CostCentre, name, archive_date=context.anchor)
-    load_book(context, guide.PRICE_BOOK, list(guide_rows(context)), gst_inclusive=False)
-    load_book(context, guide.PRIVATE_RATES, list(private_rows(context)), gst_inclusive=True)
+    """Store the funding of the context's sizes; people, documents and plans are loaded already."""
+    prices.load(context)
+    count, billed = context.sizes["claims"], context.sizes["invoices"]
+    seeds = len(PLANTED) if count >= FEW * len(PLANTED) else 0
+    office = furnished(context, count, billed)
+    store(context, Invoice, InvoiceLine, invoices(office, billed), billed)
+    store(context, Claim, ClaimLine, claims(office, count - seeds), count)
+    if seeds:
+        store(context, Claim, ClaimLine, planted(office, count - seeds), count)
+    store_inbox(context, inbox(office, context.sizes["inbox"], count + 1))
+    tell(office.drawn)
 
 
-def guide_rows(context: Context) -> Iterator[tuple[Row, list[Range]]]:
-    """The columns of each support item, and its prices outside remote areas."""
-    for item in guide.items():
-        group = item.registration_group
-        columns = {
-            "code": item.code,
-            "name": item.name,
-            "unit": item.unit,
-            "type": item.type,
-            "is_quote_required": item.price is None,
-            "category_number": item.category,
-            "category_name": guide.CATEGORY_NAMES[item.category],
-            "category_number_pace": item.category,
-            "category_name_pace": guide.CATEGORY_NAMES[item.category],
-            "registration_group_number": group,
-            "registration_group_name": guide.REGISTRATION_GROUPS[group],
-            "non_face_to_face": item.flag,
-            "provider_travel": item.flag,
-            "short_notice_cancellation": item.flag,
-            "agency_requested_reports": item.flag,
-            "irregular_sil": item.flag if group == "0115" else "N",
-        }
-        yield columns, ranges(context.as_of, item)
-
-
-def private_rows(context: Context) -> Iterator[tuple[Row, list[Range]]]:
-    start = first_days(context.as_of)[-1]
-    for code, name, unit, price in guide.PRIVATE:
-        yield {"code": code, "name": name, "unit": unit}, [(start, None, Decimal(price))]
-
-
-def first_days(as_of: dt.date) -> list[dt.date]:
-    """The first days of this financial year and of those before it, the youngest first."""
-    year = as_of.year if as_of >= dt.date(as_of.year, 7, 1) else as_of.year - 1
-    return [dt.date(year - ago, 7, 1) for ago in range(len(YEARS))]
-
-
-def ranges(as_of: dt.date, item: guide.DemoItem) -> list[Range]:
-    """An item's prices over the years."""
-    starts = first_days(as_of)
-    found: list[Range] = []
-    end: dt.date | None = None
-    for start, factor in zip(starts, YEARS, strict=True):
-        price = item.price if item.price in (None, 1) else rounded(item.price * Decimal(factor))
-        if item.code == guide.REPRICED and start == starts[1]:
-            fall = dt.date(start.year, 11, 24)
-            found.append((fall, end, price))
-            end, price = fall - DAY, rounded(Decimal(price or 0) * Decimal("1.2"))
-        if item.code != guide.DISCONTINUED or start != starts[0]:
-            found.append((start, end, price))
-        end = start - DAY
-    return found[::-1]
-
-
-def rounded(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, ROUND_HALF_UP)
-
-
-def load_book(context: Context, name: str, rows: list[tuple[Row, list[Range]]], gst_inclusive: bool) -> None:
-    """Store a price book with its products and their prices; products that there are already are used."""
-    if PriceBook.objects.filter(name_key=folded(name)).exists():
-        return
-    book = entry(context, PriceBook, name)
-    made = context.mornings[0]
-    standing = dict(Product.objects.values_list("code_key", "pk"))
-    keys: dict[str, UUID] = {}
-    fresh: list[Row] = []
-    for columns, _ in rows:
-        code = columns["code"]
-        there = standing.get(str(folded(code)))
-        keys[code] = there or context.guid(f"product/{code}", made)
-        if there is None:
-            fresh.append({"guid": keys[code], "long_description": columns["name"], **columns})
-    entries = {code: context.guid(f"entry/{name}/{code}", made) for code in keys}
-    store(context, Product, fresh)
-    store(
+def furnished(context: Context, count: int, billed: int) -> Office:
+    """What the bills are drawn with; so many numbers of claims and invoices are taken."""
+    shelf = read_shelf(guide.PRICE_BOOK)
+    staff = context.series["staff"]
+    without, wrong = business_numbers(context)
+    return Office(
         context,
-        PriceBookEntry,
-        [
-            {
-                "guid": entries[code],
-                "price_book_id": book.pk,
-                "product_id": keys[code],
-                "gst_inclusive": gst_inclusive,
-            }
-            for code in keys
-        ],
+        shelf,
+        read_shelf(guide.PRIVATE_RATES),
+        list(plans(context, shelf)),
+        Workers(staff, APPROVING),
+        Workers(staff, CREDITING),
+        without,
+        wrong,
+        tuple(CostCentre.objects.get(name_key=folded(name)).pk for name in guide.COST_CENTRES),
+        numbered("claim", count),
+        numbered("invoice", billed),
     )
-    store(context, Price, list(price_rows(context, rows, entries)))
 
 
-def price_rows(
-    context: Context, rows: list[tuple[Row, list[Range]]], entries: dict[str, UUID]
-) -> Iterator[Row]:
-    """A price for each zone and range of the products."""
-    made = context.mornings[0]
-    for columns, held in rows:
-        key = entries[columns["code"]]
-        for zone, factor in ZONES.items():
-            for start, end, price in held:
-                yield {
-                    "guid": context.guid(f"price/{key}/{zone}/{start}", made),
-                    "entry_id": key,
-                    "zone": zone,
-                    "start_date": start,
-                    "end_date": end,
-                    "amount": price if price in (None, 1) else rounded(price * Decimal(factor)),
-                }
+def numbered(sequence: str, count: int) -> Numbers:
+    return Numbers(Spelling(sequence), advance(sequence, count))
 
 
-def store(context: Context, model: type[models.Model], rows: list[Row]) -> None:
-    """Insert rows that all tell the same columns."""
-    if not rows:
-        return
-    made = context.mornings[0]
-    columns = (*rows[0], "creation_date", "modify_date")
-    values = ((*row.values(), made, made) for row in rows)
-    context.insert(model, columns, values, len(rows))
+class Numbers:
+    """The running numbers taken for the demo's claims, or invoices."""
+
+    def __init__(self, spelling: Spelling, first: int) -> None:
+        self.spelling, self.first = spelling, first
+
+    def __call__(self, number: int) -> str:
+        return self.spelling(self.first + number)
 
 
-FUNDING = DemoSet("funding", (), (Product, Price), load)
+def business_numbers(context: Context) -> tuple[frozenset[UUID], dict[UUID, str]]:
+    """The demo's clients without a business number, and the numbers that fail their check."""
+    clients = context.series["clients"]
+    known = {clients.guid(number) for number in range(clients.count)}
+    told = {key: text for key, text in Client.objects.values_list("pk", "business_number") if key in known}
+    wrong = {key: text for key, text in told.items() if text and not abn.is_valid(text)}
+    return frozenset(key for key, text in told.items() if not text), wrong
+
+
+# --- storing --------------------------------------------------------------------------------------------
+
+
+def store(
+    context: Context,
+    bill: type[Claim | Invoice],
+    line: type[ClaimLine | InvoiceLine],
+    drawn: Iterable[Drawn],
+    count: int,
+) -> None:
+    """Insert bills with all that is theirs, in batches. Lines are told in their bill's history."""
+    of_bill, of_line, of_paper = columns_of(bill), columns_of(line), columns_of(ProviderInvoice)
+    for batch in batches(drawn):
+        papers = [of_paper.values(each.paper) for each in batch if each.paper is not None]
+        if papers:
+            context.insert(ProviderInvoice, of_paper.names, papers, count + context.sizes["inbox"])
+        context.insert(bill, of_bill.names, [of_bill.values(each.row) for each in batch], count)
+        add(context, line, of_line.names, [of_line.values(row) for each in batch for row in each.lines])
+        add(context, StatusMove, MOVE_COLUMNS, [move for each in batch for move in each.moves])
+        add(context, AcknowledgedWarning, WARNING_COLUMNS, [row for each in batch for row in each.warnings])
+
+
+def store_inbox(context: Context, drawn: Iterable[tuple[Row, list[Move]]]) -> None:
+    """Insert provider invoices that no claim is built on."""
+    of_paper, found = columns_of(ProviderInvoice), list(drawn)
+    if found:
+        context.insert(ProviderInvoice, of_paper.names, [of_paper.values(row) for row, _ in found])
+    add(context, StatusMove, MOVE_COLUMNS, [move for _, moves in found for move in moves])
+
+
+def add(
+    context: Context, model: type[models.Model], columns: tuple[str, ...], rows: list[tuple[Any, ...]]
+) -> None:
+    """Insert rows that have no history of their own."""
+    if rows:
+        insert(model, columns, rows)
+        context.stored(model, len(rows), None)
+
+
+def batches(drawn: Iterable[Drawn]) -> Iterator[list[Drawn]]:
+    left = iter(drawn)
+    while batch := list(islice(left, BATCH)):
+        yield batch
+
+
+class columns_of:
+    """The columns of a model that the demo writes, and their values of a row."""
+
+    def __init__(self, model: type[models.Model]) -> None:
+        self.names = tuple(field.attname for field in model._meta.concrete_fields if not hasattr(field, "of"))
+        self.values: Any = itemgetter(*self.names)
+
+
+FUNDING = DemoSet(
+    "funding",
+    (
+        Size(
+            "claims",
+            1_500,
+            0,
+            "claims of two years; more bring more people and invoices, where those are not told",
+            brings={"clients": 200, "staff": 4_000, "contacts": 30, "invoices": 8, "inbox": 15},
+        ),
+        Size("invoices", 200, 0, "invoices to the agency and to clients"),
+        Size("inbox", 100, 0, "provider invoices that no claim is built on yet"),
+    ),
+    (Product, Price, ProviderInvoice, Claim, Invoice),
+    load,
+)

@@ -13,6 +13,16 @@ PARTICIPANT = "Participant"
 REPRESENTATIVE = "Representative"
 PROVIDER_CONTACT = "Provider contact"
 
+#: What claiming needs: what the staff member in charge must be allowed, and entering and changing bills.
+FUNDING = (
+    "funding.administer_funding_invoices",
+    *(
+        f"funding.{verb}_{kind}"
+        for verb in ("add", "change")
+        for kind in ("claim", "invoice", "providerinvoice")
+    ),
+)
+
 #: What each role may do in the back office, as patterns of ``app.codename``.
 ROLES: dict[str, tuple[str, ...]] = {
     ADMINISTRATOR: (),  # all permissions, now and later
@@ -29,6 +39,8 @@ ROLES: dict[str, tuple[str, ...]] = {
         "sales.add_opportunity",
         "sales.change_opportunity",
         "engagements.*",
+        "funding.view_*",
+        *FUNDING,
         "core.view_change",
     ),
     ACCOUNTS_OFFICER: (
@@ -39,6 +51,12 @@ ROLES: dict[str, tuple[str, ...]] = {
         "people.add_client",
         "people.change_client",
         "engagements.view_*",
+        "funding.view_*",
+        *FUNDING,
+        "funding.administer_credit_invoices",
+        "funding.*_costcentre",
+        "funding.*_price*",
+        "funding.*_product",
         "core.view_change",
     ),
     SUPPORT_COORDINATOR: (
@@ -51,12 +69,18 @@ ROLES: dict[str, tuple[str, ...]] = {
         "sales.view_*",
         "sales.change_opportunity",
         "engagements.view_*",
+        # Prices may be looked up and provider invoices put into the inbox; what is claimed is not shown.
+        "funding.view_price*",
+        "funding.view_product",
+        "funding.view_providerinvoice",
+        "funding.add_providerinvoice",
     ),
     READ_ONLY: (
         "people.view_*",
         "documents.view_*",
         "sales.view_*",
         "engagements.view_*",
+        "funding.view_*",
     ),
     PARTICIPANT: (),
     REPRESENTATIVE: (),

@@ -23,6 +23,9 @@ PARRAMATTA = {
     "post_code": "2150",
 }
 
+#: Two of its digits changed places, so that its check fails.
+WRONG_BUSINESS_NUMBER = "51824753565"
+
 CLIENTS: tuple[dict[str, Any], ...] = (
     {
         "business_name": ORGANISATION,
@@ -51,6 +54,12 @@ CLIENTS: tuple[dict[str, Any], ...] = (
         "business_name": "Aunty Bev's Garden Help (demo)",
         "business_number": None,
         "business_phone": "0491 570 156",
+        "web_address": None,
+    },
+    {
+        "business_name": "Old Mill Transport (demo)",
+        "business_number": WRONG_BUSINESS_NUMBER,
+        "business_phone": "0491 570 157",
         "web_address": None,
     },
 )

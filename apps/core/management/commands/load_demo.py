@@ -17,7 +17,7 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from apps.core.demo import Context, DemoSet, Size, demo_sets
+from apps.core.demo import Context, DemoSet, Size, demo_sets, sizes_of
 from apps.core.models import Subscriber
 
 Stored = Callable[[type[models.Model], int, int | None], None]
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             parser.add_argument(
                 f"--{size.name}",
                 type=at_least(size.least),
-                default=size.default,
+                default=None,
                 metavar="N",
                 help=f"{size.help} (default {size.default})",
             )
@@ -122,8 +122,8 @@ def demo_context(options: dict[str, Any], stored: Stored) -> Context:
     as_of = options["as_of"] or today
     if as_of > today:
         raise CommandError(f"--as-of {as_of} lies in the future: demo records were made before today.")
-    wanted = {size.name: options[size.name] for size in sizes()}
-    return Context(options["seed"], as_of, zone, wanted, stored)
+    asked = {size.name: options[size.name] for size in sizes() if options[size.name] is not None}
+    return Context(options["seed"], as_of, zone, sizes_of(sizes(), asked), stored)
 
 
 def sizes() -> Iterator[Size]:
