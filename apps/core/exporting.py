@@ -1,4 +1,7 @@
-"""Records into files: CSV, XLSX, JSON and NDJSON, as imports read them."""
+"""Records into files: CSV, XLSX, JSON and NDJSON, as imports read them.
+
+In a table the lines of a record are rows, in each of which the record's own columns stand.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,16 +19,20 @@ from urllib.parse import urlencode
 from django.utils import timezone
 from openpyxl import Workbook
 
+from apps.core.importing.additions import Importing
+from apps.core.importing.headers import listed_part
 from apps.core.importing.opening import format_of
 from apps.core.importing.reports import text_cell
 from apps.core.importing.tables import Unusable
 from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
+from apps.odata.declaration import Part, ReadOnly
 from apps.odata.errors import ODataError
-from apps.odata.flat import Column, cells, columns, formula_safe
+from apps.odata.flat import Column, columns, formula_safe, rows
 from apps.odata.options import parse_options
 from apps.odata.reading import Reading
 from apps.odata.schema import EntitySet
+from apps.odata.schema import entity_set as bound
 from apps.odata.streams import ndjson_lines
 
 
@@ -48,12 +56,13 @@ def export_file(
     ``names`` choose columns by their wire names, parts with ``/``. ``Unusable`` says what cannot be. The file
     appears under its name when it is whole.
     """
+    entity_set = with_names(entity_set)
     write = _WRITERS[format_of(path)]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with timezone.override(Subscriber.current().zone):
             reading = reading_of(entity_set, condition, names)
-            wanted = columns(entity_set.type, reading.shown.selection)
+            wanted = columns(entity_set.type, reading.shown.selection, listed_part(entity_set.type))
             number = write(unfinished, wanted, reading.stream())
         unfinished.replace(path)
     except ODataError as error:
@@ -63,6 +72,23 @@ def export_file(
     finally:
         unfinished.unlink(missing_ok=True)
     return number
+
+
+@lru_cache(maxsize=256)
+def with_names(entity_set: EntitySet) -> EntitySet:
+    """The resource with what names the records it refers to, beside guids that other databases lack."""
+    importing: type[Importing] | None = entity_set.resource.importing
+    finders = importing.finders if importing is not None else ()
+    if not finders:
+        return entity_set
+    served = type(entity_set.resource)
+    names = [
+        ReadOnly(finder.name, source=f"{entity_set.type.properties[finder.member].path}__{finder.by}")
+        for finder in finders
+    ]
+    parts = [member for member in served.fields if isinstance(member, Part)]
+    own = [member for member in served.fields if not isinstance(member, Part)]
+    return bound(type(served.__name__, (served,), {"fields": (*own, *names, *parts)}))
 
 
 def reading_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> Reading:
@@ -91,32 +117,43 @@ def shown_by(names: Sequence[str]) -> dict[str, str]:
 
 def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[Any]]:
     for record in records:
-        yield cells(json.loads(record, parse_float=Decimal), wanted)
+        yield from rows(json.loads(record, parse_float=Decimal), wanted)
 
 
 def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
-    number = 0
+    counted = Counted(records)
     # With a byte order mark, by which spreadsheets know that it is UTF-8.
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(column.name for column in wanted)
-        for row in rows_of(wanted, records):
+        for row in rows_of(wanted, counted):
             writer.writerow(map(formula_safe, row))
-            number += 1
-    return number
+    return counted.number
 
 
 def write_workbook(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")
     sheet.append([column.name for column in wanted])
-    number = 0
-    for number, row in enumerate(rows_of(wanted, records), start=1):
+    counted = Counted(records)
+    for number, row in enumerate(rows_of(wanted, counted), start=1):
         if number >= MAX_ROWS:
             raise Unusable(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
         sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
     book.save(path)
-    return number
+    return counted.number
+
+
+class Counted:
+    """Records, and how many of them there were."""
+
+    def __init__(self, records: Iterable[str]) -> None:
+        self.records, self.number = records, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for record in self.records:
+            self.number += 1
+            yield record
 
 
 def typed_cell(sheet: Any, column: Column, value: Any) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.funding.importing import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
 from apps.funding.receiving import receive_provider_invoices
 from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
@@ -92,6 +93,7 @@ class ClaimResource(Resource):
         Contains("LineItems", ClaimLineShape, required=True, order=("position",)),
     )
     create = submit_claims
+    importing = ClaimImport
 
     def visible_to(self, caller: Any) -> QuerySet[Claim]:
         return Claim.objects.all()
@@ -132,6 +134,7 @@ class InvoiceResource(Resource):
         Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
     )
     create = issue_invoices
+    importing = InvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[Invoice]:
         return Invoice.objects.all()
@@ -164,6 +167,7 @@ class ProviderInvoiceResource(Resource):
         *STAMPS,
     )
     create = receive_provider_invoices
+    importing = ProviderInvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[ProviderInvoice]:
         return ProviderInvoice.objects.all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -25,12 +25,14 @@ _LOOKS_LIKE_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 class Column:
     """One column: its name (``Address/Suburb``), the parts it lies in, and its property.
 
-    ``prop`` is ``None`` for a list of contained rows, which one cell holds as JSON.
+    ``prop`` is ``None`` for a list of contained rows, which one cell holds as JSON. ``within`` is the list
+    that has a row for each of its items, when the column shows those; ``parts`` begin inside it.
     """
 
     name: str
     parts: tuple[NavigationPart, ...]
     prop: StructuralProperty | None
+    within: NavigationPart | None = None
 
     @property
     def many(self) -> bool:
@@ -38,23 +40,54 @@ class Column:
         return any(part.many for part in self.parts)
 
 
-def columns(type_: StructuredType, selection: Selection) -> tuple[Column, ...]:
-    """The columns of what ``selection`` shows, in the order declared."""
-    return tuple(_columns(type_, selection, "", ()))
+def columns(
+    type_: StructuredType, selection: Selection, spread: NavigationPart | None = None
+) -> tuple[Column, ...]:
+    """The columns of what ``selection`` shows, in the order declared.
+
+    ``spread`` is the list of the record whose items have columns of their own, and a row each.
+    """
+    return tuple(_columns(type_, selection, "", (), spread))
 
 
 def _columns(
-    type_: StructuredType, selection: Selection, before: str, parts: tuple[NavigationPart, ...]
+    type_: StructuredType,
+    selection: Selection,
+    before: str,
+    parts: tuple[NavigationPart, ...],
+    spread: NavigationPart | None = None,
+    within: NavigationPart | None = None,
 ) -> Iterator[Column]:
     for name, prop in type_.properties.items():
         if selection.shows(name) and not prop.declared.hidden:
-            yield Column(before + name, parts, prop)
+            yield Column(before + name, parts, prop, within)
     for name, inner in selection.parts:
         part = type_.parts[name]
-        if part.kind is Kind.CONTAINED:
-            yield Column(before + name, (*parts, part), None)
+        if part is spread:
+            yield from _columns(part.type, inner, f"{before}{name}/", (), within=part)
+        elif part.kind is Kind.CONTAINED:
+            yield Column(before + name, (*parts, part), None, within)
         else:
-            yield from _columns(part.type, inner, f"{before}{name}/", (*parts, part))
+            yield from _columns(part.type, inner, f"{before}{name}/", (*parts, part), within=within)
+
+
+def rows(record: Mapping[str, Any], wanted: Sequence[Column]) -> Iterator[list[Any]]:
+    """The rows of a record: one for each item of the list that is spread, the record's own cells in each.
+
+    One row when there is no such list, or nothing in it.
+    """
+    spread = next((column.within for column in wanted if column.within is not None), None)
+    if spread is None:
+        yield cells(record, wanted)
+        return
+    own = [None if column.within is spread else _cell(record, column) for column in wanted]
+    inner = [(at, column) for at, column in enumerate(wanted) if column.within is spread]
+    items = record[spread.name]
+    for item in items or [None]:
+        row = own.copy()
+        for at, column in inner if item is not None else ():
+            row[at] = _cell(item, column)
+        yield row
 
 
 def cells(record: Mapping[str, Any], wanted: Iterable[Column]) -> list[Any]:

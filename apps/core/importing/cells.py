@@ -60,6 +60,16 @@ def cleaned_and_restored(text: str) -> str:
     return formula_restored(cleaned(text))
 
 
+def is_same(held: Any, value: Any) -> bool:
+    """Whether a record holds what a cell says; blanks around a text, which no cell can tell, do not count."""
+    if held == value:
+        return True
+    if isinstance(held, dt.datetime):
+        # Two zones' times that a clock change makes ambiguous are never equal to Python.
+        return isinstance(value, dt.datetime) and held.astimezone(dt.UTC) == value
+    return isinstance(held, str) and (cleaned(held) or None) == value
+
+
 def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
     """The function that reads the property from a cleaned text that is not empty; raises ``ValueFault``."""
     read = reader_of(prop)

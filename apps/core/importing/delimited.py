@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -28,6 +28,7 @@ class DelimitedTable:
     row_word: ClassVar[str] = "row"
     has_letters: ClassVar[bool] = True
     has_guards: ClassVar[bool] = True
+    lists: Sequence[str] = ()
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path

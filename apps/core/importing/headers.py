@@ -7,14 +7,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apps.core.importing.additions import Finder
 from apps.core.importing.folding import twin_of
 from apps.core.importing.tables import Table, Unusable, letters
 from apps.odata import service
-from apps.odata.declaration import Access, Kind
-from apps.odata.schema import EntitySet, NavigationPart, StructuralProperty, StructuredType
+from apps.odata.declaration import Access, Kind, ReadOnly
+from apps.odata.schema import (
+    EntitySet,
+    NavigationPart,
+    StructuralProperty,
+    StructuredType,
+    structural_property,
+)
 
 #: A column of the file of refused rows; coming back with them it says nothing.
 REASON = "Reason"
+#: A column that only says which rows are one record; nothing is stored of it.
+REFERENCE = "ImportReference"
 
 _SIGNS = re.compile(r"[\W_]+")
 
@@ -25,7 +34,8 @@ class Member:
 
     ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``); ``attribute`` is what drafts
     call it. ``reference`` is the part whose record ``prop`` finds, ``is_key`` says that it is the record's
-    own key, ``silent`` that the interface never reads it from a body.
+    own key, ``silent`` that the interface never reads it from a body. ``within`` is the list whose items it
+    belongs to; ``finder`` says by what else than its key ``prop`` finds a record.
     """
 
     name: str
@@ -34,6 +44,25 @@ class Member:
     reference: NavigationPart | None = None
     is_key: bool = False
     silent: bool = False
+    within: NavigationPart | None = None
+    finder: Finder | None = None
+
+    @property
+    def gives(self) -> tuple[str, str]:
+        """Which value of a record, or of an item of its list, it gives; several may give one reference."""
+        return (self.within.name if self.within is not None else "", self.attribute)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is only :data:`REFERENCE`."""
+        return self.name == REFERENCE
+
+    @property
+    def is_guid(self) -> bool:
+        """Whether it is a key, its own record's or that of one it refers to."""
+        if self.reference is not None:
+            return self.prop.access is Access.KEY
+        return self.finder is None and (self.is_key or self.prop.refers_to is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,31 +91,65 @@ def plain(text: str) -> str:
     return _SIGNS.sub("", text).casefold()
 
 
-def members(entity_set: EntitySet) -> dict[str, Member]:
+def listed_part(type_: StructuredType) -> NavigationPart | None:
+    """The one list whose items are rows of a file; ``None`` when there is none, or several."""
+    lists = [p for p in type_.parts.values() if p.kind is Kind.CONTAINED and p.writable and not p.item_only]
+    return lists[0] if len(lists) == 1 else None
+
+
+def members(entity_set: EntitySet, finders: Sequence[Finder] = ()) -> dict[str, Member]:
     """Everything a column can give, by its name on the wire."""
-    return {member.name: member for member in _members(entity_set.type, "")}
+    part = listed_part(entity_set.type)
+    found = {member.name: member for member in _members(entity_set.type, "", part)}
+    for finder in finders:
+        to = found[finder.member]
+        prop = structural_property(
+            ReadOnly(finder.name, source=f"{to.attribute}__{finder.by}"),
+            entity_set.model,
+            entity_set.name,
+            "",
+        )
+        found[finder.name] = Member(finder.name, to.attribute, prop, finder=finder)
+    if part is not None:
+        found[REFERENCE] = Member(REFERENCE, "", entity_set.key)
+    return found
 
 
-def _members(type_: StructuredType, before: str) -> Iterator[Member]:
+def _members(
+    type_: StructuredType,
+    before: str,
+    listed: NavigationPart | None = None,
+    within: NavigationPart | None = None,
+) -> Iterator[Member]:
     for name, prop in type_.properties.items():
         is_key = prop.access is Access.KEY
         silent = prop.access is Access.READ_ONLY
         taken = prop.in_bodies or prop
-        yield Member(before + name, taken.attribute, taken, is_key=is_key, silent=silent)
+        yield Member(before + name, taken.attribute, taken, is_key=is_key, silent=silent, within=within)
     for part in type_.parts.values():
+        inside = f"{before}{part.name}/"
         if part.kind is Kind.EMBEDDED:
-            yield from _members(part.type, f"{before}{part.name}/")
+            yield from _members(part.type, inside, within=within)
+        elif part is listed:
+            yield from _members(part.type, inside, within=part)
         else:
-            yield from _reference_members(part, before)
+            yield from _reference_members(part, before, within)
 
 
-def _reference_members(part: NavigationPart, before: str) -> Iterator[Member]:
+def _reference_members(part: NavigationPart, before: str, within: NavigationPart | None) -> Iterator[Member]:
     """The key of a referred record, and the texts by which it can be found as well."""
     able = part.writable and part.kind is Kind.REFERENCE
-    finders = finding_properties(part) if able else {}
-    for name, prop in {**part.type.properties, **finders}.items():
-        finds = able and (prop.access is Access.KEY or name in finders)
-        yield Member(f"{before}{part.name}/{name}", part.attribute, prop, reference=part, silent=not finds)
+    texts = finding_properties(part) if able else {}
+    for name, prop in {**part.type.properties, **texts}.items():
+        finds = able and (prop.access is Access.KEY or name in texts)
+        yield Member(
+            f"{before}{part.name}/{name}",
+            part.attribute,
+            prop,
+            reference=part,
+            silent=not finds,
+            within=within,
+        )
 
 
 def finding_properties(part: NavigationPart) -> dict[str, StructuralProperty]:
@@ -132,15 +195,18 @@ def understood(
     synonyms: Mapping[str, str],
     told: Mapping[str, str],
     ignore_unknown: bool = False,
+    finders: Sequence[Finder] = (),
+    by_name: bool = False,
 ) -> Understanding:
     """The columns that give something; ``Unusable`` tells of every header that cannot be understood.
 
     ``told`` is what the user said: ``{header: member's name}``, the name empty to leave the column out.
+    ``by_name`` leaves out guids, which are another database's.
     """
-    known = members(entity_set)
+    known = members(entity_set, finders)
     by_spelling = spellings(known, synonyms)
     wishes = told_members(told, table.header, by_spelling)
-    silently = {plain(REASON), *(plain(part.name) for part in entity_set.type.embedded_parts)}
+    silently = silent_headers(entity_set.type, table)
     columns: list[Column] = []
     unknown: list[str] = []
     silent: list[str] = []
@@ -161,17 +227,31 @@ def understood(
             f'Not understood: {"; ".join(unknown)}. Say --map "Header=Field", or --ignore-unknown to import'
             " without."
         )
-    columns, doubled = without_doubles(columns)
-    silent += doubled
+    columns, doubled = names_alone(columns) if by_name else without_doubles(columns)
     check_once(columns, table)
-    if not columns:
+    if all(column.member.is_reference for column in columns):
         raise Unusable("No column of the file gives anything that can be imported.")
     remarks = []
     if unknown:
         remarks.append(f"Imported without {'; '.join(unknown)}.")
+    if not by_name:
+        silent += doubled
+    elif doubled:
+        remarks.append(f"Guids of another database, not read: {', '.join(doubled)}.")
     if silent:
         remarks.append(f"Not read, because the service knows it better: {', '.join(silent)}.")
     return Understanding(tuple(columns), tuple(remarks))
+
+
+def silent_headers(type_: StructuredType, table: Table) -> set[str]:
+    """Headers, in plain letters, that give nothing and need not be told of."""
+    found = {plain(REASON), *(plain(part.name) for part in type_.embedded_parts)}
+    part = listed_part(type_)
+    if part is not None:
+        found.add(plain(f"{part.name}/{REASON}"))
+        if not table.has_letters:
+            found.add(plain(part.name))  # a list that is null in every record
+    return found
 
 
 def told_members(
@@ -191,22 +271,40 @@ def told_members(
 
 
 def without_doubles(columns: Sequence[Column]) -> tuple[list[Column], list[str]]:
-    """The columns without names of records whose key another column gives; and those columns' headers."""
-    keyed = {c.member.reference for c in columns if c.member.reference and c.member.prop.access is Access.KEY}
+    """The columns without names of records whose key another column gives; and those columns' headers.
+
+    What an app's finders name stays: it is read in the rows that give no key.
+    """
+    keyed = {c.member.gives for c in columns if c.member.reference and c.member.prop.access is Access.KEY}
     kept: list[Column] = []
     left: list[Column] = []
     for column in columns:
-        is_double = column.member.reference in keyed and column.member.prop.access is not Access.KEY
-        (left if is_double else kept).append(column)
+        is_double = column.member.reference is not None and not column.member.is_guid
+        (left if is_double and column.member.gives in keyed else kept).append(column)
+    return kept, [column.header for column in left]
+
+
+def names_alone(columns: Sequence[Column]) -> tuple[list[Column], list[str]]:
+    """The columns without guids, one name for each record referred to; and the headers of the others."""
+    kept: list[Column] = []
+    left: list[Column] = []
+    for column in columns:
+        is_double = column.member.reference is not None and any(
+            other.member.gives == column.member.gives for other in kept
+        )
+        (left if column.member.is_guid or is_double else kept).append(column)
     return kept, [column.header for column in left]
 
 
 def check_once(columns: Sequence[Column], table: Table) -> None:
-    """``Unusable`` when two columns give one member, or find one referred record."""
-    seen: dict[str, Column] = {}
+    """``Unusable`` when two columns give one member, or find one referred record.
+
+    Finders may be several: the first that a row gives finds the record.
+    """
+    seen: dict[tuple[str, ...], Column] = {}
     for column in columns:
         member = column.member
-        key = f"{member.reference.name}/" if member.reference is not None else member.name
+        key = ("", member.name) if member.finder is not None or member.is_reference else member.gives
         first = seen.setdefault(key, column)
         if first is not column:
             raise Unusable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,20 +34,24 @@ DECODER = json.JSONDecoder(object_pairs_hook=pairs, parse_float=Decimal)
 
 
 class JsonTable:
-    """Records of a JSON array. The header is every member that any record has, parts with ``/``."""
+    """Records of a JSON array. The header is every member that any record has, parts with ``/``.
+
+    A record that holds one of ``lists`` is a row for each item of it.
+    """
 
     row_word: ClassVar[str] = "record"
     has_letters: ClassVar[bool] = False
     has_guards: ClassVar[bool] = False
 
-    def __init__(self, path: Path, encoding: str | None = None) -> None:
+    def __init__(self, path: Path, encoding: str | None = None, lists: Sequence[str] = ()) -> None:
         self.path = path
+        self.lists = lists
         self.encoding = encoding or encoding_of(path)
         check_text(path, self.encoding, guessed=encoding is None)
         names: dict[str, None] = {}
         for _, record in self.records():
-            if isinstance(record, dict):
-                names.update(dict.fromkeys(flattened(record)))
+            for item in self.items_of(record) if isinstance(record, dict) else ():
+                names.update(dict.fromkeys(flattened(item)))
                 check_width(len(names))
         if not names:
             raise Unusable(f"{path.name} holds no records.")
@@ -69,11 +73,38 @@ class JsonTable:
             if not isinstance(record, dict):
                 yield Row(number, [""] * width, "is no object.")
                 continue
-            values = flattened(record)
-            yield Row(number, [values.get(name, "") for name in self.header])
+            lists = self.lists_in(record)
+            wrong = [name for name, held in lists.items() if not is_list_of_objects(held)]
+            trouble = f"gives no list of objects as {wrong[0]}." if wrong else None
+            for at, item in enumerate(self.items_of(record)):
+                values = flattened(item)
+                cells = [values.get(name, "") for name in self.header]
+                yield Row(number, cells, trouble, at if self.lists else None)
+
+    def lists_in(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The lists that the record gives, in any case, by their own names."""
+        return {name: value for key, value in record.items() if (name := self.list_called(key))}
+
+    def list_called(self, key: str) -> str | None:
+        return next((name for name in self.lists if name.casefold() == key.casefold()), None)
+
+    def items_of(self, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The record with an item of its list in the place of the list, for each item; at least once."""
+        own = {key: value for key, value in record.items() if not self.list_called(key)}
+        lists = self.lists_in(record)
+        if not lists:
+            yield own
+        for name, held in lists.items():
+            for item in held if held and is_list_of_objects(held) else [None]:
+                yield {**own, name: item}
 
     def remarks(self) -> list[str]:
         return []
+
+
+def is_list_of_objects(value: Any) -> bool:
+    """Whether it is, or says nothing."""
+    return value is None or (isinstance(value, list) and all(isinstance(one, dict) for one in value))
 
 
 def is_outer(name: str, names: Iterable[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from apps.core.importing.delimited import DelimitedTable
@@ -22,11 +22,11 @@ FORMATS = {
     ".jsonl": "ndjson",
 }
 
-_OPENERS: dict[str, Callable[[Path, str | None, str | None], Table]] = {
-    "csv": lambda path, encoding, sheet: DelimitedTable(path, encoding),
-    "xlsx": lambda path, encoding, sheet: WorkbookTable(path, sheet),
-    "json": lambda path, encoding, sheet: JsonTable(path, encoding),
-    "ndjson": lambda path, encoding, sheet: JsonLinesTable(path, encoding),
+_OPENERS: dict[str, Callable[[Path, str | None, str | None, Sequence[str]], Table]] = {
+    "csv": lambda path, encoding, sheet, lists: DelimitedTable(path, encoding),
+    "xlsx": lambda path, encoding, sheet, lists: WorkbookTable(path, sheet),
+    "json": lambda path, encoding, sheet, lists: JsonTable(path, encoding, lists),
+    "ndjson": lambda path, encoding, sheet, lists: JsonLinesTable(path, encoding, lists),
 }
 
 
@@ -38,14 +38,19 @@ def format_of(path: Path) -> str:
     return found
 
 
-def opened(path: Path, encoding: str | None = None, sheet: str | None = None) -> Table:
-    """The file as a table; ``Unusable`` says in one sentence why not."""
+def opened(
+    path: Path, encoding: str | None = None, sheet: str | None = None, lists: Sequence[str] = ()
+) -> Table:
+    """The file as a table; ``Unusable`` says in one sentence why not.
+
+    ``lists`` names the members that hold the lines of a record: in JSON they are lists, in tables rows.
+    """
     kind = format_of(path)
     if not path.is_file():
         raise Unusable(f"There is no file {path}.")
     if path.stat().st_size == 0:
         raise Unusable(f"{path.name} is empty.")
     try:
-        return _OPENERS[kind](path, encoding, sheet)
+        return _OPENERS[kind](path, encoding, sheet, lists)
     except OSError as error:
         raise Unusable(f"{path.name} cannot be read: {error.strerror or error}.") from None

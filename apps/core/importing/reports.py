@@ -28,7 +28,7 @@ class Remark:
     """One thing found in a row: a fault, or with ``is_warning`` something that was let in.
 
     ``column`` is the index in the file; ``None`` when the fault is the whole row's or of a field the file
-    has no column for.
+    has no column for. A warning that ``keeps_out`` its record is one that nobody has taken upon themselves.
     """
 
     row: Row
@@ -36,17 +36,23 @@ class Remark:
     code: str
     message: str
     is_warning: bool = False
+    keeps_out: bool = False
 
 
 @dataclass(slots=True)
 class Sums:
-    """How many rows went which way."""
+    """How many records went which way, and in how many ``lines`` of the file those that were judged stood.
+
+    ``kept_out`` are those of the refused that only warnings keep out.
+    """
 
     new: int = 0
     changed: int = 0
     unchanged: int = 0
     refused: int = 0
     warned: int = 0
+    kept_out: int = 0
+    lines: int = 0
 
     @property
     def rows(self) -> int:
@@ -70,6 +76,8 @@ class Report:
         self.errors = errors
         self.tell = tell
         self.sums = Sums()
+        #: Whether several rows may be one record.
+        self.has_lists = False
         self._file: RefusedRows | None = None
 
     def warn(self, remarks: Sequence[Remark]) -> None:
@@ -80,23 +88,46 @@ class Report:
 
     def refuse(self, row: Row, remarks: Sequence[Remark]) -> None:
         """Tell every fault of a row and put it into the file of refused rows."""
+        self.refuse_record([row], remarks)
+
+    def refuse_record(self, rows: Sequence[Row], remarks: Sequence[Remark]) -> None:
+        """Tell every fault of the rows of a record and put all of them into the file of refused rows."""
         self.sums.refused += 1
+        self.sums.kept_out += all(remark.is_warning for remark in remarks)
         for remark in remarks:
             self.tell(self.line(remark), remark)
-        reason = " ".join(self.reason(remark) for remark in remarks if not remark.is_warning)
+        blamed = [remark for remark in remarks if remark.keeps_out or not remark.is_warning]
         if self._file is None:
             self._file = refused_rows(self.errors, self.table)
-        self._file.add(row, reason)
+        for row in rows:
+            reasons = [self.reason(remark) for remark in blamed if remark.row is row]
+            self._file.add(row, " ".join(reasons) or self.whose_fault(blamed[0]))
+
+    def whose_fault(self, remark: Remark) -> str:
+        """The reason of a row that has no fault: which one of its record has."""
+        number = f"{remark.row.number:,}" if remark.row.item is None else f"{remark.row.item:,} of its list"
+        word = self.table.row_word if remark.row.item is None else "item"
+        return f"SameRecord: {word} {number} keeps its record out, which goes in whole."
 
     def place(self, remark: Remark) -> str:
         """``row 12, B12 (Email)``; without a column only the row."""
         place = f"{self.table.row_word} {remark.row.number:,}"
         if remark.column is None:
-            return place
-        header = self.table.header[remark.column].strip()
+            item = f", item {remark.row.item:,}" if remark.row.item else ""
+            return place + item
+        header = self.header(remark)
         if self.table.has_letters:
             return f"{place}, {letters(remark.column)}{remark.row.number} ({header})"
         return f"{place}, {header}"
+
+    def header(self, remark: Remark) -> str:
+        """The header of the column, with the number of the item where the file holds lists."""
+        assert remark.column is not None
+        header = self.table.header[remark.column].strip()
+        name, slash, inner = header.partition("/")
+        if remark.row.item is None or name.casefold() not in {one.casefold() for one in self.table.lists}:
+            return header
+        return f"{name}[{remark.row.item}]{slash}{inner}"
 
     def line(self, remark: Remark) -> str:
         """The whole remark as one line."""
@@ -105,10 +136,10 @@ class Report:
 
     def reason(self, remark: Remark) -> str:
         """The remark as it stands beside its row."""
+        code = f"warning {remark.code}" if remark.is_warning else remark.code
         if remark.column is None:
-            return f"{remark.code}: {remark.message}"
-        header = self.table.header[remark.column].strip()
-        return f"{header}: {remark.code}: {self.sentence(remark)}"
+            return f"{code}: {remark.message}"
+        return f"{self.header(remark)}: {code}: {self.sentence(remark)}"
 
     def sentence(self, remark: Remark) -> str:
         if remark.column is None or remark.column >= len(remark.row.cells):
@@ -205,23 +236,43 @@ def text_cell(sheet: Any, text: str) -> Any:
 
 
 class JsonRefused:
-    """JSON when ``between`` the records stands a comma, NDJSON without."""
+    """JSON when ``between`` the records stands a comma, NDJSON without. Lists are lists again."""
 
     def __init__(self, path: Path, table: Table, before: str, between: str, after: str) -> None:
         self.table, self.between, self.after = table, between, after
         self.file: IO[str] = path.open("w", encoding="utf-8")
         self.file.write(before)
         self.is_first = True
+        self.held: dict[str, Any] | None = None
 
     def add(self, row: Row, reason: str) -> None:
         names, cells = header_with_reason(self.table), cells_with_reason(self.table, row, reason)
         record = {name: cell for name, cell in zip(names, cells, strict=False) if cell}
+        items: dict[str, dict[str, str]] = {}
+        for name in list(record):
+            before, slash, inner = name.partition("/")
+            if row.item is not None and slash and before in self.table.lists and inner != REASON:
+                items.setdefault(before, {})[inner] = record.pop(name)
+        if row.item:
+            assert self.held is not None
+            for name, item in items.items():
+                self.held.setdefault(name, []).append({**item, REASON: reason})
+            return
+        self.flush()
+        self.held = record | {name: [item] for name, item in items.items()}
+
+    def flush(self) -> None:
+        """Write the record whose items were collected."""
+        if self.held is None:
+            return
         if not self.is_first:
             self.file.write(self.between)
         self.is_first = False
-        self.file.write(json.dumps(record, ensure_ascii=False))
+        self.file.write(json.dumps(self.held, ensure_ascii=False))
+        self.held = None
 
     def close(self) -> None:
+        self.flush()
         self.file.write(self.after)
         self.file.close()
 

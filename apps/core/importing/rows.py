@@ -15,12 +15,12 @@ from apps.odata.bodies import record_reader
 from apps.odata.drafts import Draft
 from apps.odata.flat import LIST_SEPARATOR
 from apps.odata.json_values import ValueFault, reader_of
-from apps.odata.schema import EntitySet, StructuralProperty
+from apps.odata.schema import StructuralProperty, StructuredType
 
 
 @dataclass(slots=True)
 class ReadRow:
-    """What was read of a row.
+    """What was read of a row: of the record itself, or of an item of its list.
 
     ``values`` are the values by attribute, ``None`` for an empty cell; what could not be read is in
     ``faulty``. ``finders`` are texts that name a referred record, by column. ``key`` is the record's own key.
@@ -47,28 +47,31 @@ class ReadRow:
 
 
 class RowReader:
-    """Reads the rows of one file."""
+    """Reads the columns of one type from the rows of a file."""
 
     def __init__(
         self,
-        entity_set: EntitySet,
+        type_: StructuredType,
         columns: Sequence[Column],
         importing: Importing,
         day_first: bool = True,
         has_guards: bool = True,
     ) -> None:
-        self.entity_set = entity_set
         self.columns = columns
-        self.record = record_reader(entity_set.type)
+        self.record = record_reader(type_)
         self.cleaners = importing.cleaners
         self.clean = cleaned_and_restored if has_guards else cleaned
         self.required = [(member.attribute, member.name) for member in self.record.members if member.required]
         self.readers: list[tuple[Column, CellReader]] = [
             (column, self._reader(column.member, day_first)) for column in columns
         ]
-        self.by_attribute: Mapping[str, Column] = {column.member.attribute: column for column in columns}
+        self.by_attribute: Mapping[str, Column] = {
+            column.member.attribute: column for column in reversed(columns)
+        }
 
     def _reader(self, member: Member, day_first: bool) -> CellReader:
+        if member.finder is not None:
+            return str
         if member.is_key or member.reference is not None:
             return key_reader(member.prop)
         return cell_reader(member.prop, day_first)
@@ -77,7 +80,7 @@ class RowReader:
         """The row's values; every cell that cannot be read is a fault."""
         found = ReadRow(row)
         if row.trouble is not None:
-            found.faults.append(Remark(row, None, "InvalidRow", f"The row {row.trouble}"))
+            found.faults.append(in_trouble(row))
             return found
         for column, read in self.readers:
             cell = row.cells[column.index]
@@ -93,7 +96,7 @@ class RowReader:
 
     def _empty(self, found: ReadRow, column: Column) -> None:
         if not column.member.is_key:
-            found.values[column.member.attribute] = [] if is_list(column.member) else None
+            found.values.setdefault(column.member.attribute, [] if is_list(column.member) else None)
 
     def _give(self, found: ReadRow, column: Column, read: CellReader, text: str) -> None:
         member = column.member
@@ -105,6 +108,8 @@ class RowReader:
             text = cleaning.text
         if member.is_key:
             found.key = read(text)
+        elif member.finder is not None:
+            found.finders[column] = [text]
         elif member.reference is None:
             found.values[member.attribute] = read(text)
         elif member.prop.source_field.primary_key:
@@ -112,6 +117,14 @@ class RowReader:
             found.values[member.attribute] = keys if is_list(member) else keys[0]
         else:
             found.finders[column] = parts_of(member, text)
+
+    def is_empty(self, row: Row) -> bool:
+        """Whether none of the columns says anything."""
+        return not any(row.cells[column.index] and self.text(row, column) for column in self.columns)
+
+    def text(self, row: Row, column: Column) -> str:
+        """The cell, cleaned."""
+        return self.clean(row.cells[column.index])
 
     def missing(self, found: ReadRow, only_told: bool) -> None:
         """Refuse what lacks a required member; ``only_told`` looks only at those that have a column."""
@@ -131,6 +144,10 @@ class RowReader:
         for name in found.faulty:
             values.pop(name, None)
         return Draft(values, given, found.faulty)
+
+
+def in_trouble(row: Row) -> Remark:
+    return Remark(row, None, "InvalidRow", f"The row {row.trouble}")
 
 
 def key_reader(prop: StructuralProperty) -> CellReader:

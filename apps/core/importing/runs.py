@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from django.db import IntegrityError, connection, transaction
@@ -15,8 +14,9 @@ from django.utils import timezone
 from apps.core import history
 from apps.core.importing.additions import Importing
 from apps.core.importing.careful import CarefulWay
-from apps.core.importing.headers import Understanding, understood
+from apps.core.importing.headers import Understanding, listed_part, understood
 from apps.core.importing.opening import format_of, opened
+from apps.core.importing.records import FileRecord
 from apps.core.importing.reports import Remark, Report, errors_beside
 from apps.core.importing.sieve import Sieve
 from apps.core.importing.staging import row_from, stage
@@ -42,6 +42,8 @@ class Wishes:
     day_first: bool = True
     updates: bool = True
     ignore_unknown: bool = False
+    ignore_warnings: bool = False
+    by_name: bool = False
     all_or_nothing: bool = False
     dry_run: bool = False
 
@@ -77,9 +79,16 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
     importing = importing_of(entity_set)
     importing.folder = path.resolve().parent
     entity_set = importing.entity_set
-    table = opened(path, wishes.encoding, wishes.sheet)
+    part = listed_part(entity_set.type)
+    table = opened(path, wishes.encoding, wishes.sheet, [part.name] if part is not None else [])
     understanding = understood(
-        table, entity_set, importing.synonyms, wishes.told, ignore_unknown=wishes.ignore_unknown
+        table,
+        entity_set,
+        importing.synonyms,
+        wishes.told,
+        ignore_unknown=wishes.ignore_unknown,
+        finders=importing.finders,
+        by_name=wishes.by_name,
     )
     for remark in (*table.remarks(), *understanding.remarks):
         listener.say(remark)
@@ -133,7 +142,14 @@ class Run:
         self.listener = listener
         self.match = self._match()
         self.careful = CarefulWay(
-            entity_set, self.columns, importing, self.match, report, wishes.day_first, wishes.updates
+            entity_set,
+            self.columns,
+            importing,
+            self.match,
+            report,
+            wishes.day_first,
+            wishes.updates,
+            wishes.ignore_warnings,
         )
 
     def _match(self) -> Sequence[str]:
@@ -153,7 +169,7 @@ class Run:
         """Judge and store every row."""
         try:
             with self._whole():
-                if connection.vendor == "postgresql":
+                if connection.vendor == "postgresql" and not self.careful.has_lists:
                     self._sieved()
                 else:
                     self._row_by_row()
@@ -181,15 +197,15 @@ class Run:
         )  # a file that breaks off is refused before anything is stored
         rows = self.table.rows()
         done = 0
-        while batch := list(islice(rows, BATCH)):
-            done += len(batch)
+        for batch in self.careful.batches(rows, BATCH):
+            done += sum(len(record.rows) for record in batch)
             self._judge(batch)
             self.listener.judged(done, total)
 
-    def _judge(self, rows: Sequence[Row]) -> None:
+    def _judge(self, records: Sequence[FileRecord]) -> None:
         clock.forget_now()
         with transaction.atomic():
-            self.careful.judge(rows)
+            self.careful.judge(records)
 
     # --- through the sieve
 
@@ -237,7 +253,7 @@ class Run:
             self.report.sums.new += passed.new
             self.report.sums.unchanged += passed.unchanged
             doubted = iter(passed.doubted)
-        while batch := list(islice(doubted, BATCH)):
+        for batch in self.careful.batches(doubted, BATCH):
             self._judge(batch)
 
 

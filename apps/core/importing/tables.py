@@ -21,11 +21,13 @@ class Row(NamedTuple):
 
     Cells are texts as they stand in the file, empty ones ``""``; typed cells come as the text that reads
     back to the same value (``2026-07-01``, ``true``). There are as many as in the header, unless ``trouble``.
+    A record that holds a list is a row for each ``item`` of it, all of the record's number.
     """
 
     number: int
     cells: Sequence[str]
     trouble: str | None = None
+    item: int | None = None
 
 
 class Table(Protocol):
@@ -37,6 +39,8 @@ class Table(Protocol):
     has_letters: ClassVar[bool]
     #: Whether an apostrophe before what looks like a formula is not part of the text.
     has_guards: ClassVar[bool]
+    #: The members that are lists of items in the file itself, each item a row.
+    lists: Sequence[str]
 
     @property
     def header(self) -> Sequence[str]:

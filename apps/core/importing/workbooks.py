@@ -6,7 +6,7 @@ import datetime as dt
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree.ElementTree import ParseError
@@ -54,6 +54,7 @@ class WorkbookTable:
     row_word: ClassVar[str] = "row"
     has_letters: ClassVar[bool] = True
     has_guards: ClassVar[bool] = False
+    lists: Sequence[str] = ()
 
     def __init__(self, path: Path, sheet: str | None = None) -> None:
         self.path = path

@@ -67,6 +67,16 @@ class Command(BaseCommand):
             "--all-or-nothing", action="store_true", help="keep nothing when a row is refused"
         )
         parser.add_argument("--ignore-unknown", action="store_true", help="import without unknown columns")
+        parser.add_argument(
+            "--ignore-warnings",
+            action="store_true",
+            help="store what has warnings as well, with the warnings (claims, invoices)",
+        )
+        parser.add_argument(
+            "--by-name",
+            action="store_true",
+            help="for a file of another database: go by numbers, names and codes instead of guids",
+        )
         parser.add_argument("--encoding", help="of a text file, when it is not UTF-8: cp1252")
         parser.add_argument("--sheet", help="of a workbook, when it is not the first")
         order = parser.add_mutually_exclusive_group()
@@ -112,7 +122,7 @@ def wishes_of(options: dict[str, Any]) -> Wishes:
         told[header] = name.strip()
     names = (
         "match", "errors", "encoding", "sheet", "day_first", "updates", "ignore_unknown", "all_or_nothing",
-        "dry_run",
+        "dry_run", "ignore_warnings", "by_name",
     )  # fmt: skip
     return Wishes(told=told, **{name: options[name] for name in names})
 
@@ -120,11 +130,17 @@ def wishes_of(options: dict[str, Any]) -> Wishes:
 def summary(report: Report, wishes: Wishes) -> str:
     """What happened, in one or two sentences."""
     sums = report.sums
+    rows = counted(sums.rows, "row")
+    if report.has_lists:
+        rows = f"{counted(sums.rows, 'record')} in {counted(sums.lines, 'row')}"
     text = (
-        f"{counted(sums.rows, 'row')}: {sums.new:,} new, {sums.changed:,} changed, "
+        f"{rows}: {sums.new:,} new, {sums.changed:,} changed, "
         f"{sums.unchanged:,} unchanged, {sums.refused:,} refused"
     )
-    text += f"; {counted(sums.warned, 'row')} with warnings." if sums.warned else "."
+    noun = "record" if report.has_lists else "row"
+    text += f"; {counted(sums.warned, noun)} with warnings." if sums.warned else "."
+    if sums.kept_out:
+        text += f" Only warnings keep {sums.kept_out:,} of them out; --ignore-warnings stores those."
     if sums.refused:
         text += f" Refused rows with their reasons: {report.errors}."
     if wishes.dry_run:

@@ -1,0 +1,473 @@
+"""Importing claims whose lines are rows: what goes in, what stays out with all its rows, what is told."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import openpyxl
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.core.models import Change
+from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
+from tests.funding.bodies import a_paper
+from tests.funding.import_claims import FIRST, GOOD, HEADER, SECOND, a_file, an_office
+from tests.people.builders import a_client, a_contact
+from tests.people.import_files import imported, rows_of
+
+pytestmark = pytest.mark.django_db
+
+ITEM = "01_011_0107_1_1"
+
+
+@pytest.fixture(autouse=True)
+def office():
+    an_office()
+
+
+def brought_in(folder, *rows, words=("--ignore-warnings",), **options):
+    return imported("claim", a_file(folder, *rows, **options), *words)
+
+
+def faults(told):
+    return [line for line in told.remarks if line.startswith("row") and ": warning " not in line]
+
+
+def reasons(folder, name="claims.errors.csv"):
+    header, *rows = rows_of(folder / name)
+    assert header[-1] == "Reason"
+    return [row[-1] for row in rows]
+
+
+# --- what goes in ---------------------------------------------------------------------------------------
+
+
+def test_rows_that_share_a_number_are_one_claim(tmp_path):
+    told = brought_in(tmp_path, *GOOD)
+
+    assert told.status == 0
+    assert told.out.startswith(
+        "2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 refused; 2 records with"
+    )
+    first, second = Claim.objects.order_by("claim_number")
+    assert (first.claim_number, first.total) == ("C-1", Decimal("238.25"))
+    assert (first.start_date, first.end_date) == (dt.date(2025, 7, 7), dt.date(2025, 7, 13))
+    assert first.provider_invoice.reference == "INV-1"
+    assert (first.contact.scheme_number, first.provider.business_name) == ("430000001", "Harbour Care")
+    lines = first.line_items.order_by("position")
+    assert [(line.product.code, line.quantity, line.price, line.from_date) for line in lines] == [
+        (ITEM, Decimal(2), Decimal(70), dt.date(2025, 7, 7)),
+        ("01_799_0107_1_1", Decimal("1.5"), Decimal("65.5"), dt.date(2025, 7, 8)),
+    ]
+    assert lines[0].notes == f"What {ITEM} is."
+    assert second.line_items.count() == 1
+    assert not (tmp_path / "claims.errors.csv").exists()
+
+
+def test_what_the_claim_says_may_stand_in_its_first_row_alone(tmp_path):
+    lines_only = f"{',' * 7}01_799_0107_1_1,Guide,1.5,65.50,08/07/2025"
+    assert brought_in(tmp_path, GOOD[0], lines_only, GOOD[2]).status == 0
+    assert [claim.line_items.count() for claim in Claim.objects.order_by("claim_number")] == [2, 1]
+
+
+def test_a_claim_without_a_number_is_known_by_its_providers_invoice_and_gets_one(tmp_path):
+    rows = [row.replace("C-1", "").replace("C-2", "") for row in GOOD]
+    assert brought_in(tmp_path, *rows).out.startswith("2 records in 3 rows: 2 new")
+    assert Claim.objects.exclude(claim_number="").count() == 2
+
+    assert brought_in(tmp_path, *rows).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
+
+
+def test_providers_are_found_by_code_and_name_as_well(tmp_path):
+    header = HEADER.replace("Provider ABN", "Provider code,Provider")
+    rows = [row.replace("51 824 753 556", "hc,").replace("51824753556", ",harbour care") for row in GOOD]
+    assert brought_in(tmp_path, *rows, header=header).status == 0
+    assert {claim.provider.business_name for claim in Claim.objects.all()} == {"Harbour Care"}
+
+
+def test_a_workbook_is_read_as_a_table_of_lines(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (HEADER, *GOOD):
+        book.active.append(row.split(","))
+    for number, price in ((2, 70.0), (3, 65.5)):
+        book.active.cell(number, 11, price)
+        book.active.cell(number, 12, dt.date(2025, 7, 7))
+    book.save(tmp_path / "claims.xlsx")
+    assert imported("claim", tmp_path / "claims.xlsx", "--ignore-warnings").out.startswith(
+        "2 records in 3 rows"
+    )
+    assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
+
+
+def nested(number="C-1", **line):
+    return {
+        "ClaimNumber": number,
+        "ProviderInvoiceReference": f"INV-{number[-1]}",
+        "ProviderBusinessName": "Harbour Care",
+        "StaffPrimaryEmail": "fay@example.org",
+        "StartDate": "2025-07-07",
+        "EndDate": "2025-07-13",
+        "LineItems": [
+            {"Quantity": 2, "Product": {"Code": ITEM}, "PriceBook": {"Name": "Guide"}},
+            {"Quantity": 1.5, "Product": {"Code": ITEM}, "PriceBook": {"Name": "Guide"}, **line},
+        ],
+    }
+
+
+@pytest.mark.parametrize("ending", ["json", "ndjson"])
+def test_json_gives_the_lines_as_the_list_they_are(tmp_path, ending):
+    path = tmp_path / f"claims.{ending}"
+    records = [nested(), nested("C-2"), nested("C-3", Quantity="some")]
+    path.write_text(json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records)))
+
+    told = imported("claim", path, "--ignore-warnings")
+
+    assert told.out.startswith("3 records in 6 rows: 2 new, 0 changed, 0 unchanged, 1 refused")
+    word = "record" if ending == "json" else "line"
+    place = (
+        f"{word} 3, LineItems[1]/Quantity: InvalidNumber: LineItems/Quantity must be a number. It is “some”."
+    )
+    assert place in told.remarks
+    back = tmp_path / f"claims.errors.{ending}"
+    text = back.read_text()
+    (record,) = json.loads(text)["value"] if ending == "json" else [json.loads(text)]
+    assert [line["Quantity"] for line in record["LineItems"]] == ["2", "some"]
+    assert record["LineItems"][1]["Reason"].startswith("LineItems[1]/Quantity: InvalidNumber")
+    assert record["Reason"] == "SameRecord: item 1 of its list keeps its record out, which goes in whole."
+
+    mended = tmp_path / f"mended.{ending}"
+    mended.write_text(text.replace("some", "3"))
+    assert imported("claim", mended, "--ignore-warnings").out.startswith("1 record in 2 rows: 1 new")
+    assert Claim.objects.get(claim_number="C-3").total == Decimal("350.00")
+
+
+# --- what stays out -------------------------------------------------------------------------------------
+
+FAULTY = {
+    "a number that is none": (
+        f"{FIRST},{ITEM},Guide,two,,07/07/2025",
+        "row 3, J3 (Qty): InvalidNumber: LineItems/Quantity must be a number. It is “two”.",
+    ),
+    "no quantity": (
+        f"{FIRST},{ITEM},Guide,,,07/07/2025",
+        "row 3, J3 (Qty): Required: Quantity is required.",
+    ),
+    "nothing of it": (
+        f"{FIRST},{ITEM},Guide,0,,07/07/2025",
+        "row 3, J3 (Qty): OutOfRange: Quantity must be more than 0. It is “0”.",
+    ),
+    "an item that nobody knows": (
+        f"{FIRST},99_999,Guide,2,,07/07/2025",
+        "row 3, H3 (Support item): NotFound: There is no product called 99_999. It is “99_999”.",
+    ),
+    "a price book that nobody knows": (
+        f"{FIRST},{ITEM},Guido,2,,07/07/2025",
+        "row 3, I3 (Price book): NotFound: There is no price book called Guido. It is “Guido”.",
+    ),
+    "a day that no month has": (
+        f"{FIRST},{ITEM},Guide,2,,31/02/2026",
+        "row 3, L3 (Service date): InvalidDate: LineItems/FromDate must be a date that exists. It is",
+    ),
+    "an item that has no price that day": (
+        f"{FIRST},{ITEM},Guide,2,,07/07/2024",
+        f"row 3, K3 (Unit price): Required: Price is required: {ITEM} has no price in the price book on 07",
+    ),
+    "another period than the row above says": (
+        FIRST.replace("07/07/2025", "08/07/2025") + f",{ITEM},Guide,2,,07/07/2025",
+        "row 3, F3 (Start date): Differs: Row 2 of the same record says “07/07/2025”. It is “08/07/2025”.",
+    ),
+    "another participant than the row above says": (
+        FIRST.replace("430000001", "430000002") + f",{ITEM},Guide,2,,07/07/2025",
+        "row 3, D3 (NDIS Number): Differs: Row 2 of the same record says “430000001”. It is “430000002”.",
+    ),
+    "a cell too few": (
+        f"{FIRST},{ITEM},Guide,2,",
+        "row 3: InvalidRow: The row has 11 cells where the header has 12.",
+    ),
+    "a price below nothing": (
+        f"{FIRST},{ITEM},Guide,2,-1,07/07/2025",
+        "row 3, K3 (Unit price): OutOfRange: LineItems/Price must be 0 at least. It is “-1”.",
+    ),
+    "more digits than money has": (
+        f"{FIRST},{ITEM},Guide,2,1.00005,07/07/2025",
+        "row 3, K3 (Unit price): OutOfRange: LineItems/Price",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "place"), FAULTY.values(), ids=FAULTY)
+def test_one_faulty_row_keeps_its_whole_claim_out_and_no_other(tmp_path, row, place):
+    told = brought_in(tmp_path, GOOD[0], row, GOOD[2])
+
+    assert told.status == 1
+    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    (fault,) = faults(told)
+    assert fault.startswith(place)
+    assert [claim.claim_number for claim in Claim.objects.all()] == ["C-2"]
+    sound, faulty = reasons(tmp_path)
+    assert sound == "SameRecord: row 3 keeps its record out, which goes in whole."
+    assert place.split(": ")[1] in faulty
+
+
+FAULTY_CLAIMS = {
+    "a providers invoice that is not there": (
+        FIRST.replace("INV-1", "INV-77"),
+        "row 2, B2 (Invoice No): NotFound: There is no provider invoice like this; import it first",
+    ),
+    "a provider that nobody knows": (
+        FIRST.replace("51 824 753 556", "53004085616"),
+        "row 2, C2 (Provider ABN): NotFound: There is no client called 53004085616.",
+    ),
+    "a participant that nobody knows": (
+        FIRST.replace("430000001", "430000009"),
+        "row 2, D2 (NDIS Number): NotFound: There is no contact called 430000009.",
+    ),
+    "a staff member that nobody knows": (
+        FIRST.replace("fay@", "may@"),
+        "row 2, E2 (Staff email): NotFound: There is no staff member called may@example.org.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("start", "place"), FAULTY_CLAIMS.values(), ids=FAULTY_CLAIMS)
+def test_a_fault_of_the_claim_is_told_at_its_first_row(tmp_path, start, place):
+    told = brought_in(tmp_path, f"{start},{ITEM},Guide,2,70,", f"{start},{ITEM},Guide,3,70,", GOOD[2])
+
+    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert [line for line in faults(told) if line.startswith(place)] == [faults(told)[0]]
+    assert all(line.startswith("row 2") for line in faults(told))
+    assert reasons(tmp_path)[1] == "SameRecord: row 2 keeps its record out, which goes in whole."
+
+
+def test_the_file_of_refused_rows_goes_in_once_it_is_mended(tmp_path):
+    brought_in(tmp_path, GOOD[0], GOOD[1].replace("1.5", "some"), GOOD[2])
+    back = tmp_path / "claims.errors.csv"
+    assert len(rows_of(back)) == 3
+    back.write_text(back.read_text(encoding="utf-8-sig").replace("some", "1.5"), encoding="utf-8")
+
+    told = imported("claim", back, "--ignore-warnings")
+
+    assert told.out.startswith("1 record in 2 rows: 1 new, 0 changed, 0 unchanged, 0 refused")
+    assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
+
+
+def test_rows_of_a_claim_that_stand_apart_are_refused_and_told(tmp_path):
+    told = brought_in(tmp_path, GOOD[0], GOOD[2], GOOD[1])
+
+    assert told.out.startswith("3 records in 3 rows: 2 new, 0 changed, 0 unchanged, 1 refused")
+    assert faults(told)[0] == (
+        "row 4, A4 (Claim No): NotUnique: Row 2 of the file has it already; the rows of one record must stand"
+        " together. It is “C-1”."
+    )
+
+
+def test_a_claim_of_more_lines_than_the_interface_takes_is_refused_as_one(tmp_path, settings):
+    settings.API_MAX_LINES = 3
+    told = brought_in(tmp_path, *[GOOD[0]] * 12, GOOD[2])
+    assert Claim.objects.get().claim_number == "C-2"
+    assert len(reasons(tmp_path)) == 12
+    assert "row 2: TooLong: A record may have 3 items at most; divide this one." in told.remarks
+
+
+def test_a_providers_invoice_for_one_claim_gives_one(tmp_path):
+    told = brought_in(tmp_path, GOOD[0], GOOD[2].replace("INV-2", "INV-1"))
+    assert Claim.objects.count() == 1
+    assert faults(told)[0].startswith("row 3, B3 (Invoice No): AlreadyUsed: ")
+
+
+def test_two_names_of_two_providers_in_one_row_are_told(tmp_path):
+    a_client(BusinessName="Low Road Pty")
+    header = HEADER.replace("Provider ABN", "Provider ABN,Provider")
+    row = GOOD[0].replace("51 824 753 556", "51 824 753 556,low road pty")
+    told = brought_in(tmp_path, row, header=header)
+    assert faults(told) == [
+        "row 2, D2 (Provider): Differs: It is another client than the one of Provider ABN. It is"
+        " “low road pty”."
+    ]
+
+
+def test_a_number_that_two_participants_have_is_told(tmp_path):
+    twin = a_contact(SchemeNumber="430000001")
+    assert "Ambiguous: 2 contacts have it; which one is meant?" in faults(brought_in(tmp_path, GOOD[0]))[0]
+
+    twin.archive_date = twin.creation_date
+    twin.save()
+    assert brought_in(tmp_path, GOOD[0]).status == 0
+
+
+def test_a_reference_that_two_providers_use_is_told_apart_by_the_provider(tmp_path):
+    other = a_client(BusinessName="Low Road Pty", BusinessNumber="53004085616")
+    a_paper(reference="INV-1", provider=other)
+    without = ",".join(cell for at, cell in enumerate(GOOD[0].split(",")) if at != 2)
+    header = HEADER.replace("Provider ABN,", "")
+    told = brought_in(tmp_path, without, header=header)
+    assert "B2 (Invoice No): Ambiguous: 2 provider invoices have it" in faults(told)[0]
+    assert brought_in(tmp_path, GOOD[0]).status == 0
+    assert Claim.objects.get().provider.business_name == "Harbour Care"
+
+
+def test_a_period_that_ends_before_it_begins_is_told(tmp_path):
+    told = brought_in(tmp_path, f"{FIRST.replace('13/07/2025', '13/07/2024')},{ITEM},Guide,2,70,")
+    assert faults(told)[0].startswith("row 2, G2 (End date): ")
+
+
+# --- warnings -------------------------------------------------------------------------------------------
+
+
+def test_a_claim_with_warnings_stays_out_and_its_rows_say_why(tmp_path):
+    told = brought_in(tmp_path, *GOOD[:2], words=())
+
+    assert told.status == 1
+    assert Claim.objects.count() == 0
+    assert "Only warnings keep 1 of them out; --ignore-warnings stores those." in told.out
+    assert told.remarks[0].startswith("row 2, D2 (NDIS Number): warning NoEngagement: ")
+    first, second = reasons(tmp_path)
+    assert first.startswith("NDIS Number: warning NoEngagement: ")
+    assert second == "SameRecord: row 2 keeps its record out, which goes in whole."
+
+
+def test_ignored_warnings_are_told_and_stored_as_acknowledged(tmp_path):
+    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",2,99,"))
+    assert told.status == 0
+    assert any(line.startswith("row 2, K2 (Unit price): warning PriceOverCap") for line in told.remarks)
+    assert "1 record with warnings." in told.out
+    assert set(AcknowledgedWarning.objects.values_list("code", flat=True)) == {"NoEngagement", "PriceOverCap"}
+
+
+def test_hard_faults_are_told_whatever_is_ignored(tmp_path):
+    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",-2,99,"))
+    assert told.status == 1
+    assert Claim.objects.count() == 0
+
+
+# --- again ----------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_changes_nothing(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    before = [list(model.objects.order_by("pk").values()) for model in (Claim, ClaimLine, ProviderInvoice)]
+    history = Change.objects.count()
+
+    told = brought_in(tmp_path, *GOOD, words=())
+
+    assert told.out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged, 0 refused.")
+    assert [list(m.objects.order_by("pk").values()) for m in (Claim, ClaimLine, ProviderInvoice)] == before
+    assert Change.objects.count() == history
+
+
+def test_lines_in_another_order_are_the_same_lines(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    assert brought_in(tmp_path, GOOD[1], GOOD[0], GOOD[2]).out.startswith(
+        "2 records in 3 rows: 0 new, 0 changed, 2 unchanged"
+    )
+
+
+def test_a_changed_line_is_that_line_and_an_absent_one_is_gone(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    before = list(ClaimLine.objects.filter(claim__claim_number="C-1").order_by("position"))
+
+    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1], GOOD[2])
+    assert told.out.startswith("2 records in 3 rows: 0 new, 1 changed, 1 unchanged")
+    after = list(ClaimLine.objects.filter(claim__claim_number="C-1").order_by("position"))
+    assert [line.pk for line in after] == [line.pk for line in before]
+    assert [line.quantity for line in after] == [Decimal(4), Decimal("1.5")]
+
+    assert brought_in(tmp_path, GOOD[1], GOOD[2]).out.startswith("2 records in 2 rows: 0 new, 1 changed")
+    (left,) = ClaimLine.objects.filter(claim__claim_number="C-1")
+    assert left.pk == before[1].pk
+    assert Claim.objects.get(claim_number="C-1").total == Decimal("98.25")
+
+
+def test_a_file_without_lines_changes_claims_and_leaves_their_lines(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    told = brought_in(tmp_path, "C-1,2025-08-01", "C-2,", header="ClaimNumber,DueDate")
+    assert told.out.startswith("2 rows: 0 new, 1 changed, 1 unchanged")
+    assert Claim.objects.get(claim_number="C-1").due_date == dt.date(2025, 8, 1)
+    assert ClaimLine.objects.count() == 3
+
+
+def test_what_stands_can_be_left_as_it_is(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",4,,"), words=("--no-update",))
+    assert told.out.startswith("1 record in 1 row: 0 new, 0 changed, 1 unchanged")
+
+
+def test_an_approved_claim_is_not_changed_by_a_file(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    Claim.objects.filter(claim_number="C-1").update(funding_status="Approved")
+    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1])
+    assert "NotAllowed" in faults(told)[0]
+    assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
+
+
+# --- all, some, none ------------------------------------------------------------------------------------
+
+
+def test_a_trial_stores_nothing(tmp_path):
+    told = brought_in(tmp_path, *GOOD, words=("--ignore-warnings", "--dry-run"))
+    assert told.out.startswith("2 records in 3 rows: 2 new")
+    assert not Claim.objects.exists()
+    assert not AcknowledgedWarning.objects.exists()
+
+
+def test_all_or_nothing_stores_nothing_when_a_row_is_faulty(tmp_path):
+    bad = f"{SECOND},{ITEM},Guide,none,,"
+    told = brought_in(tmp_path, *GOOD[:2], bad, words=("--ignore-warnings", "--all-or-nothing"))
+    assert told.status == 1
+    assert not Claim.objects.exists()
+
+
+def test_headers_can_be_told(tmp_path):
+    header = HEADER.replace("Qty", "How many").replace("Claim No", "Bundle")
+    told = brought_in(
+        tmp_path,
+        *GOOD,
+        header=header,
+        words=("--ignore-warnings", "--map", "How many=Quantity", "--map", "Bundle=ImportReference"),
+    )
+    assert told.out.startswith("2 records in 3 rows: 2 new")
+    assert not Claim.objects.filter(claim_number="C-1").exists()
+
+
+def test_claims_can_be_found_by_another_field(tmp_path):
+    brought_in(tmp_path, *GOOD)
+    told = brought_in(
+        tmp_path,
+        "INV-1,2025-08-01",
+        header="ProviderInvoiceReference,DueDate",
+        words=("--match", "ProviderInvoiceReference", "--ignore-warnings"),
+    )
+    assert told.out.startswith("1 row: 0 new, 1 changed")
+
+
+# --- many -----------------------------------------------------------------------------------------------
+
+
+def many(folder, number):
+    """A file of claims, each on a provider's invoice that may be used again."""
+    a_paper(reference="ALL", is_reusable=True, provider=Claim.provider.field.related_model.objects.get())
+    start = "ALL,51824753556,430000001,fay@example.org,07/07/2025,13/07/2025"
+    return a_file(
+        folder,
+        *(f"M-{one},{start},{ITEM},Guide,{line},,07/07/2025" for one in range(number) for line in (1, 2, 3)),
+        name=f"{number}.csv",
+    )
+
+
+def test_the_statements_of_a_batch_are_as_many_for_many_claims_as_for_few(tmp_path):
+    counts = []
+    for number in (2, 100):
+        path = many(tmp_path, number)
+        with CaptureQueriesContext(connection) as asked:
+            told = imported("claim", path, "--ignore-warnings", "--dry-run")
+        assert f"{number} records in {number * 3} rows: {number} new" in told.out
+        counts.append(len(asked))
+        ProviderInvoice.objects.filter(reference="ALL").delete()
+    assert counts[1] - counts[0] <= 2
+
+
+def test_products_of_one_code_in_any_case_are_one(tmp_path):
+    Product.objects.create(code="Odd item", name="Odd")
+    told = brought_in(tmp_path, f"{FIRST},ODD ITEM,Guide,2,5.00,07/07/2025")
+    assert told.status == 0
