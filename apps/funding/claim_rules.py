@@ -53,7 +53,8 @@ def the_provider_invoice_is_open(draft: Draft) -> Iterator[Finding]:
         yield Finding("Archived", "provider_invoice", f"The provider invoice {paper.pk} is archived.")
     elif paper.approval_status == ApprovalStatus.REJECTED:
         why = f" ({paper.rejection_reason})" if paper.rejection_reason else ""
-        message = f"The provider invoice {paper} was rejected{why}; approve it before it is claimed."
+        named = paper.reference or "without a reference"
+        message = f"The provider invoice {named} was rejected{why}; release it before it is claimed."
         yield Finding("NotAllowed", "provider_invoice", message)
 
 

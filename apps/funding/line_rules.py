@@ -42,6 +42,7 @@ def what_is_billed_is_told(line: Draft) -> Iterator[Finding]:
 
 
 def the_price_is_known(line: Draft) -> Iterator[Finding]:
+    # Which product, in which book, on which day: what is not told is asked for already.
     if line.price is not None:
         return
     if line.price_found is None:

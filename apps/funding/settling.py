@@ -19,6 +19,7 @@ from apps.funding.models import ZERO, ProviderInvoice
 from apps.funding.pricing import PriceFound, PriceRequest, prices_on
 from apps.odata.among import Among
 from apps.odata.drafts import Draft
+from apps.people.models import Client, Contact
 
 CENT = Decimal("0.01")
 
@@ -33,13 +34,14 @@ Line = tuple[Draft, Draft]
 
 
 def settle_claims(drafts: Sequence[Draft]) -> None:
-    """Settle claims before any rule is asked; two queries, however many there are.
+    """Settle claims before any rule is asked; four queries at most, however many there are.
 
     Provider invoices are locked and put whole into ``provider_invoice``; contact, provider, reference and
     payee are theirs when not given, and ``differing`` names what was given and is not theirs. What lines and
     sums come to: see ``settle_lines``. Needs a transaction.
     """
     papers = lock_provider_invoices(drafts)
+    know_whose(papers, drafts)
     for draft in drafts:
         take_from(papers.get(key_of(draft, "provider_invoice")), draft)
     settle_lines(drafts)
@@ -66,8 +68,38 @@ def lock_provider_invoices(drafts: Sequence[Draft]) -> Mapping[Any, ProviderInvo
     if not keys:
         return {}
     key: Any = ProviderInvoice._meta.pk
-    rows = ProviderInvoice.objects.filter(Among(key, keys)).select_related("contact", "provider")
-    return {paper.pk: paper for paper in rows.order_by("pk").select_for_update(of=("self",))}
+    rows = ProviderInvoice.objects.filter(Among(key, keys)).order_by("pk").select_for_update(of=("self",))
+    return {paper.pk: paper for paper in rows}
+
+
+#: What rules and warnings ask of the contacts and providers that provider invoices name.
+ASKED: Mapping[str, tuple[type[models.Model], tuple[str, ...]]] = {
+    "contact": (Contact, ("first_name", "last_name", "client", "scheme_price_guide_region")),
+    "provider": (Client, ("business_name", "business_number")),
+}
+
+
+def know_whose(papers: Mapping[Any, ProviderInvoice], drafts: Sequence[Draft]) -> None:
+    """Let provider invoices hold the contacts and providers that drafts take from them: a query for each."""
+    for name, (model, columns) in ASKED.items():
+        taking = [papers.get(key_of(draft, "provider_invoice")) for draft in drafts if takes(draft, name)]
+        named = {getattr(paper, f"{name}_id") for paper in taking if paper is not None} - {None}
+        if not named:
+            continue
+        key: Any = model._meta.pk
+        rows = model._default_manager.filter(Among(key, named)).only(*columns).order_by()
+        found = {record.pk: record for record in rows}
+        for paper in taking:
+            if paper is not None and getattr(paper, f"{name}_id") is not None:
+                setattr(paper, name, found[getattr(paper, f"{name}_id")])
+
+
+def takes(draft: Draft, name: str) -> bool:
+    """Whether a draft takes a member from its provider invoice."""
+    moves = draft.key is not None and draft.stands_on != key_of(draft, "provider_invoice")
+    return name not in draft.faulty and (
+        draft.__dict__.get(name) is None or (moves and name not in draft.given)
+    )
 
 
 def key_of(draft: Draft, name: str) -> Any:
@@ -85,30 +117,21 @@ def take_from(paper: ProviderInvoice | None, draft: Draft) -> None:
     draft.fill("provider_invoice", paper)
     draft.fill("takes_provider_invoice", not paper.is_reusable)
     for name, source in TAKEN.items():
-        if draft.__dict__.get(name) is None and name not in draft.faulty:
-            draft.fill(name, getattr(paper, source))
-    if draft.key is not None and draft.stands_on != paper.pk:
-        take_anew(paper, draft)
+        if takes(draft, name) and (known := getattr(paper, source)) is not None:
+            draft.fill(name, known)
+            draft.given |= {name} if draft.key is not None else set()
     if draft.key is None and "send_payment_to" not in draft.given | draft.faulty:
         draft.fill("send_payment_to", paper.send_payment_to)
     draft.fill("differing", tuple(name for name, source in TAKEN.items() if differs(draft, name, source)))
 
 
-def take_anew(paper: ProviderInvoice, draft: Draft) -> None:
-    """Let a standing claim that moves to another provider invoice say what that one says."""
-    for name, source in TAKEN.items():
-        known = getattr(paper, source)
-        if known is not None and name not in draft.given | draft.faulty:
-            draft.fill(name, known)
-            draft.given |= {name}
-
-
 def differs(draft: Draft, name: str, source: str) -> bool:
     """Whether a claim says otherwise than its provider invoice; one that says nothing does not."""
-    said, known = draft.__dict__.get(name), getattr(draft.provider_invoice, source)
-    if said is None or known is None:
-        return False
-    return bool(folded(said) != folded(known) if isinstance(said, str) else said.pk != known.pk)
+    said, paper = draft.__dict__.get(name), draft.provider_invoice
+    if name == "provider_invoice_reference":
+        return None not in (said, paper.reference) and folded(said) != folded(paper.reference)
+    known = getattr(paper, f"{source}_id")
+    return said is not None and known is not None and said.pk != known
 
 
 def missing_abn_reason(draft: Draft) -> str | None:
@@ -213,8 +236,7 @@ def settle_amount(line: Draft) -> None:
     """Price and notes where they were not given, and the total, half up to cents; credit counts negative."""
     held = line.__dict__
     if held.get("price") is None and "price" not in line.faulty:
-        found: PriceFound | None = held.get("price_found")
-        held["price"] = None if found is None else found.amount
+        settle_price(line)
     if held.get("notes") is None and not keeps_no_notes(line):
         product = held.get("product")
         held["notes"] = None if product is None else product.long_description
@@ -224,6 +246,15 @@ def settle_amount(line: Draft) -> None:
         return
     total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
     held["total"] = -total if held.get("is_credit_item") else total
+
+
+def settle_price(line: Draft) -> None:
+    """The price that holds; unreadable where a fault leaves open which."""
+    if "price_found" not in line.__dict__:
+        line.spoil("price")
+        return
+    found: PriceFound | None = line.price_found
+    line.fill("price", None if found is None else found.amount)
 
 
 def keeps_no_notes(line: Draft) -> bool:

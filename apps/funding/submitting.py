@@ -22,7 +22,6 @@ from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInv
 from apps.funding.numbering import take_numbers
 from apps.funding.provider_invoice_rules import ON_HOLD
 from apps.funding.revising import OPEN, bring_up, hold_open
-from apps.funding.settling import TAKEN
 from apps.odata import clock, service
 from apps.odata.drafts import Draft, Finding, Warned
 from apps.odata.places import wire_place
@@ -180,9 +179,13 @@ def complete_provider_invoices(drafts: Sequence[Draft]) -> None:
 def fill_from_claim(paper: ProviderInvoice, draft: Draft) -> None:
     if paper.is_reusable:
         return
-    for name, source in TAKEN.items():
-        if getattr(paper, source) is None:
-            setattr(paper, source, draft.__dict__[name])
+    if paper.contact_id is None:
+        paper.contact = draft.contact
+    if paper.provider_id is None:
+        paper.provider = draft.provider
+    # A reference is the provider's: another provider's is not written on this one's paper.
+    if paper.reference is None and paper.provider_id == draft.provider.pk:
+        paper.reference = draft.provider_invoice_reference
 
 
 def tell_provider_invoices_on_hold(drafts: Sequence[Draft]) -> None:

@@ -1,5 +1,7 @@
 """Bodies of claims and invoices, as little of them as will do; words given replace or add."""
 
+from django.contrib.auth.models import Permission
+
 from apps.odata.writing import create
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member, as_body, entity_set
@@ -8,6 +10,13 @@ from tests.people.builders import a_client, a_contact, a_role, a_staff_member, a
 def a_funder(**members):
     """A staff member who may do everything."""
     return a_staff_member(role=a_role(all_permissions=True), **members)
+
+
+def a_role_that_may(*codenames):
+    """A role with these permissions of funding and no others."""
+    role = a_role()
+    role.permissions.set(Permission.objects.filter(content_type__app_label="funding", codename__in=codenames))
+    return role
 
 
 def a_priced_entry(amount="70.00", **columns):

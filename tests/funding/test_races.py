@@ -1,0 +1,169 @@
+"""Callers who claim at the same moment, on connections of their own.
+
+Each was seen to fail with what holds it taken out; the test says what that is.
+"""
+
+import threading
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+
+from apps.engagements.models import ServiceBooking
+from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
+from tests.api.caller import Caller, an_application
+from tests.engagements.builders import a_booking, a_plan
+from tests.funding.bodies import (
+    a_claim_body,
+    a_funder,
+    a_line_body,
+    a_paper,
+    a_priced_entry,
+    an_invoice_body,
+)
+from tests.people.builders import a_client, a_contact
+
+pytestmark = [
+    pytest.mark.postgres("SQLite has one writer and its test database one connection"),
+    pytest.mark.django_db(transaction=True),
+]
+
+ROUNDS = 4
+IGNORED = {"ignoreWarnings": "true"}
+
+
+@pytest.fixture
+def posted_at_once(transactional_db):
+    """``posted_at_once(path, bodies)``: the answers to bodies sent at the same moment, each by its caller."""
+    authorization = an_application()
+    return lambda path, bodies: at_once(authorization, path, bodies)
+
+
+def at_once(authorization, path, bodies):
+    together, answers = threading.Barrier(len(bodies)), [None] * len(bodies)
+
+    def run(number, body):
+        try:
+            caller = Caller(authorization)
+            together.wait(20)
+            answers[number] = caller.post(path, {"value": body}, IGNORED)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(bodies)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert None not in answers
+    return answers
+
+
+def statuses(answers):
+    return Counter(answer.status_code for answer in answers)
+
+
+def test_one_of_twenty_claims_on_a_single_use_provider_invoice_wins_and_the_others_know_why(posted_at_once):
+    """Fails without ``takes_provider_invoice`` being unique *and* the lock of settling.py.
+
+    Without the lock alone nobody claims twice, but those who lost waited for the row of the winner and judged
+    again: they are 409. With it they see the claim that stands: 400 or 409, and the place is told either way.
+    """
+    staff, entry = a_funder(), a_priced_entry()
+    for _ in range(ROUNDS):
+        paper = a_paper()
+        body = a_claim_body(paper, staff, entry)
+        answers = posted_at_once("claim", [[body]] * 20)
+        assert statuses(answers)[201] == 1
+        assert set(statuses(answers)) <= {201, 400, 409}
+        for answer in answers:
+            if answer.status_code != 201:
+                (fault,) = answer.json()["error"]["details"]
+                assert (fault["code"], fault["target"]) == ("AlreadyUsed", "value[0]/ProviderInvoiceGuid")
+        assert Claim.objects.filter(provider_invoice=paper).count() == 1
+    assert Claim.objects.count() == ClaimLine.objects.count() == ROUNDS
+
+
+def test_who_loses_a_race_leaves_what_the_provider_invoice_lacked_as_the_winner_said(posted_at_once):
+    """Fails without ``select_for_update`` in settling.lock_provider_invoices."""
+    staff, entry = a_funder(), a_priced_entry()
+    contact, provider = a_contact(), a_client()
+    paper = a_paper(reference=None, is_reusable=False, contact=contact, provider=provider)
+    bodies = [[a_claim_body(paper, staff, entry, ProviderInvoiceReference=f"R{n}")] for n in range(8)]
+    answers = posted_at_once("claim", bodies)
+    (won,) = [answer.json()["value"][0] for answer in answers if answer.status_code == 201]
+    assert ProviderInvoice.objects.get().reference == won["ProviderInvoiceReference"]
+
+
+@pytest.mark.parametrize("path", ["claim", "invoice"])
+def test_numbers_are_given_once_and_none_is_left_out(posted_at_once, path):
+    """Fails when the sequence is read and written in two statements instead of one that locks its row."""
+    staff, entry, contact = a_funder(), a_priced_entry(), a_contact()
+    bodies = []
+    for _ in range(8):
+        if path == "claim":
+            bodies.append([a_claim_body(a_paper(contact=contact), staff, entry) for _ in range(5)])
+        else:
+            bodies.append([an_invoice_body(contact, staff, entry) for _ in range(5)])
+    answers = posted_at_once(path, bodies)
+    assert statuses(answers) == {201: 8}
+    name = f"{path}_number"
+    model = Claim if path == "claim" else Invoice
+    numbers = sorted(model.objects.values_list(name, flat=True))
+    assert numbers == [f"{path[:1].upper()}{'LM' if path == 'claim' else 'NV'}-{n:07}" for n in range(1, 41)]
+    assert NumberSequence.objects.get().next_number == 41
+
+
+def test_one_of_eight_claims_with_the_same_number_gets_it(posted_at_once):
+    """Fails without the unique ``claim_number_key``."""
+    staff, entry = a_funder(), a_priced_entry()
+    for number in range(ROUNDS):
+        bodies = [[a_claim_body(a_paper(), staff, entry, ClaimNumber=f"Same {number}")] for _ in range(8)]
+        answers = posted_at_once("claim", bodies)
+        assert statuses(answers)[201] == 1
+        for answer in answers:
+            if answer.status_code != 201:
+                assert answer.status_code in (400, 409)
+                (fault,) = answer.json()["error"]["details"]
+                assert (fault["code"], fault["target"]) == ("NotUnique", "value[0]/ClaimNumber")
+    assert Claim.objects.count() == ROUNDS
+
+
+def test_a_number_given_and_the_same_number_assigned_end_well_for_both_or_with_its_place(posted_at_once):
+    staff, entry = a_funder(), a_priced_entry()
+    for number in range(1, ROUNDS + 1):
+        given = f"CLM-{2 * number - 1:07}"
+        bodies = [
+            [a_claim_body(a_paper(), staff, entry, ClaimNumber=given)],
+            [a_claim_body(a_paper(), staff, entry)],
+        ]
+        answers = posted_at_once("claim", bodies)
+        assert set(statuses(answers)) <= {201, 400, 409}
+        assert answers[1].status_code == 201
+    numbers = list(Claim.objects.values_list("claim_number_key", flat=True))
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_bodies_in_opposite_order_never_end_in_a_deadlock(posted_at_once):
+    """Fails with 500 or 409 without details when settling.lock_provider_invoices leaves out its order.
+
+    The budgets are locked in the order of their keys as well: nobody loses what another claimed.
+    """
+    staff, entry = a_funder(), a_priced_entry()
+    contacts = [a_contact() for _ in range(5)]
+    for contact in contacts:
+        plan = a_plan(participant=contact, plan_start_date="2025-07-01", plan_end_date="2026-06-30")
+        a_booking(plan, category=9, budget=Decimal("9999999.00"))
+    provider = a_client()
+    papers = [
+        a_paper(is_reusable=True, contact=contacts[n % 5], provider=provider, reference=f"M{n}")
+        for n in range(40)
+    ]
+    bodies = [a_claim_body(paper, staff, LineItems=[a_line_body(entry)] * 2) for paper in papers]
+    orders = [bodies, bodies[::-1], bodies[20:] + bodies[:20], bodies[::-1]]
+    for _ in range(ROUNDS):
+        assert statuses(posted_at_once("claim", orders)) == {201: 4}
+    assert Claim.objects.count() == 40 * 4 * ROUNDS
+    waiting = list(ServiceBooking.objects.values_list("waiting", flat=True))
+    assert waiting == [Decimal(140 * 2 * 8 * 4 * ROUNDS)] * 5
