@@ -46,15 +46,18 @@ class BillForm(RulesForm):
     def _post_clean(self) -> None:
         """A record is not made here: its verb makes it, or changes it."""
 
-    def drafted(self, lines: Sequence[Draft]) -> Draft:
-        """The bill that is asked for, in the members of the interface."""
+    def drafted(self, lines: Sequence[Draft], can_be_read: bool = True) -> Draft:
+        """The bill that is asked for, in the members of the interface, unless its lines cannot be read."""
         said = {name: self.cleaned_data.get(name) for name in self.members if name in self.fields}
         values: dict[str, Any] = {name: None if value == "" else value for name, value in said.items()}
         key = self.instance.pk if self._stands() else None
         given = {name for name, value in values.items() if value is not None or key is not None}
         faulty = set(self.errors) | {f"{LINES}[{n}]" for n, line in enumerate(lines) if line.faulty}
         values = {name: value for name, value in values.items() if name not in self.errors}
-        return Draft({**values, LINES: list(lines)}, given={*given, LINES}, faulty=faulty, key=key)
+        draft = Draft({**values, LINES: list(lines)}, given={*given, LINES}, faulty=faulty, key=key)
+        if not can_be_read:
+            draft.spoil(LINES)
+        return draft
 
 
 def type_days(form: forms.BaseForm) -> None:
@@ -188,8 +191,9 @@ class LineFormSet(forms.BaseFormSet):
         ]
         super().__init__(*args, **{"prefix": PREFIX, "form_kwargs": {"books": current}, **options})
 
-    def clean(self) -> None:
-        """Put the records themselves where rows name them."""
+    def read(self) -> list[Draft]:
+        """The lines that are asked for, with the records themselves where rows name them."""
+        self.is_valid()
         rows = self.rows()
         products = products_by_code(row.cleaned_data.get("product") for row in rows)
         centres = cost_centres(row.cleaned_data.get("cost_centre") for row in rows)
@@ -198,6 +202,7 @@ class LineFormSet(forms.BaseFormSet):
             told["price_book"] = self.books.get(told.get("price_book") or "")
             row.product_found = self.named(row, "product", products, "No product has this code.")
             self.named(row, "cost_centre", centres, "No cost centre is called so.")
+        return [row.drafted() for row in rows]
 
     @staticmethod
     def named(row: LineForm, name: str, known: Mapping[str, Any], otherwise: str) -> Any:
@@ -216,9 +221,6 @@ class LineFormSet(forms.BaseFormSet):
     def rows(self) -> list[LineForm]:
         """The rows that are lines, in their order."""
         return [row for row in self.forms if row.has_changed() and hasattr(row, "cleaned_data")]
-
-    def drafted(self) -> list[Draft]:
-        return [row.drafted() for row in self.rows()]
 
     @property
     def has_errors(self) -> bool:

@@ -42,7 +42,9 @@ from apps.funding.admin.bill_forms import (
     put,
     sentence,
 )
+from apps.funding.admin.bill_lists import list_address
 from apps.funding.admin.bill_moves import MovingBills
+from apps.funding.admin.inbox import WAITING
 from apps.funding.admin.papers import claim_address, paper_named, paper_shown
 from apps.funding.admin.prices import money
 from apps.funding.choices import SendPaymentTo
@@ -54,6 +56,7 @@ from apps.funding.models import (
     CostCentre,
     Invoice,
     InvoiceLine,
+    ProviderInvoice,
 )
 from apps.odata import clock
 from apps.odata.drafts import Draft, Finding, Refused, Warned
@@ -73,8 +76,8 @@ class Entry:
 
     def drafted(self) -> Draft:
         self.form.is_valid()
-        self.lines.is_valid()
-        return self.form.drafted(self.lines.drafted())
+        lines = self.lines.read()
+        return self.form.drafted(lines, can_be_read=not self.lines.non_form_errors())
 
     def refuse(self, findings: Sequence[tuple[int, Finding]]) -> None:
         for _, finding in findings:
@@ -135,7 +138,10 @@ class BillAdmin(MovingBills):
             if not self.may_be_edited(request, record):
                 return self.only_shown(request, record, extra_context)
         if request.method != "POST" or "_more" in request.POST:
-            return self.form_page(request, self.entry(request, record), record, form_url, extra_context)
+            entry = self.entry(request, record)
+            if entry.lines.is_bound:
+                entry.lines.read()
+            return self.form_page(request, entry, record, form_url, extra_context)
         entry = self.entry(request, record)
         key = self.stored(request, entry, record)
         if key is None:
@@ -270,7 +276,7 @@ class BillAdmin(MovingBills):
             if entry.has_errors and not form.errors
             else helpers.AdminErrorList(form, []),
             "entry": entry,
-            "has_faults": request.method == "POST" and entry.has_errors,
+            "has_faults": request.method == "POST" and "_more" not in request.POST and entry.has_errors,
             "rows": entry.lines,
             "cost_centres": self.cost_centres_offered(),
             "limit": entry.lines.max_num,
@@ -476,7 +482,7 @@ class ClaimAdmin(BillAdmin):
         paper = inbox.next_after(record.provider_invoice)
         if paper is None:
             self.message_user(request, "No provider invoice waits for a claim.", messages.SUCCESS)
-            return redirect("admin:funding_claim_queues")
+            return redirect(list_address(ProviderInvoice, status=WAITING))
         return redirect(claim_address(paper))
 
 

@@ -7,6 +7,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from apps.funding.choices import ApprovalStatus
 from apps.funding.models import Claim, ProviderInvoice
 
+#: What the list's filter calls them.
+WAITING = "waiting"
 #: Those that are on hold or rejected wait for somebody else.
 CLAIMABLE = (ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED)
 

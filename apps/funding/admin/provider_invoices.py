@@ -32,7 +32,7 @@ from apps.funding.provider_invoice_rules import possible_actions
 from apps.odata.drafts import Draft
 from apps.people.models import Staff
 
-STATUS, WAITING = "status", "waiting"
+STATUS, WAITING = "status", inbox.WAITING
 
 COLOURS = {
     ApprovalStatus.UNACTIONED.value: "warning",

@@ -1,0 +1,47 @@
+"""What a browser would send of the forms of claims and invoices."""
+
+from tests.people.records import form_data
+
+BACKEND = "apps.people.signing_in.StaffBackend"
+CLAIMS, INVOICES, PAPERS = (f"/admin/funding/{name}/" for name in ("claim", "invoice", "providerinvoice"))
+
+
+def line(entry, quantity="2", **cells):
+    """The cells of a row for a product in a price book."""
+    return {
+        "product": entry.product.code,
+        "price_book": str(entry.price_book_id),
+        "quantity": quantity,
+        **cells,
+    }
+
+
+def sent(page, *lines, **fields):
+    """The head of the form as it stands with some fields changed, and these lines instead of its own."""
+    data = form_data(page, **fields)
+    data["lines-TOTAL_FORMS"], data["lines-INITIAL_FORMS"] = str(len(lines)), "0"
+    for number, cells in enumerate(lines):
+        data |= {f"lines-{number}-{name}": value for name, value in cells.items()}
+    return data
+
+
+def rows_of(page):
+    """The cells of the lines that a page shows, by name."""
+    return [
+        {name: row[name].value() for name in row.fields} for row in page.context["rows"].forms if row.initial
+    ]
+
+
+def faults(page):
+    """What is wrong with the head, and with each line."""
+    head = dict(page.context["adminform"].form.errors.items())
+    return head, [dict(row.errors.items()) for row in page.context["rows"].forms]
+
+
+def warned(page):
+    return [warning["words"] for warning in page.context["warnings"]]
+
+
+def in_spite(page):
+    """What the button below the warnings sends beside the form."""
+    return {"_in_spite": "1", "acknowledged": [warning["seen"] for warning in page.context["warnings"]]}

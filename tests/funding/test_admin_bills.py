@@ -1,0 +1,514 @@
+"""Claims and invoices are entered and changed in the back office, by the rules of the interface."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from apps.core.models import Change
+from apps.engagements.models import ServiceBooking
+from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
+from tests.funding.admin_forms import (
+    BACKEND,
+    CLAIMS,
+    INVOICES,
+    faults,
+    in_spite,
+    line,
+    rows_of,
+    sent,
+    warned,
+)
+from tests.funding.builders import (
+    END_OF_JUNE,
+    a_cost_centre,
+    a_price,
+    a_price_book,
+    a_product,
+    a_provider_invoice,
+    an_entry,
+)
+from tests.funding.warned import TODAY, WEDNESDAY, Scene
+from tests.people.records import a_role, a_staff_member, an_administrator
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def ada(client, at):
+    at(TODAY)
+    person = an_administrator(first_name="Ada", last_name="Byron")
+    client.force_login(person, BACKEND)
+    return person
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def claim_form(client, paper):
+    return client.get(f"{CLAIMS}add/", {"provider_invoice": str(paper.pk)})
+
+
+def a_paper(scene, **columns):
+    return scene.paper(**{"service_start_date": WEDNESDAY, "service_end_date": WEDNESDAY, **columns})
+
+
+def enter(client, scene, *lines, paper=None, **fields):
+    page = claim_form(client, paper or a_paper(scene))
+    return client.post(f"{CLAIMS}add/", sent(page, *(lines or [line(scene.entry)]), **fields))
+
+
+def enter_in_spite(client, scene, *lines, **fields):
+    """A claim stored in spite of all its warnings."""
+    page = claim_form(client, a_paper(scene))
+    data = sent(page, *lines, **fields)
+    answer = client.post(f"{CLAIMS}add/", data)
+    assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
+    return Claim.objects.get()
+
+
+# --- entering -------------------------------------------------------------------------------------------
+
+
+def test_the_form_of_a_claim_is_filled_from_its_provider_invoice(client, ada, scene):
+    paper = a_paper(scene, reference="INV-7", send_payment_to="Client")
+    initial = claim_form(client, paper).context["adminform"].form.initial
+    assert (initial["contact"], initial["provider"]) == (scene.participant.pk, scene.provider.pk)
+    assert (initial["provider_invoice_reference"], initial["send_payment_to"]) == ("INV-7", "Client")
+    assert (initial["start_date"], initial["end_date"], initial["staff"]) == (WEDNESDAY, WEDNESDAY, ada.pk)
+
+
+def test_a_claim_is_entered_with_its_lines_and_history(client, ada, scene):
+    cells = {
+        "from_date": "12/08/2026",
+        "price": "55.555",
+        "claim_type": "DirectService",
+        "notes": "Two visits",
+    }
+    answer = enter(client, scene, line(scene.entry, "1.5", **cells), line(scene.entry, "2", price=""))
+    claim = Claim.objects.get()
+    assert answer.url == f"{CLAIMS}{claim.pk}/change/"
+    first, second = claim.line_items.order_by("position")
+    assert (first.quantity, first.price, first.total) == (Decimal("1.5"), Decimal("55.555"), Decimal("83.33"))
+    assert (first.claim_type, first.notes, first.first_day) == ("DirectService", "Two visits", WEDNESDAY)
+    assert (second.price, second.total) == (Decimal("70.00"), Decimal("140.00"))  # of the price book
+    assert (claim.total, claim.contact, claim.staff) == (Decimal("223.33"), scene.participant, ada)
+    assert claim.entered_by == ada
+    assert Change.objects.filter(record_key=str(claim.pk), kind="Created", staff=ada).count() == 1
+    assert ServiceBooking.objects.get().waiting == claim.total
+
+
+def test_what_the_provider_invoice_says_may_be_left_out(client, scene):
+    paper = a_paper(scene, reference="INV-7")
+    answer = enter(client, scene, paper=paper, contact="", provider="", provider_invoice_reference="")
+    assert answer.status_code == 302
+    claim = Claim.objects.get()
+    assert (claim.contact, claim.provider) == (scene.participant, scene.provider)
+    assert claim.provider_invoice_reference == "INV-7"
+
+
+def test_faults_stand_on_their_fields_and_on_their_lines(client, scene):
+    answer = enter(
+        client,
+        scene,
+        line(scene.entry),
+        line(scene.entry, "two", from_date="31/02/2026"),
+        {"product": "No such code", "price_book": str(scene.entry.price_book_id), "quantity": "1"},
+        {"notes": "Only words"},
+        start_date="soon",
+        end_date="",
+    )
+    assert answer.status_code == 200
+    head, lines = faults(answer)
+    assert set(head) == {"start_date", "end_date"}
+    assert lines[0] == {}
+    assert set(lines[1]) == {"quantity", "from_date"}
+    assert lines[2] == {"product": ["No product has this code."]}
+    assert set(lines[3]) == {"product", "price_book", "quantity"}
+    assert lines[3]["quantity"] == ["Required."]
+    assert not Claim.objects.exists()
+    assert b"Nothing is stored yet" in answer.content
+
+
+def test_what_cannot_be_is_told_where_it_stands(client, scene):
+    cancelled = {"cancellation_reason": "HealthReason", "from_date": "13/08/2026", "to_date": "12/08/2026"}
+    days = {"start_date": "13/08/2026", "end_date": "12/08/2026"}
+    answer = enter(client, scene, line(scene.entry, "0"), line(scene.entry, **cancelled), **days)
+    head, lines = faults(answer)
+    assert set(head) == {"end_date"}
+    assert lines[0]["quantity"] == ["Quantity must be more than 0."]
+    assert set(lines[1]) == {"cancellation_reason", "to_date"}
+    assert not Claim.objects.exists()
+
+
+def test_what_was_typed_is_not_lost_when_something_is_wrong(client, scene):
+    answer = enter(client, scene, line(scene.entry, "0", notes="Kept words"))
+    html = answer.content.decode()
+    assert "Kept words" in html
+    assert scene.product.code in html
+    assert scene.product.name in html
+
+
+def test_a_claim_needs_a_line(client, scene):
+    answer = enter(
+        client, scene, {"product": "", "quantity": "", "price_book": str(scene.entry.price_book_id)}
+    )
+    assert answer.context["rows"].non_form_errors() == ["Give one line at least."]
+    assert not Claim.objects.exists()
+
+
+def test_empty_rows_between_lines_are_no_lines(client, scene):
+    enter(client, scene, {"product": " "}, line(scene.entry), {})
+    assert Claim.objects.get().line_items.count() == 1
+
+
+def test_a_fault_of_a_line_after_an_empty_row_stands_on_that_line(client, scene):
+    answer = enter(client, scene, {}, line(scene.entry), line(scene.entry, "0"))
+    assert [sorted(found) for found in faults(answer)[1]] == [[], [], ["quantity"]]
+
+
+def test_a_product_is_named_by_its_code_in_any_case(client, scene):
+    cells = line(scene.entry) | {"product": f" {scene.product.code.lower()} "}
+    assert enter(client, scene, cells).status_code == 302
+
+
+def test_a_provider_invoice_gives_one_claim(client, scene):
+    paper = a_paper(scene)
+    page = claim_form(client, paper)
+    data = sent(page, line(scene.entry))
+    assert client.post(f"{CLAIMS}add/", data).status_code == 302
+    answer = client.post(f"{CLAIMS}add/", data | {"provider_invoice_reference": "Another"})
+    assert "provider_invoice" in faults(answer)[0]
+    assert Claim.objects.count() == 1
+
+
+def test_more_rows_come_without_scripts(client, scene):
+    page = claim_form(client, a_paper(scene))
+    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, notes="Kept")) | {"_more": "1"})
+    assert len(answer.context["rows"].forms) >= 6
+    assert b"Kept" in answer.content
+    assert not Claim.objects.exists()
+
+
+def test_more_lines_than_the_limit_are_refused(client, scene, settings):
+    settings.API_MAX_LINES = 3
+    answer = enter(client, scene, *[line(scene.entry)] * 4)
+    assert answer.status_code == 200
+    assert answer.context["rows"].non_form_errors()
+    assert not Claim.objects.exists()
+
+
+# --- warnings -------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_stored_before_the_warnings_are_confirmed(client, ada, scene):
+    page = claim_form(client, a_paper(scene))
+    data = sent(page, line(scene.entry, price="80"), line(scene.entry, "20"))
+    answer = client.post(f"{CLAIMS}add/", data)
+    assert answer.status_code == 200
+    assert sorted(set(warned(answer))) == ["Over budget", "Price over cap"]
+    places = {warning["place"] for warning in answer.context["warnings"]}
+    assert "Line 1, price" in places
+    assert b"Store in spite of these" in answer.content
+    assert not Claim.objects.exists()
+    assert not AcknowledgedWarning.objects.exists()
+    assert ServiceBooking.objects.get().waiting == 0
+    ProviderInvoice.objects.get(claims=None)
+
+    assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
+    kept = AcknowledgedWarning.objects.filter(claim=Claim.objects.get())
+    assert {each.code for each in kept} == {"PriceOverCap", "OverBudget"}
+    assert {each.staff for each in kept} == {ada}
+
+
+def test_a_warning_that_was_not_seen_is_shown_first(client, scene):
+    page = claim_form(client, a_paper(scene))
+    data = sent(page, line(scene.entry, price="80"))
+    answer = client.post(f"{CLAIMS}add/", data)
+    assert warned(answer) == ["Price over cap"]
+    ServiceBooking.objects.update(waiting=Decimal("900.00"))  # somebody else's claim, meanwhile
+    again = client.post(f"{CLAIMS}add/", data | in_spite(answer))
+    assert again.status_code == 200
+    assert sorted(warned(again)) == ["Over budget", "Price over cap"]
+    assert not Claim.objects.exists()
+    assert not AcknowledgedWarning.objects.exists()
+    assert client.post(f"{CLAIMS}add/", data | in_spite(again)).status_code == 302
+
+
+def test_another_figure_is_another_warning(client, scene):
+    page = claim_form(client, a_paper(scene))
+    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, price="80")))
+    dearer = sent(page, line(scene.entry, price="90")) | in_spite(answer)
+    assert warned(client.post(f"{CLAIMS}add/", dearer)) == ["Price over cap"]
+    assert not Claim.objects.exists()
+
+
+def test_the_record_shows_who_stored_it_in_spite_of_what(client, scene):
+    claim = enter_in_spite(client, scene, line(scene.entry, price="80"))
+    page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
+    assert "Stored in spite of 1 warning" in page
+    assert "Price over cap" in page
+    assert "Ada Byron" in page
+
+
+# --- changing -------------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_awaits_approval_is_changed_line_by_line(client, scene):
+    enter(client, scene, line(scene.entry, "1"), line(scene.entry, "2"), line(scene.entry, "3"))
+    claim = Claim.objects.get()
+    address = f"{CLAIMS}{claim.pk}/change/"
+    page = client.get(address)
+    rows = rows_of(page)
+    assert [row["quantity"] for row in rows] == ["1", "2", "3"]
+    kept = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
+    keys = [str(each.pk) for each in claim.line_items.order_by("position")]
+    data = sent(page, kept[0] | {"quantity": "4", "notes": ""}, kept[2], line(scene.entry, "5"))
+    assert client.post(address, data).status_code == 302
+    claim.refresh_from_db()
+    lines = claim.line_items.order_by("position")
+    assert [each.quantity for each in lines] == [Decimal(4), Decimal(3), Decimal(5)]
+    assert [str(each.pk) for each in lines][:2] == [keys[0], keys[2]]
+    assert claim.total == Decimal("840.00")
+    assert ServiceBooking.objects.get().waiting == claim.total
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
+    enter(client, scene)
+    claim = Claim.objects.get()
+    address = f"{CLAIMS}{claim.pk}/change/"
+    page = client.get(address)
+    Claim.objects.update(modify_date=claim.modify_date + dt.timedelta(minutes=1))
+    answer = client.post(address, sent(page, line(scene.entry, "9")))
+    assert b"Nothing was stored" in answer.content
+    assert claim.line_items.get().quantity == 2
+
+
+def test_an_approved_claim_is_shown_and_not_changed(client, scene):
+    enter(client, scene)
+    claim = Claim.objects.get()
+    data = sent(client.get(f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
+    Claim.objects.update(funding_status="Approved")
+    page = client.get(f"{CLAIMS}{claim.pk}/change/")
+    assert page.templates[0].name == "funding/bill.html"
+    assert scene.product.code in page.content.decode()
+    answer = client.post(f"{CLAIMS}{claim.pk}/change/", data, follow=True)
+    assert b"changed only while it awaits approval or is on hold" in answer.content
+    assert claim.line_items.get().quantity == 2
+
+
+# --- one after the other --------------------------------------------------------------------------------
+
+
+def test_the_next_provider_invoice_without_a_claim_comes_next(client, scene):
+    first, claimed, _rejected, last = (a_paper(scene) for _ in range(4))
+    enter(client, scene, paper=claimed)
+    ProviderInvoice.objects.filter(pk=_rejected.pk).update(approval_status="Rejected")
+    page = claim_form(client, first)
+    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, "3")) | {"_next": "1"})
+    assert answer.url == f"{CLAIMS}add/?provider_invoice={last.pk}"
+    page = claim_form(client, last)
+    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, "4")) | {"_next": "1"})
+    assert answer.url == "/admin/funding/providerinvoice/?status=waiting"
+
+
+def test_warnings_do_not_forget_what_was_to_come_after_storing(client, scene):
+    following = a_paper(scene)
+    page = claim_form(client, a_paper(scene))
+    data = sent(page, line(scene.entry, price="80"))
+    answer = client.post(f"{CLAIMS}add/", data | {"_next": "1"})
+    assert b'name="then" value="_next"' in answer.content
+    answer = client.post(f"{CLAIMS}add/", data | in_spite(answer) | {"then": "_next"})
+    assert answer.url == f"{CLAIMS}add/?provider_invoice={following.pk}"
+
+
+def test_the_price_book_of_the_last_line_is_the_next_one_s(client, scene):
+    a_price_book(name="Another")
+    page = claim_form(client, a_paper(scene))
+    assert page.context["rows"].forms[0]["price_book"].value() is None
+    enter(client, scene)
+    page = claim_form(client, a_paper(scene))
+    assert page.context["rows"].forms[0]["price_book"].value() == str(scene.entry.price_book_id)
+
+
+# --- invoices -------------------------------------------------------------------------------------------
+
+
+def an_invoice_sent(client, scene, *lines, **fields):
+    page = client.get(f"{INVOICES}add/")
+    usual = {
+        "contact": str(scene.participant.pk),
+        "invoice_claim_type": "InvoiceToAgency",
+        "start_date": "12/08/2026",
+        "end_date": "12/08/2026",
+    }
+    return client.post(f"{INVOICES}add/", sent(page, *lines, **{**usual, **fields}))
+
+
+def test_an_invoice_has_credits_and_cost_centres(client, scene):
+    a_cost_centre(name="North")
+    lines = (
+        line(scene.entry, "3", cost_centre="north"),
+        line(scene.entry, "1", price="10.005", is_credit_item="on"),
+    )
+    assert an_invoice_sent(client, scene, *lines).status_code == 302
+    invoice = Invoice.objects.get()
+    first, second = invoice.line_items.order_by("position")
+    assert (first.cost_centre.name, first.is_credit_item) == ("North", False)
+    assert (second.total, second.is_credit_item) == (Decimal("-10.01"), True)
+    assert invoice.total == Decimal("199.99")
+
+
+def test_a_cost_centre_that_is_not_known_is_a_fault(client, scene):
+    answer = an_invoice_sent(client, scene, line(scene.entry, cost_centre="Nowhere"))
+    assert faults(answer)[1] == [{"cost_centre": ["No cost centre is called so."]}]
+
+
+def test_a_recurring_invoice_needs_its_beginning_and_its_frequency(client, scene):
+    answer = an_invoice_sent(client, scene, line(scene.entry), is_recurring="on")
+    assert set(faults(answer)[0]) == {"recurring_start_date", "recurring_frequency"}
+    assert not Invoice.objects.exists()
+
+
+def test_credits_need_their_own_permission(client, scene):
+    role = a_role("funding.add_invoice", "funding.view_invoice", "funding.administer_funding_invoices")
+    client.force_login(a_staff_member(role=role), BACKEND)
+    answer = an_invoice_sent(client, scene, line(scene.entry, is_credit_item="on"))
+    assert answer.status_code == 200
+    assert not Invoice.objects.exists()
+
+
+# --- what the grid asks ---------------------------------------------------------------------------------
+
+
+def asked(client, address, **words):
+    answer = client.get(f"{CLAIMS}{address}/", words)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def products(client, entry, words, **asked_for):
+    found = asked(client, "products", book=str(entry.price_book_id), q=words, **asked_for)
+    return [each["code"] for each in found["products"]]
+
+
+def test_products_are_found_by_code_and_name_within_their_price_book(client, scene):
+    book = scene.entry.price_book
+    an_entry(book, a_product(code="04_104_0125_6_1", name="Access community, weekday"))
+    an_entry(a_price_book(), a_product(code="04_999_0125_6_1", name="Access elsewhere"))
+    gone = an_entry(book, a_product(code="04_105_0125_6_1", name="Access archived"))
+    gone.product.archive_date = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    gone.product.save()
+    assert products(client, scene.entry, "access") == ["04_104_0125_6_1"]
+    assert products(client, scene.entry, "weekday COMM") == ["04_104_0125_6_1"]
+    assert products(client, scene.entry, "04104") == ["04_104_0125_6_1"]
+    assert products(client, scene.entry, "01_011_0107_1_1") == ["01_011_0107_1_1"]
+    assert len(products(client, scene.entry, "")) == 2
+    assert products(client, scene.entry, "nothing of the kind") == []
+
+
+def test_the_best_match_comes_first(client, scene):
+    book = scene.entry.price_book
+    for code, name in (("09_1", "Like 05_9"), ("05_9", "Other"), ("05_99", "More")):
+        an_entry(book, a_product(code=code, name=name))
+    assert products(client, scene.entry, "05_9") == ["05_9", "05_99", "09_1"]
+
+
+@pytest.mark.parametrize("book", ["", "x", "00000000-0000-0000-0000-000000000000"])
+def test_without_a_price_book_nothing_is_offered(client, scene, book):
+    assert asked(client, "products", book=book, q="a")["products"] == []
+
+
+def test_prices_are_those_of_the_participant_s_zone_on_the_day_of_the_line(client):
+    entry = an_entry()
+    a_price(entry, "70", end=END_OF_JUNE)
+    a_price(entry, "80", dt.date(2026, 7, 1))
+    a_price(entry, "112.5", dt.date(2026, 7, 1), zone="Remote")
+    remote = Scene(contact={"scheme_price_guide_region": "Remote"}, entry=entry).participant
+
+    def priced(contact, *days):
+        lines = [f"{entry.price_book_id}|{entry.product.code}|{day}" for day in days]
+        return [each["price"] for each in asked(client, "prices", contact=contact, line=lines)["lines"]]
+
+    assert priced("", "2026-06-30", "2026-07-01") == ["70.00", "80.00"]
+    assert priced(str(remote.pk), "2026-07-01", "2026-06-30") == ["112.50", "70.00"]  # none: the national one
+    told = asked(
+        client, "prices", line=[f"{entry.price_book_id}|{entry.product.code}|2020-01-01", "x", "a|b|c"]
+    )
+    assert told["lines"] == [
+        {"code": entry.product.code, "name": entry.product.name, "unit": "", "quote": False}
+        | {"current": False, "price": None},
+        None,
+        None,
+    ]
+
+
+# --- permissions, statements ----------------------------------------------------------------------------
+
+SEES = ("funding.view_claim", "funding.add_claim", "funding.change_claim", "funding.view_invoice")
+
+
+def test_without_the_permission_no_page_of_bills_opens(client, scene):
+    enter(client, scene)
+    claim = Claim.objects.get()
+    client.force_login(a_staff_member(role=a_role("people.view_staff", *SEES)), BACKEND)
+    for address in ("", "add/", f"{claim.pk}/change/", f"{claim.pk}/history/", "products/", "prices/"):
+        assert client.get(f"{CLAIMS}{address}").status_code == 403
+    for address in (INVOICES, "/admin/funding/providerinvoice/"):
+        assert client.get(address).status_code == 403
+    assert 'href="/admin/funding/claim/"' not in client.get("/admin/").content.decode()
+
+
+def test_who_may_only_look_sees_the_claim_and_no_form(client, scene):
+    enter(client, scene)
+    claim = Claim.objects.get()
+    role = a_role("funding.view_claim", "funding.administer_funding_invoices")
+    client.force_login(a_staff_member(role=role), BACKEND)
+    page = client.get(f"{CLAIMS}{claim.pk}/change/")
+    assert page.templates[0].name == "funding/bill.html"
+    assert page.context["verbs"] == []
+    assert client.post(f"{CLAIMS}{claim.pk}/do/approve/").status_code == 403
+    claim.refresh_from_db()
+    assert claim.funding_status == "AwaitingStaffApproval"
+
+
+@pytest.mark.parametrize("shown", ["Approved", "AwaitingStaffApproval"])
+def test_a_page_takes_the_same_statements_for_any_number_of_lines(
+    client, scene, shown, django_assert_max_num_queries
+):
+    enter(client, scene, *[line(scene.entry, f"0.{n:04}") for n in range(1, 61)])
+    claim = Claim.objects.get()
+    Claim.objects.update(funding_status=shown)
+    with django_assert_max_num_queries(30) as counted:
+        client.get(f"{CLAIMS}{claim.pk}/change/")
+    many = len(counted)
+    claim.line_items.exclude(position=0).delete()
+    with django_assert_max_num_queries(30) as counted:
+        client.get(f"{CLAIMS}{claim.pk}/change/")
+    assert len(counted) == many
+
+
+def test_storing_takes_the_same_statements_for_any_number_of_lines(
+    client, scene, django_assert_max_num_queries
+):
+    counts = []
+    for number in (1, 40):
+        page = claim_form(client, a_paper(scene))
+        data = sent(page, *[line(scene.entry, f"0.{number * 50 + n:04}") for n in range(1, number + 1)])
+        with django_assert_max_num_queries(60) as counted:
+            assert client.post(f"{CLAIMS}add/", data).status_code == 302
+        counts.append(len(counted))
+    assert counts[0] == counts[1]
+
+
+def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
+    paper = a_provider_invoice(contact=scene.participant, provider=scene.provider, is_reusable=True)
+    days = {"start_date": "12/08/2026", "end_date": "12/08/2026"}
+    enter(client, scene, paper=paper, **days)
+    page = claim_form(client, paper)
+    data = sent(page, line(scene.entry, "1"), **days)
+    answer = client.post(f"{CLAIMS}add/", data)
+    assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
+    assert paper.claims.count() == 2
