@@ -67,7 +67,9 @@ def is_same(held: Any, value: Any) -> bool:
     if isinstance(held, dt.datetime):
         # Two zones' times that a clock change makes ambiguous are never equal to Python.
         return isinstance(value, dt.datetime) and held.astimezone(dt.UTC) == value
-    return isinstance(held, str) and (cleaned(held) or None) == value
+    if not isinstance(held, str):
+        return False
+    return cleaned(held) == (cleaned(value) if isinstance(value, str) else value or "")
 
 
 def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:

@@ -1,0 +1,213 @@
+"""Importing invoices and provider invoices, and what was exported going in again, here and elsewhere."""
+
+import datetime as dt
+import io
+import json
+from decimal import Decimal
+
+import pytest
+from django.core.management import call_command
+
+from apps.core.models import Change
+from apps.funding.models import (
+    AcknowledgedWarning,
+    Claim,
+    ClaimLine,
+    Invoice,
+    InvoiceLine,
+    ProviderInvoice,
+    StatusMove,
+)
+from apps.people.models import Client
+from tests.funding.bodies import a_paper
+from tests.funding.import_claims import GOOD, a_file, an_office
+from tests.people.builders import a_client
+from tests.people.import_files import imported, rows_of
+
+pytestmark = pytest.mark.django_db
+
+ITEM = "01_011_0107_1_1"
+HEADER = (
+    "Invoice No,NDIS Number,Staff,Invoice to,Start date,End date,Recurring,Item,Price book,Qty,Unit price,"
+    "Credit,Cost centre"
+)
+BILL = "430000001,fay@example.org,invoice to agency,01/07/2025,31/07/2025,no"
+GOOD_INVOICES = (
+    f"I-1,{BILL},{ITEM},Guide,2,,no,North",
+    f"I-1,{BILL},{ITEM},Guide,1,10.00,yes,",
+    f"I-2,{BILL},{ITEM},Guide,1,,,",
+)
+
+
+@pytest.fixture(autouse=True)
+def office():
+    an_office()
+
+
+def exported(resource, path):
+    out = io.StringIO()
+    call_command("export_records", resource, str(path), stdout=out, skip_checks=True)
+    return out.getvalue()
+
+
+# --- invoices -------------------------------------------------------------------------------------------
+
+
+def test_rows_that_share_a_number_are_one_invoice(tmp_path):
+    path = a_file(tmp_path, *GOOD_INVOICES, header=HEADER)
+    told = imported("invoice", path, "--ignore-warnings")
+
+    assert told.status == 0
+    assert told.out.startswith("2 records in 3 rows: 2 new")
+    first = Invoice.objects.get(invoice_number="I-1")
+    assert (first.total, first.invoice_claim_type) == (Decimal("130.00"), "InvoiceToAgency")
+    lines = first.line_items.order_by("position")
+    assert [(line.is_credit_item, line.cost_centre and line.cost_centre.name) for line in lines] == [
+        (False, "North"),
+        (True, None),
+    ]
+    assert imported("invoice", path).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
+
+
+def test_invoices_without_numbers_are_told_apart_by_a_reference_of_the_file(tmp_path):
+    rows = [row.replace("I-", "") for row in GOOD_INVOICES]
+    path = a_file(tmp_path, *rows, header=HEADER.replace("Invoice No", "Import reference"))
+    assert imported("invoice", path, "--ignore-warnings").out.startswith("2 records in 3 rows: 2 new")
+    assert imported("invoice", path).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
+
+
+def test_a_cost_centre_that_nobody_knows_is_named_by_row_and_column(tmp_path):
+    rows = [GOOD_INVOICES[0], GOOD_INVOICES[1] + "Nowhere"]
+    told = imported("invoice", a_file(tmp_path, *rows, header=HEADER), "--ignore-warnings")
+    assert told.remarks[0].startswith("row 3, M3 (Cost centre): NotFound: There is no cost centre called")
+    assert not Invoice.objects.exists()
+
+
+# --- provider invoices ----------------------------------------------------------------------------------
+
+PAPERS = "Invoice No,Provider ABN,NDIS Number,Service start,Total,Reusable"
+
+
+def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_path):
+    other = a_client(BusinessName="Low Road Pty", BusinessNumber="53 004 085 616")
+    rows = (
+        "P-1,51824753556,430000001,01/07/2025,$1,234.50,no".replace("$1,234.50", '"$1,234.50"'),
+        "P-1,53004085616,430000001,01/07/2025,10,yes",
+        "inv-1,51824753556,430000001,,,",
+    )
+    told = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
+
+    assert told.out.startswith("3 rows: 2 new, 1 changed, 0 unchanged, 0 refused.")
+    assert ProviderInvoice.objects.get(reference="P-1", provider=other).is_reusable
+    assert ProviderInvoice.objects.get(invoice_total=Decimal("1234.50")).service_start_date == dt.date(
+        2025, 7, 1
+    )
+    again = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
+    assert again.out.startswith("3 rows: 0 new, 0 changed, 3 unchanged")
+
+
+def test_papers_without_a_reference_are_the_ones_that_equal_them(tmp_path):
+    path = a_file(tmp_path, ",51824753556,,,77.00,", header=PAPERS)
+    assert imported("providerInvoice", path).out.startswith("1 row: 1 new")
+    assert imported("providerInvoice", path).out.startswith("1 row: 0 new, 0 changed, 1 unchanged")
+
+
+def test_one_reference_of_a_provider_stands_in_a_file_once(tmp_path):
+    rows = ["P-1,51824753556,,,1,", "p-1 ,51 824 753 556,,,2,"]
+    told = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
+    assert told.remarks[0].startswith("row 3, A3 (Invoice No): NotUnique: Row 2 of the file has it already.")
+    assert ProviderInvoice.objects.get(reference="P-1").invoice_total == 1
+
+
+# --- what was exported ----------------------------------------------------------------------------------
+
+
+def bring_in_all(folder):
+    imported("claim", a_file(folder, *GOOD), "--ignore-warnings")
+    imported("invoice", a_file(folder, *GOOD_INVOICES, header=HEADER), "--ignore-warnings")
+    a_paper(reference=None, contact=None, provider=Client.objects.get(business_name="Harbour Care"))
+    assert (Claim.objects.count(), Invoice.objects.count()) == (2, 2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "json", "ndjson"])
+@pytest.mark.parametrize("by_name", [(), ("--by-name",)], ids=["by guid", "by name"])
+def test_what_was_exported_changes_nothing_when_it_comes_in_again(tmp_path, ending, by_name):
+    bring_in_all(tmp_path)
+    ClaimLine.objects.filter(quantity=3).update(notes="\ttabbed, = and\n more ")
+    history = Change.objects.count()
+    for resource, number, rows in (("claim", 2, 3), ("invoice", 2, 3), ("providerInvoice", 10, 10)):
+        path = tmp_path / f"{resource}.{ending}"
+        assert exported(resource, path).startswith(f"{number} records")
+
+        told = imported(resource, path, *by_name)
+
+        told_of = f"{number} records in {rows} rows" if resource != "providerInvoice" else f"{rows} rows"
+        assert told.out.startswith(f"{told_of}: 0 new, 0 changed, {number} unchanged, 0 refused."), told.err
+    assert Change.objects.count() == history
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "json", "ndjson"])
+def test_an_export_goes_into_a_database_that_has_other_guids(tmp_path, ending):
+    bring_in_all(tmp_path)
+    columns = ("claim_number", "start_date", "end_date", "total", "provider_invoice_reference")
+    claims = list(Claim.objects.order_by("claim_number").values_list(*columns))
+    invoices = list(Invoice.objects.order_by("invoice_number").values_list("invoice_number", "total"))
+    papers = ProviderInvoice.objects.count()
+    resources = ("providerInvoice", "claim", "invoice")
+    for resource in resources:
+        exported(resource, tmp_path / f"{resource}.{ending}")
+    for model in (AcknowledgedWarning, StatusMove, ClaimLine, InvoiceLine, Claim, Invoice, ProviderInvoice):
+        model.objects.all().delete()
+
+    for resource in resources:
+        told = imported(resource, tmp_path / f"{resource}.{ending}", "--by-name", "--ignore-warnings")
+        assert told.status == 0, told.err
+
+    assert list(Claim.objects.order_by("claim_number").values_list(*columns)) == claims
+    assert list(Invoice.objects.order_by("invoice_number").values_list("invoice_number", "total")) == invoices
+    assert ProviderInvoice.objects.count() == papers
+    assert [line.quantity for line in ClaimLine.objects.filter(claim__claim_number="C-1")] == [
+        2,
+        Decimal("1.5"),
+    ]
+
+
+def test_guids_of_another_database_are_told_with_what_helps(tmp_path):
+    bring_in_all(tmp_path)
+    path = tmp_path / "claim.csv"
+    exported("claim", path)
+    for model in (AcknowledgedWarning, StatusMove, ClaimLine, Claim):
+        model.objects.all().delete()
+    told = imported("claim", path, "--ignore-warnings")
+    assert told.status == 1
+    assert "leave it empty for a new one, or give --by-name for a file of another database" in told.err
+    assert not Claim.objects.exists()
+
+
+def test_contacts_go_into_another_database_by_name_as_well(tmp_path):
+    path = tmp_path / "contact.csv"
+    exported("contact", path)
+    text = path.read_text(encoding="utf-8-sig").replace("430000001", "430000007")
+    path.write_text(text, encoding="utf-8")
+    assert imported("contact", path, "--by-name").out.startswith("1 row: 1 new")
+
+
+def test_an_export_is_a_row_for_each_line_with_what_names_its_records(tmp_path):
+    bring_in_all(tmp_path)
+    path = tmp_path / "claim.csv"
+    exported("claim", path)
+    header, *rows = rows_of(path)
+    wanted = ("ClaimNumber", "ContactSchemeNumber", "ProviderBusinessName", "LineItems/Product/Code", "Total")
+    assert sorted([row[header.index(name)] for name in wanted] for row in rows) == [
+        ["C-1", "430000001", "Harbour Care", "01_011_0107_1_1", "238.25"],
+        ["C-1", "430000001", "Harbour Care", "01_799_0107_1_1", "238.25"],
+        ["C-2", "430000001", "Harbour Care", "01_011_0107_1_1", "210.00"],
+    ]
+
+
+def test_json_exports_hold_lines_as_the_interface_shows_them(tmp_path):
+    bring_in_all(tmp_path)
+    path = tmp_path / "claim.json"
+    exported("claim", path)
+    records = {record["ClaimNumber"]: record for record in json.loads(path.read_text())["value"]}
+    assert [line["Product"]["Code"] for line in records["C-1"]["LineItems"]] == [ITEM, "01_799_0107_1_1"]
