@@ -23,8 +23,8 @@ from apps.odata.declaration import (
 
 STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
-#: What the rules and warnings ask of the records that bills name.
-ASKED_OF_CONTACTS = ("first_name", "last_name", "client", "scheme_number", "scheme_price_guide_region")
+#: What rules ask of the records that bills name; what warnings ask is gathered for them.
+ASKED_OF_CONTACTS = ("first_name", "last_name", "scheme_price_guide_region")
 ASKED_OF_PROVIDERS = ("business_name", "business_number")
 ASKED_OF_STAFF = ("first_name", "last_name")
 

@@ -72,9 +72,9 @@ def lock_provider_invoices(drafts: Sequence[Draft]) -> Mapping[Any, ProviderInvo
     return {paper.pk: paper for paper in rows}
 
 
-#: What rules and warnings ask of the contacts and providers that provider invoices name.
+#: What rules ask of the contacts and providers that provider invoices name.
 ASKED: Mapping[str, tuple[type[models.Model], tuple[str, ...]]] = {
-    "contact": (Contact, ("first_name", "last_name", "client", "scheme_price_guide_region")),
+    "contact": (Contact, ("first_name", "last_name", "scheme_price_guide_region")),
     "provider": (Client, ("business_name", "business_number")),
 }
 

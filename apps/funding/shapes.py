@@ -33,21 +33,6 @@ class CostCentreBrief(Shape):
     fields = (Key("CostCentreGuid"), ReadOnly("Name"))
 
 
-#: What the rules and warnings about lines ask of a product beside what is shown of it.
-ASKED_OF_PRODUCTS = (
-    "unit",
-    "type",
-    "is_quote_required",
-    "category_number",
-    "category_number_pace",
-    "non_face_to_face",
-    "provider_travel",
-    "short_notice_cancellation",
-    "agency_requested_reports",
-    "irregular_sil",
-)
-
-
 def amounts() -> tuple[Property, ...]:
     """When, how much, and at what price."""
     return (
@@ -78,7 +63,7 @@ def priced_by() -> tuple[Part, ...]:
     """What was given, and whose price holds for it."""
     return (
         RefersTo("PriceBook", PriceBookBrief, required=True),
-        RefersTo("Product", ProductBrief, required=True, needs=ASKED_OF_PRODUCTS),
+        RefersTo("Product", ProductBrief, required=True),
     )
 
 

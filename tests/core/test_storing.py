@@ -5,7 +5,16 @@ import datetime as dt
 import pytest
 
 from apps.core.models import Change
-from apps.core.storing import fill_defaults, hold, new_keys, replace, store
+from apps.core.storing import (
+    apply_changes,
+    complete,
+    fill_defaults,
+    hold,
+    insert_rows,
+    new_keys,
+    replace,
+    store,
+)
 from apps.odata import clock
 from apps.odata.drafts import Draft, Finding, Refused
 from apps.people.models import Client, Team
@@ -99,3 +108,26 @@ def test_a_list_of_rules_is_read_only_when_those_before_found_nothing():
 def test_twins_are_told_together_with_what_the_rules_find():
     Team(name="A").save()
     assert refused([says("Rule")]) == ["NotUnique", "Rule"]
+
+
+def test_rows_of_contained_lists_are_stored_without_lines_of_their_own():
+    drafts = teams("a", "b")
+    keys = insert_rows(Team, drafts)
+    assert [Team.objects.get(pk=key).name for key in keys] == ["a", "b"]
+    assert not Change.objects.exists()
+    assert insert_rows(Team, []) == []
+
+
+def test_what_a_verb_changed_in_a_list_is_told_with_the_record():
+    team, other = Team(name="a"), Team(name="b")
+    team.save()
+    other.save()
+    drafts = [Draft({}, key=team.pk), Draft({"name": "c"}, given=["name"], key=other.pk)]
+    standing = complete(Team, drafts)
+    told = {team.pk: {"Line 1": ["one", None]}, other.pk: {"Line 2": [None, "two"]}}
+    assert apply_changes(Team, drafts, standing, told) == [team.pk, other.pk]
+    lines = Change.objects.filter(kind="Changed").order_by("id")
+    assert [line.differences for line in lines] == [
+        {"Line 1": ["one", None]},
+        {"name": ["b", "c"], "Line 2": [None, "two"]},
+    ]

@@ -41,17 +41,24 @@ def posted_at_once(transactional_db):
 
 
 def at_once(authorization, path, bodies):
-    together, answers = threading.Barrier(len(bodies)), [None] * len(bodies)
+    return all_at_once(
+        lambda body=body: Caller(authorization).post(path, {"value": body}, IGNORED) for body in bodies
+    )
 
-    def run(number, body):
+
+def all_at_once(calls):
+    """What calls answer that begin at the same moment, each on a connection of its own."""
+    calls = list(calls)
+    together, answers = threading.Barrier(len(calls)), [None] * len(calls)
+
+    def run(number, call):
         try:
-            caller = Caller(authorization)
             together.wait(20)
-            answers[number] = caller.post(path, {"value": body}, IGNORED)
+            answers[number] = call()
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(bodies)]
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -65,10 +72,9 @@ def statuses(answers):
 
 
 def test_one_of_twenty_claims_on_a_single_use_provider_invoice_wins_and_the_others_know_why(posted_at_once):
-    """Fails without ``takes_provider_invoice`` being unique *and* the lock of settling.py.
+    """Fails without the lock of settling.lock_provider_invoices and the constraint that stands behind it.
 
-    Without the lock alone nobody claims twice, but those who lost waited for the row of the winner and judged
-    again: they are 409. With it they see the claim that stands: 400 or 409, and the place is told either way.
+    Either of them alone lets one claim through; those who lost judge again and see the claim that stands.
     """
     staff, entry = a_funder(), a_priced_entry()
     for _ in range(ROUNDS):
@@ -85,15 +91,23 @@ def test_one_of_twenty_claims_on_a_single_use_provider_invoice_wins_and_the_othe
     assert Claim.objects.count() == ClaimLine.objects.count() == ROUNDS
 
 
-def test_who_loses_a_race_leaves_what_the_provider_invoice_lacked_as_the_winner_said(posted_at_once):
+def test_no_claim_slips_in_while_its_provider_invoice_is_rejected():
     """Fails without ``select_for_update`` in settling.lock_provider_invoices."""
+    authorization = an_application()
     staff, entry = a_funder(), a_priced_entry()
-    contact, provider = a_contact(), a_client()
-    paper = a_paper(reference=None, is_reusable=False, contact=contact, provider=provider)
-    bodies = [[a_claim_body(paper, staff, entry, ProviderInvoiceReference=f"R{n}")] for n in range(8)]
-    answers = posted_at_once("claim", bodies)
-    (won,) = [answer.json()["value"][0] for answer in answers if answer.status_code == 201]
-    assert ProviderInvoice.objects.get().reference == won["ProviderInvoiceReference"]
+    reject = {"Action": "Reject", "Reason": "Not ours", "StaffGuid": str(staff.pk)}
+    for _ in range(4 * ROUNDS):
+        paper = a_paper(is_reusable=True)
+        bodies = {"value": [a_claim_body(paper, staff, entry) for _ in range(20)]}
+        claimed, rejected = all_at_once(
+            [
+                lambda bodies=bodies: Caller(authorization).post("claim", bodies, IGNORED),
+                lambda paper=paper: Caller(authorization).post(f"providerInvoice/{paper.pk}/Action", reject),
+            ]
+        )
+        assert (claimed.status_code, rejected.status_code) in {(201, 400), (400, 200)}
+        status = ProviderInvoice.objects.get(pk=paper.pk).approval_status
+        assert paper.claims.exists() is (status != "Rejected")
 
 
 @pytest.mark.parametrize("path", ["claim", "invoice"])

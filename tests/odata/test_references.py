@@ -10,6 +10,7 @@ from apps.odata import clock
 from apps.odata.bodies import read_records
 from apps.odata.references import resolve
 from apps.people.models import Contact
+from tests.funding.bodies import a_claim_body, a_paper
 from tests.odata.sample import JOBS
 from tests.people.builders import (
     a_contact,
@@ -52,6 +53,18 @@ def test_references_become_records_that_know_their_brief_without_asking_again():
         assert (draft.role, draft.teams, draft.account_manager) == (role, [team], manager)
         assert (draft.role.name, draft.account_manager.first_name) == (role.name, "Grace")
         assert (draft.teams[0].archive_date, draft.position, draft.location) == (None, None, None)
+    assert len(queries) == 0
+
+
+def test_a_plain_guid_brings_the_columns_that_its_declaration_says_are_needed():
+    paper = a_paper(contact=a_contact(SchemePriceGuideRegion="Remote"))
+    body = a_claim_body(paper, ContactGuid=str(paper.contact_id), ProviderGuid=str(paper.provider_id))
+    (draft,), faults = resolved("claim", body)
+    assert faults == []
+    with CaptureQueriesContext(connection) as queries:
+        assert draft.contact.scheme_price_guide_region == "Remote"
+        assert draft.provider.business_number == "51 824 753 556"
+        assert str(draft.staff) == "Grace Hopper"
     assert len(queries) == 0
 
 

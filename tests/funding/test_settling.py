@@ -1,0 +1,101 @@
+"""What follows from what a bill says, also where it says too little (apps/funding/settling.py)."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from apps.funding.settling import settle_claims, settle_invoices
+from apps.odata.drafts import Draft, Unreadable
+from tests.funding.bodies import a_paper, a_priced_entry
+from tests.people.builders import a_contact
+
+pytestmark = pytest.mark.django_db
+
+FIRST, LAST = dt.date(2025, 7, 7), dt.date(2025, 7, 13)
+
+
+def a_line(entry=None, **values):
+    entry = entry or a_priced_entry()
+    held = dict.fromkeys(("from_date", "to_date", "price", "notes"))
+    held |= {"price_book": entry.price_book, "product": entry.product, "quantity": Decimal(2)}
+    return Draft(held | values, given=values)
+
+
+def a_bill(*lines, **values):
+    held = {"start_date": FIRST, "end_date": LAST, "contact": None, "line_items": list(lines)}
+    return Draft(held | values, given=values)
+
+
+@pytest.mark.parametrize(
+    ("from_date", "to_date", "first", "last"),
+    [
+        (None, None, FIRST, LAST),
+        (dt.date(2025, 7, 8), None, dt.date(2025, 7, 8), dt.date(2025, 7, 8)),
+        (None, dt.date(2025, 7, 9), FIRST, dt.date(2025, 7, 9)),
+        (dt.date(2025, 7, 8), dt.date(2025, 7, 9), dt.date(2025, 7, 8), dt.date(2025, 7, 9)),
+    ],
+)
+def test_days_that_a_line_does_not_say_are_its_bills(from_date, to_date, first, last):
+    line = a_line(from_date=from_date, to_date=to_date)
+    settle_invoices([a_bill(line)])
+    assert (line.first_day, line.last_day) == (first, last)
+
+
+def test_a_total_is_the_sum_of_what_can_be_summed():
+    lines = [a_line(), a_line(quantity=None), a_line(price=Decimal("0.005"), quantity=Decimal(1))]
+    bill = a_bill(*lines)
+    settle_invoices([bill])
+    assert bill.total == Decimal("140.01")
+    with pytest.raises(Unreadable):
+        assert lines[1].total
+
+
+@pytest.mark.parametrize("name", ["product", "price_book", "from_date", "quantity", "price"])
+def test_what_hangs_on_a_fault_is_left_open(name):
+    line = a_line()
+    line.spoil(name)
+    settle_invoices([a_bill(line)])
+    with pytest.raises(Unreadable):
+        assert line.total
+
+
+def test_a_day_with_a_fault_is_not_the_bills():
+    line = a_line()
+    line.spoil("from_date")
+    settle_invoices([a_bill(line)])
+    with pytest.raises(Unreadable):
+        assert line.first_day
+
+
+def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
+    whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
+    empty, broken = Draft({}), Draft({}, faulty=whole)
+    settle_claims([empty, broken])
+    assert (empty.total, broken.total, empty.differing) == (0, 0, ())
+    for name in whole:
+        with pytest.raises(Unreadable):
+            getattr(broken, name)
+
+
+def test_what_is_given_differently_is_named():
+    paper, other = a_paper(reference="Ours"), a_contact()
+    same = a_bill(
+        a_line(), provider_invoice=paper, contact=paper.contact, provider_invoice_reference=" OURS "
+    )
+    different = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
+    settle_claims([same, different])
+    assert same.differing == ()
+    assert different.differing == ("contact", "provider_invoice_reference")
+    assert (same.provider, different.contact) == (paper.provider, other)
+
+
+def test_the_zone_is_the_contacts():
+    lines = [a_line() for _ in range(3)]
+    regions = ("Remote", "Very Remote", "NT/SA/TAS/WA")
+    bills = [
+        a_bill(line, contact=a_contact(SchemePriceGuideRegion=region))
+        for line, region in zip(lines, regions, strict=True)
+    ]
+    settle_invoices(bills)
+    assert [line.zone for line in lines] == ["Remote", "Very Remote", "National"]
