@@ -93,8 +93,7 @@ class Scene:
             "to_date": to,
             "quantity": Decimal(quantity),
             "price": None if price is None else Decimal(price),
-            "claim_type": None,
-            "notes": None,
+            **dict.fromkeys(("tax_choice", "claim_type", "cancellation_reason", "notes")),
             **members,
         }
         return Draft(members, members, key=key)
@@ -112,7 +111,8 @@ class Scene:
             "line_items": list(lines) or [self.line()],
             **members,
         }
-        left_out = dict.fromkeys(("contact", "provider", "provider_invoice_reference", "send_payment_to"))
+        taken = ("contact", "provider", "provider_invoice_reference", "send_payment_to")
+        left_out = dict.fromkeys((*taken, "claim_number", "external_invoice_number", "due_date"))
         drafted = Draft({**left_out, **given}, given, key=key)
         if key is not None:
             drafted.fill("stands_on", given["provider_invoice"].pk)

@@ -1,0 +1,221 @@
+"""Warnings through the interface, and what the plan's page shows of what was posted in spite of them."""
+
+import html
+import re
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.funding.facts import lines_drawing_on
+from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
+from apps.funding.moving import move
+from apps.funding.submitting import revise_claims, submit_claims, warnings_of
+from apps.odata.drafts import Warned
+from tests.api.caller import Caller, an_application
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan
+from tests.funding.bodies import a_funder
+from tests.funding.warned import TODAY, Scene
+from tests.people.records import a_contact
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def on_a_thursday(at):
+    at(TODAY)
+
+
+@pytest.fixture
+def scene():
+    return Scene(budget="400.00")
+
+
+@pytest.fixture
+def staff():
+    return a_funder()
+
+
+@pytest.fixture
+def api():
+    return Caller(an_application())
+
+
+def a_line_body(scene, on="2026-08-12", **members):
+    return {
+        "FromDate": on,
+        "Quantity": 2,
+        "PriceBook": {"PriceBookGuid": str(scene.entry.price_book_id)},
+        "Product": {"ProductGuid": str(scene.product.pk)},
+        **members,
+    }
+
+
+def a_claim_body(scene, staff, *lines, paper=None, **members):
+    return {
+        "StartDate": "2026-08-12",
+        "EndDate": "2026-08-12",
+        "StaffGuid": str(staff.pk),
+        "ProviderInvoiceGuid": str((paper or scene.paper()).pk),
+        "LineItems": list(lines) or [a_line_body(scene)],
+        **members,
+    }
+
+
+def details(answer):
+    told = answer.json()["error"]
+    assert (answer.status_code, told["code"]) == (400, "WarningsPresent")
+    assert {each["severity"] for each in told["details"]} == {"warning"}
+    return [(each["code"], each["target"]) for each in told["details"]]
+
+
+def amounts(scene):
+    """What the plan's booking says: (claimed, paid, waiting, left)."""
+    booking = scene.booking
+    booking.refresh_from_db()
+    return booking.claimed, booking.paid, booking.waiting, booking.left
+
+
+def cents(*texts):
+    return tuple(map(Decimal, texts))
+
+
+def plan_page(client, plan):
+    page = client.get(f"/admin/engagements/clientengagement/{plan.pk}/plan/")
+    assert page.status_code == 200
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page.content.decode())))
+
+
+def test_warnings_are_told_in_wire_names_and_nothing_is_stored(api, scene, staff):
+    lines = [a_line_body(scene, Price=71), a_line_body(scene, "2026-06-30"), a_line_body(scene, "2026-08-11")]
+    body = a_claim_body(scene, staff, *lines, lines[2], ProviderInvoiceReference="Another")
+    assert sorted(details(api.post("claim", {"value": [body]}))) == [
+        ("DuplicateLine", "value[0]/LineItems[3]"),
+        ("GivenDiffers", "value[0]/ProviderInvoiceReference"),
+        ("OutsidePlan", "value[0]/LineItems[1]/FromDate"),
+        ("OverBudget", "value[0]/LineItems[3]/Quantity"),
+        ("PriceOverCap", "value[0]/LineItems[0]/Price"),
+    ]
+    assert not Claim.objects.exists()
+    assert amounts(scene) == cents("0.00", "0.00", "0.00", "400.00")
+
+
+def test_the_acknowledged_warning_is_the_one_that_was_shown(api, scene, staff):
+    body = a_claim_body(scene, staff, a_line_body(scene, Price=71))
+    shown = api.post("claim", {"value": [body]}).json()["error"]["details"]
+    assert api.post("claim", {"value": [body]}, "ignoreWarnings=true").status_code == 201
+    (kept,) = AcknowledgedWarning.objects.all()
+    assert [kept.code, kept.message] == [shown[0]["code"], shown[0]["message"]]
+    assert kept.claim == Claim.objects.get()
+    assert kept.application is not None
+
+
+def test_a_claim_in_another_request_is_warned_of_what_the_first_left(api, client, scene, staff):
+    assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
+    assert amounts(scene) == cents("0.00", "0.00", "140.00", "260.00")
+    more = a_claim_body(scene, staff, a_line_body(scene, "2026-08-11", Quantity=4))
+    answer = api.post("claim", {"value": [more]})
+    assert details(answer) == [("OverBudget", "value[0]/LineItems[0]/Quantity")]
+    message = answer.json()["error"]["details"][0]["message"]
+    assert message.startswith("The line's total of 280.00 is 20.00 more than the 260.00 left of")
+    assert api.post("claim", {"value": [more]}, "ignoreWarnings=true").status_code == 201
+    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    assert "Claimed 0.00 Paid 0.00 Waiting 420.00 Left -20.00" in plan_page(client, scene.plan)
+
+
+def test_the_plan_s_page_follows_a_claim_through_its_life(api, client, scene, staff):
+    assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
+    claim = Claim.objects.get()
+    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    assert "Claimed 0.00 Paid 0.00 Waiting 140.00 Left 260.00" in plan_page(client, scene.plan)
+    told = {
+        "approve": "Claimed 0.00 Paid 0.00 Waiting 140.00 Left 260.00",
+        "claim": "Claimed 140.00 Paid 0.00 Waiting 0.00 Left 260.00",
+        "pay": "Claimed 140.00 Paid 140.00 Waiting 0.00 Left 260.00",
+    }
+    for verb, shown in told.items():
+        moved = move(Claim, [claim.pk], verb)
+        assert (moved.done, moved.refused) == ([claim.pk], [])
+        assert shown in plan_page(client, scene.plan)
+
+
+def test_an_archived_claim_gives_back_what_it_drew(api, client, scene, staff):
+    assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
+    assert move(Claim, [Claim.objects.get().pk], "archive").refused == []
+    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    assert "Waiting 0.00 Left 400.00" in plan_page(client, scene.plan)
+    assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
+
+
+def test_a_pace_plan_s_budget_is_drawn_on(api, client, scene, staff):
+    participant = a_contact(state="NSW")
+    plan = a_pace_plan(participant=participant)
+    budget = a_category_budget(plan, category=16, budget=Decimal("150.00"))
+    body = a_claim_body(scene, staff, paper=scene.paper(contact=participant))
+    assert api.post("claim", {"value": [body]}).status_code == 201
+    budget.refresh_from_db()
+    assert budget.waiting == Decimal("140.00")
+    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    assert "Waiting 140.00 Left 10.00" in plan_page(client, plan)
+
+
+def test_an_invoice_draws_and_is_warned_too(api, scene, staff):
+    body = {
+        "InvoiceClaimType": "InvoiceToAgency",
+        "StartDate": "2026-08-12",
+        "EndDate": "2026-08-12",
+        "IsRecurring": False,
+        "ContactGuid": str(scene.participant.pk),
+        "StaffGuid": str(staff.pk),
+        "LineItems": [a_line_body(scene, Quantity=5)],
+    }
+    assert api.post("invoice", {"value": [body]}).status_code == 201
+    assert amounts(scene) == cents("0.00", "0.00", "350.00", "50.00")
+    assert sorted(details(api.post("invoice", {"value": [body]}))) == [
+        ("DuplicateLine", "value[0]/LineItems[0]"),
+        ("OverBudget", "value[0]/LineItems[0]/Quantity"),
+    ]
+    assert Invoice.objects.count() == 1
+
+
+def test_a_body_that_overdraws_is_warned_at_the_record_that_does(api, scene, staff):
+    bodies = [a_claim_body(scene, staff, a_line_body(scene, f"2026-08-{on}")) for on in (10, 11, 12)]
+    assert details(api.post("claim", {"value": bodies})) == [("OverBudget", "value[2]/LineItems[0]/Quantity")]
+
+
+def test_a_revision_is_judged_as_if_the_claim_drew_nothing_yet(scene, staff):
+    scene.booking.budget = Decimal("140.00")
+    scene.booking.save()
+    draft = scene.claim(staff=staff)
+    (key,) = submit_claims([draft])
+    line = ClaimLine.objects.get()
+    same = scene.claim(scene.line(key=line.pk), key=key, paper=draft.provider_invoice)
+    assert warnings_of(Claim, [same]) == []
+    more = scene.claim(scene.line(quantity="3", key=line.pk), key=key, paper=draft.provider_invoice)
+    with pytest.raises(Warned, match=r"70\.00 more than the 140\.00 left"):
+        revise_claims([more])
+    assert amounts(scene) == cents("0.00", "0.00", "140.00", "0.00")
+
+
+def test_a_booking_tells_the_lines_that_draw_on_it(scene, staff):
+    special = a_booking(
+        scene.plan, category=1, support_item="01_011_0107_1_1", booking_start_date=scene.plan.plan_start_date
+    )
+    draft = scene.claim(staff=staff)
+    submit_claims([draft], ignore_warnings=True)
+    claims, invoices = lines_drawing_on(special).values()
+    assert [line.claim.claim_number for line in claims] == [Claim.objects.get().claim_number]
+    assert not invoices
+    assert not lines_drawing_on(scene.booking)["claims"]
+
+
+def test_the_statements_of_a_post_do_not_grow_with_its_claims(api, scene, staff):
+    counts = []
+    for first, last in ((1, 2), (2, 3), (3, 12)):  # the first fills what is kept between requests
+        lines = [[a_line_body(scene, f"2026-07-{on:02}", Quantity="0.1")] for on in range(first, last)]
+        bodies = [a_claim_body(scene, staff, *line) for line in lines]
+        with CaptureQueriesContext(connection) as statements:
+            assert api.post("claim", {"value": bodies}).status_code == 201
+        counts.append(len(statements))
+    assert counts[1] == counts[2]
