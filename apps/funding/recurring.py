@@ -157,12 +157,9 @@ def rhythm_of(invoice: Invoice) -> Recurrence:
 
 
 def plan_end(invoice: Invoice, plans: Sequence[ClientEngagement]) -> dt.date | None:
-    """The last day of the plan that the invoice was entered under; ``None`` without a plan."""
-    for day in (invoice.start_date, invoice.recurring_start_date):
-        for plan in plans:
-            if day is not None and plan.covers(day):
-                return plan.last_day
-    return None
+    """The last day of the plan in which the invoice began to recur; ``None`` without a plan."""
+    began = max(invoice.start_date, rhythm_of(invoice).since)
+    return next((plan.last_day for plan in plans if plan.covers(began)), None)
 
 
 def days_made(keys: Iterable[UUID]) -> Mapping[UUID, set[dt.date]]:

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Change
@@ -151,6 +151,20 @@ def test_more_than_are_stored_at_once_are_made(monkeypatch):
     assert run(D(2026, 7, 11)) == []
 
 
+def test_lines_taken_out_of_it_do_not_come_back():
+    entered = a_recurring_invoice([{}, {"archive_date": clock.now()}])
+    run(AUGUST)
+    assert made_of(entered)[0].line_items.count() == 1
+
+
+def test_only_the_periods_that_were_asked_for_are_stored():
+    entered = a_recurring_invoice()
+    dues = [due for due, _ in recurring.due_of([entered.pk], SEPTEMBER)]
+    with transaction.atomic():
+        recurring.store(dues[:1], SEPTEMBER, dry_run=False)
+    assert days_of(entered) == [AUGUST]
+
+
 # --- when it ends ---------------------------------------------------------------------------------------
 
 
@@ -167,6 +181,34 @@ def test_it_stops_at_the_end_of_the_plan_it_was_entered_under():
     entered = a_recurring_invoice(contact=contact)
     run(D(2027, 7, 1))
     assert days_of(entered) == [AUGUST]
+
+
+@pytest.mark.parametrize(
+    ("start", "since", "expected"),
+    [
+        (D(2026, 6, 15), JULY, [JULY, AUGUST]),
+        (JULY, D(2025, 7, 1), [AUGUST]),
+        (D(2025, 7, 1), JULY, [JULY, AUGUST]),
+    ],
+    ids=["entered before the plan", "its calendar is older than the plan", "recurs from the next plan on"],
+)
+def test_its_plan_is_that_in_which_it_began_to_recur(start, since, expected):
+    contact = a_contact()
+    a_plan(participant=contact, plan_start_date=D(2025, 7, 1), plan_end_date=D(2026, 6, 1))
+    a_plan(participant=contact, plan_start_date=JULY, plan_end_date=D(2026, 8, 31))
+    entered = a_recurring_invoice(
+        contact=contact, start_date=start, end_date=start, recurring_start_date=since
+    )
+    run(D(2027, 7, 1))
+    assert days_of(entered) == expected
+
+
+def test_the_plan_has_to_cover_its_first_day():
+    contact = a_contact()
+    a_plan(participant=contact, plan_start_date=JULY, plan_end_date=D(2026, 8, 3))
+    entered = a_recurring_invoice(contact=contact, start_date=D(2026, 7, 6))
+    run(D(2027, 7, 1))
+    assert days_of(entered) == []
 
 
 def test_a_plan_that_ended_early_ends_it_then():
