@@ -145,13 +145,13 @@ def test_a_twin_reads_what_its_rule_reads(importing):
 @pytest.mark.postgres("a race needs two connections and locks by row")
 @pytest.mark.django_db
 def test_a_code_taken_meanwhile_is_refused_and_the_rest_goes_in(tmp_path, monkeypatch):
-    prepare = Sieve.prepare
+    find_known = Sieve.find_known
 
-    def prepare_then_lose_the_race(self):
-        prepare(self)
+    def find_known_then_lose_the_race(self, first):
+        find_known(self, first)
         Contact.objects.create(first_name="First", last_name="Come", unique_code="C1")
 
-    monkeypatch.setattr(Sieve, "prepare", prepare_then_lose_the_race)
+    monkeypatch.setattr(Sieve, "find_known", find_known_then_lose_the_race)
     path = a_csv(tmp_path, "C1,Al,Orr", "C2,Bo,Orr", header="Code,First name,Surname")
 
     result = imported("contact", path, "--no-update")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,12 +48,22 @@ ODD = 5_000
 #: Between the values of a row that is compared as a whole.
 SEPARATOR = r"E'\x01'"
 
+# Two rows may be one record by different keys: then the order of the rows decides.
 MERGE = """
 CREATE TEMP TABLE special AS
-SELECT line, min(key)::{key_type} AS key,
-       bool_or(is_doubted) OR min(key) <> max(key) AS is_doubted
-FROM pg_temp.found GROUP BY line
+SELECT line, key, is_doubted OR ({is_shared}) AS is_doubted FROM (
+    SELECT line, min(key)::{key_type} AS key,
+           bool_or(is_doubted) OR min(key) <> max(key) AS is_doubted
+    FROM pg_temp.found GROUP BY line
+) _f
 """
+IS_SHARED = "key IS NOT NULL AND count(*) OVER (PARTITION BY key) > 1"
+
+#: Rows judged and stored in one transaction.
+STEP = 10_000
+
+#: So many lines are told from one connection to another at once.
+TOLD = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,9 @@ class Sieve:
         self.certain = ["coalesce(i.trouble, '') = ''"]
         self.cells: dict[str, SqlCell] = {}
         self.texts: dict[str, str] = {}
+        #: Which part of how many this one is, and the keys by which rows of the file are found.
+        self.part, self.parts = 0, 1
+        self.keys: list[Key] = []
         for found in columns:
             self._read(found)
         self._require()
@@ -233,22 +247,58 @@ class Sieve:
         """What a record holds in columns that a row does not give."""
         return {**record_reader(self.entity_set.type).defaults(), **self.importing.defaults()}
 
+    def divided(self, connection: Any) -> tuple[Sieve, Sieve]:
+        """Two sieves for the same file, staged in two connections, each of which takes every other step."""
+        ours, theirs = copy(self), copy(self)
+        ours.parts, theirs.parts = 2, 2
+        theirs.part, theirs.connection = 1, connection
+        return ours, theirs
+
     # --- once for the file
 
-    def prepare(self) -> None:
-        """Find the rows whose keys stand twice in the file or are a record's, into the table ``special``."""
+    def find_doubted(self) -> None:
+        """Put rows whose keys stand twice in the file into the table ``found``; our part of the looking."""
         with transaction.atomic(), self.connection.cursor() as cursor:
             cursor.execute(SETTINGS)
             cursor.execute("DROP TABLE IF EXISTS pg_temp.found, pg_temp.special")
             cursor.execute("CREATE TEMP TABLE found (line integer, key text, is_doubted boolean NOT NULL)")
-            for key in self._keys():
-                if self._yes(cursor, f"SELECT FROM {self.joined} WHERE {key.used} LIMIT 1"):
-                    self._find_twice(cursor, key)
-                    self._find_odd(cursor, key)
-                    self._find_known(cursor, key)
-            cursor.execute(MERGE.format(key_type=self.key_type))
+            self.keys = [key for key in self._keys() if self._is_used(cursor, key)]
+            looks = [(look, key) for key in self.keys for look in (self._find_twice, self._find_odd)]
+            for look, key in looks[self.part :: self.parts]:
+                look(cursor, key)
+
+    def tell(self, other: Sieve, last: int) -> None:
+        """Let another connection know what we found up to the last line."""
+        with self.connection.cursor() as ours, other.connection.cursor() as theirs:
+            for first in range(0, last + 1, TOLD):
+                ours.execute(
+                    "SELECT array_agg(DISTINCT line)::text FROM pg_temp.found"
+                    " WHERE line BETWEEN %s AND %s AND is_doubted",
+                    [first, first + TOLD - 1],
+                )
+                theirs.execute(
+                    "INSERT INTO pg_temp.found SELECT line, NULL, true FROM unnest(%s::integer[]) line",
+                    ours.fetchone(),
+                )
+
+    def find_known(self, first: int) -> None:
+        """Find the rows whose keys are a record's, and put all that was found into the table ``special``."""
+        with transaction.atomic(), self.connection.cursor() as cursor:
+            cursor.execute(SETTINGS)
+            for key in self.keys:
+                # Found by several keys, a row of ours and one of the other part may be one record.
+                self._find_known(cursor, key, self._is_ours(first) if len(self.keys) == 1 else "true")
+            is_shared = IS_SHARED if len(self.keys) > 1 else "false"
+            cursor.execute(MERGE.format(key_type=self.key_type, is_shared=is_shared))
             cursor.execute("CREATE UNIQUE INDEX ON pg_temp.special (line)")
             cursor.execute("ANALYZE pg_temp.special")
+
+    def _is_ours(self, first: int) -> str:
+        """Whether a line is in one of our steps."""
+        return f"(i.line - {first}) / {STEP} %% {self.parts} = {self.part}"
+
+    def _is_used(self, cursor: Any, key: Key) -> bool:
+        return self._yes(cursor, f"SELECT FROM {self.joined} WHERE {key.used} LIMIT 1")
 
     def _yes(self, cursor: Any, query: str) -> bool:
         cursor.execute(f"SELECT EXISTS ({query})", [])
@@ -279,7 +329,8 @@ class Sieve:
         twin = twin_of(field)
         odd = f"(NOT {is_plain(cell)} OR octet_length({cell}) <> length({cell}))"
         return Key(
-            cell if twin is None else f"lower({cell})",
+            # Rows beyond ASCII, where such letters may be folded otherwise, are odd.
+            cell if twin is None else f'lower({cell} COLLATE "C")',
             given,
             f"{given} AND {used}",
             f"t.{quoted(field.column if twin is None else twin.column)}",
@@ -356,17 +407,19 @@ class Sieve:
         )
         return [text for (text,) in cursor.fetchall()]
 
-    def _find_known(self, cursor: Any, key: Key) -> None:
+    def _find_known(self, cursor: Any, key: Key, is_ours: str) -> None:
         """Rows whose key a record has. Several records with one key are for the careful way to tell."""
         cursor.execute(
             f"INSERT INTO pg_temp.found SELECT i.line, min(t.{quoted(self.pk.column)}::text),"  # noqa: S608  our own
             f" count(*) > 1 FROM {self.joined} JOIN {self.table} t ON {key.record} = {key.cell}"
-            f" WHERE {key.used} GROUP BY i.line",
+            f" WHERE {key.used} AND {is_ours} GROUP BY i.line",
             [],
         )
 
-    def finish(self) -> None:
-        """Let the planner know what the table holds now; of one just filled it knows nothing."""
+    def finish(self, new: int) -> None:
+        """Let the planner know what the table holds after many rows; of one just filled it knows nothing."""
+        if new < STEP:
+            return
         with self.connection.cursor() as cursor:
             cursor.execute(f"ANALYZE {self.table}")
 
@@ -459,6 +512,11 @@ class Sieve:
                 else f"{held} = coalesce({value}, {held})"
             )
         return " AND ".join(equal) or "true"
+
+
+def steps_between(first: int, last: int) -> list[tuple[int, int]]:
+    """The first and the last line of every step."""
+    return [(line, min(line + STEP - 1, last)) for line in range(first, last + 1, STEP)]
 
 
 def joined(texts: Sequence[str]) -> str:

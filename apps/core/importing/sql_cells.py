@@ -56,16 +56,18 @@ def sql_cell(prop: StructuralProperty, cell: str, day_first: bool) -> SqlCell | 
 def choice_cell(names: tuple[str, ...], cell: str) -> SqlCell:
     known = words(name.lower() for name in names)
     named = " ".join(f"WHEN {literal(name.lower())} THEN {literal(name)}" for name in names)
-    return SqlCell(f"lower({cell}) IN ('', {known})", f"(CASE lower({cell}) {named} END)")
+    lowered = f'lower({cell} COLLATE "C")'
+    return SqlCell(f"{lowered} IN ('', {known})", f"(CASE {lowered} {named} END)")
 
 
 def text_cell(field: models.Field, cell: str, day_first: bool) -> SqlCell:
     """Texts without anything at their ends that would be taken off."""
     certain = [is_plain(cell)]
     if field.max_length is not None:
-        certain.append(f"length({cell}) <= {field.max_length}")
+        # In bytes, which need not be counted: a long text beyond ASCII is doubted.
+        certain.append(f"octet_length({cell}) <= {field.max_length}")
     if isinstance(field, models.EmailField):
-        certain.append(f"length({cell}) <= {_EMAIL_LENGTH} AND {cell} ~ {literal(_EMAIL)}")
+        certain.append(f"octet_length({cell}) <= {_EMAIL_LENGTH} AND {cell} ~ {literal(_EMAIL)}")
     if twin_of(field) is not None:
         # What lower() makes of ASCII is what folding makes of it.
         certain.append(f"octet_length({cell}) = length({cell})")

@@ -1,4 +1,4 @@
-"""The rows of a file in a temporary table of PostgreSQL, as the texts they are."""
+"""The rows of a file in temporary tables of PostgreSQL, one to a connection, as the texts they are."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import psycopg
-from django.db import transaction
 
 from apps.core.importing.delimited import BLOCK, DelimitedTable
 from apps.core.importing.tables import MAX_ROW, Row, Table
@@ -19,10 +18,15 @@ TABLE = "pg_temp.incoming"
 
 # No cell of a sane file is this one sign; what is empty comes as an empty text.
 _NO_NULL = r"NULL E'\x01'"
-_AS_CSV = f"WITH (FORMAT csv, {_NO_NULL})"
+# Frozen at once, or the first to read the rows would write them all again.
+_AS_CSV = f"WITH (FORMAT csv, FREEZE, {_NO_NULL})"
 
 # A form that COPY cannot read, or reads in another way than the csv module.
 _REFUSED_BY_COPY = (psycopg.errors.DataError, psycopg.errors.ProgramLimitExceeded)
+
+
+#: Bytes given to one connection after the other, so that none runs dry while another is waited for.
+SLICE = 1 << 16
 
 
 class NotPlain(Exception):
@@ -34,38 +38,26 @@ def column(index: int) -> str:
     return f"c{index}"
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """What lies in the staging table: its first and last line, and whether all of it is ASCII."""
-
-    first: int
-    last: int
-    is_ascii: bool
-
-
-def stage(connection: Any, table: Table, progress: Callable[[int], None]) -> Staged:
-    """Put every row into the staging table.
+def stage(connections: Sequence[Any], table: Table, progress: Callable[[int], None]) -> bool:
+    """Put every row into the staging table of each connection; whether all of it is ASCII.
 
     The bytes of a plain CSV file go to the server as they are. Any other file, and one in which COPY or we
     meet a sign that the two would read differently, is read here and written anew.
     """
-    width = len(table.header)
-    create(connection, width)
-    if isinstance(table, DelimitedTable) and table.is_plain and width > 1:
-        try:
-            with transaction.atomic():
-                is_ascii = copy_bytes(connection, table, width, progress)
-        except (NotPlain, *_REFUSED_BY_COPY):
-            create(connection, width)
-            is_ascii = copy_rows(connection, table, width, progress)
-    else:
-        is_ascii = copy_rows(connection, table, width, progress)
+    if isinstance(table, DelimitedTable) and table.is_plain and len(table.header) > 1:
+        with suppress(NotPlain, *_REFUSED_BY_COPY):
+            return copy_bytes(connections, table, progress)
+    return copy_rows(connections, table, progress)
+
+
+def indexed(connection: Any) -> tuple[int, int]:
+    """Make the staged rows quick to find; the first and the last line."""
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE UNIQUE INDEX ON {TABLE} (line)")
-        cursor.execute(f"ANALYZE {TABLE}")
+        cursor.execute(f"ANALYZE {TABLE} (line)")
         cursor.execute(f"SELECT coalesce(min(line), 1), coalesce(max(line), 0) FROM {TABLE}")  # noqa: S608  our own name
         first, last = cursor.fetchone()
-    return Staged(int(first), int(last), is_ascii)
+    return int(first), int(last)
 
 
 def create(connection: Any, width: int) -> None:
@@ -82,24 +74,46 @@ def create(connection: Any, width: int) -> None:
         )
 
 
+@contextmanager
+def copying(connections: Sequence[Any], width: int, columns: str) -> Iterator[Callable[[bytes], None]]:
+    """A function that gives bytes of CSV to a new staging table in every connection; all of them or none."""
+    with ExitStack() as stack:
+        copies = []
+        for connection in connections:
+            connection.ensure_connection()
+            # Not Django's transaction, which knows one connection to a thread. Within one, it is a savepoint.
+            stack.enter_context(connection.connection.transaction())
+            create(connection, width)
+            cursor = stack.enter_context(connection.cursor())
+            copies.append(stack.enter_context(cursor.copy(f"COPY {TABLE} ({columns}) FROM STDIN {_AS_CSV}")))
+
+        def write(block: bytes) -> None:
+            view = memoryview(block)
+            for at in range(0, len(block), SLICE):
+                for copy in copies:
+                    copy.write(view[at : at + SLICE])
+
+        yield write
+
+
 def columns_sql(width: int) -> str:
     return ", ".join(column(index) for index in range(width))
 
 
-def copy_bytes(connection: Any, table: DelimitedTable, width: int, progress: Callable[[int], None]) -> bool:
+def copy_bytes(connections: Sequence[Any], table: DelimitedTable, progress: Callable[[int], None]) -> bool:
     """Hand the file's bytes to COPY, header apart; whether they are ASCII.
 
     Raises ``NotPlain`` at the first sign that needs a reader.
     """
-    rows, is_ascii, before = 0, True, b""
-    with connection.cursor() as cursor, table.path.open("rb") as file:
+    width, rows, is_ascii, before = len(table.header), 0, True, b""
+    with table.path.open("rb") as file:
         skip_header(file, width)
-        with cursor.copy(f"COPY {TABLE} ({columns_sql(width)}) FROM STDIN {_AS_CSV}") as copy:
+        with copying(connections, width, columns_sql(width)) as write:
             while block := file.read(BLOCK):
                 # Quotation marks inside cells, and the mark that ends COPY's input.
                 if b'"' in block or b"\\." in before + block:
                     raise NotPlain
-                copy.write(block)
+                write(block)
                 before = block[-1:]
                 is_ascii = is_ascii and block.isascii()
                 rows += block.count(b"\n")
@@ -114,16 +128,14 @@ def skip_header(file: Any, width: int) -> None:
         raise NotPlain
 
 
-def copy_rows(connection: Any, table: Table, width: int, progress: Callable[[int], None]) -> bool:
+def copy_rows(connections: Sequence[Any], table: Table, progress: Callable[[int], None]) -> bool:
     """Read the rows here and write them as COPY expects; whether they are ASCII."""
-    is_ascii = True
-    with connection.cursor() as cursor:
-        statement = f"COPY {TABLE} (line, trouble, {columns_sql(width)}) FROM STDIN {_AS_CSV}"
-        with cursor.copy(statement) as copy:
-            for rows, text in csv_blocks(table, width):
-                copy.write(text)
-                is_ascii = is_ascii and text.isascii()
-                progress(rows)
+    width, is_ascii = len(table.header), True
+    with copying(connections, width, f"line, trouble, {columns_sql(width)}") as write:
+        for rows, text in csv_blocks(table, width):
+            write(text)
+            is_ascii = is_ascii and text.isascii()
+            progress(rows)
     return is_ascii
 
 
