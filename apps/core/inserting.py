@@ -114,16 +114,17 @@ def _execute_many(table: str, fields: Sequence[models.Field], rows: Iterator[Seq
 
 def _sqlite_adapter(field: models.Field) -> Adapter | None:
     """What makes of a value that is not null what Django itself stores."""
-    field = final_field(field)
+    # Taken once: the connection is looked up by thread whenever it is named.
+    field, operations = final_field(field), connection.ops
     if isinstance(field, models.UUIDField):
         return lambda value: value.hex
     if isinstance(field, models.DateTimeField):
-        return connection.ops.adapt_datetimefield_value
+        return operations.adapt_datetimefield_value
     if isinstance(field, models.DateField):
-        return connection.ops.adapt_datefield_value
+        return operations.adapt_datefield_value
     if isinstance(field, models.DecimalField):
         digits, scale = field.max_digits, field.decimal_places
-        return lambda value: connection.ops.adapt_decimalfield_value(value, digits, scale)
+        return lambda value: operations.adapt_decimalfield_value(value, digits, scale)
     if isinstance(field, models.JSONField):
         return json.dumps
     return None
