@@ -11,6 +11,7 @@ from typing import Any
 from django.db import models
 
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, Kept, kept, together
 from apps.odata.declaration import Kind
 from apps.odata.drafts import Draft
 from apps.odata.errors import Fault
@@ -108,16 +109,56 @@ def load(type_: StructuredType, placed: Sequence[Placed]) -> dict[type[models.Mo
             if held is not None:
                 keys[reference.model].update(held if reference.many else (held,))
                 columns[reference.model] |= reference.columns
-    return {model: by_key(model, named, columns[model]) for model, named in keys.items()}
+    found = together(*(by_key(model, named, frozenset(columns[model])) for model, named in keys.items()))
+    return dict(zip(keys, found, strict=True))
 
 
-def by_key(model: type[models.Model], keys: Iterable[Any], columns: Iterable[str]) -> dict[Any, Any]:
+def by_key(
+    model: type[models.Model], keys: Iterable[Any], columns: frozenset[str]
+) -> Conversation[dict[Any, Any]]:
     """Records with only some of their columns; a column of another record (``role__name``) joins it."""
-    joins = {column.rpartition("__")[0] for column in columns if "__" in column}
-    key = model._meta.pk
-    assert key is not None
-    records = model._base_manager.filter(Among(key, keys)).only(*columns).order_by()
-    return {record.pk: record for record in (records.select_related(*joins) if joins else records)}
+    names, joined = columns_asked(model, columns)
+    found: dict[Any, Any] = {}
+    for row in (yield kept_by_key(model, names, joined)(keys)):
+        record = model.from_db("default", names, row[: len(names)])
+        found[record.pk] = record
+        for path, value in zip(joined, row[len(names) :], strict=True):
+            hold_joined(record, path, value)
+    return found
+
+
+@lru_cache(maxsize=256)
+def columns_asked(
+    model: type[models.Model], columns: frozenset[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The model's own columns, and the paths into records it refers to (``role__name``)."""
+    joined = tuple(sorted(column for column in columns if "__" in column))
+    own = {column.partition("__")[0] for column in columns}
+    return tuple(f.attname for f in model._meta.concrete_fields if f.name in own), joined
+
+
+@lru_cache(maxsize=256)
+def kept_by_key(model: type[models.Model], names: tuple[str, ...], joined: tuple[str, ...]) -> Kept:
+    @kept
+    def rows(keys: Any) -> models.QuerySet[Any, Any]:
+        key = model._meta.pk
+        assert key is not None
+        return model._base_manager.filter(Among(key, keys)).order_by().values_list(*names, *joined)
+
+    return rows
+
+
+def hold_joined(record: models.Model, path: str, value: Any) -> None:
+    """Let a record hold the one it refers to, with one more of its columns."""
+    name, _, column = path.partition("__")
+    field = record._meta.get_field(name)
+    other: Any = field.related_model
+    key = getattr(record, field.attname)  # type: ignore[union-attr]
+    if key is None:
+        return
+    if not field.is_cached(record):  # type: ignore[union-attr]
+        setattr(record, name, other.from_db("default", [other._meta.pk.attname], [key]))
+    setattr(getattr(record, name), column, value)
 
 
 def with_contained(

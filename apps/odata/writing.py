@@ -164,7 +164,8 @@ def insistently(write: Callable[[], Written]) -> Written:
 def check_constraints() -> None:
     """Check foreign keys now, not at commit. SQLite checks them when the outermost ``atomic`` is left."""
     if connection.vendor == "postgresql":
-        connection.check_constraints()
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 def is_lost_race(error: DatabaseError) -> bool:
