@@ -8,7 +8,7 @@ stored as acknowledged. Keys come in the order of the drafts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -23,6 +23,7 @@ from apps.funding.numbering import take_numbers
 from apps.funding.provider_invoice_rules import ON_HOLD
 from apps.funding.revising import OPEN, bring_up, hold_open
 from apps.odata import clock, service
+from apps.odata.among import Among
 from apps.odata.drafts import Draft, Finding, Warned
 from apps.odata.places import wire_place
 
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 Warnings = Sequence[tuple[int, Finding]]
+
+#: (bill, code, place, message) of a warning as it was acknowledged.
+Noted = tuple[Any, str, str | None, str]
 
 
 def submit_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
@@ -122,7 +126,8 @@ def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[A
     warnings = judged(kind, drafts)
     if warnings and not ignore_warnings:
         raise Warned(warnings)
-    acknowledge(kind, warnings, [draft.key for draft in drafts])
+    bills = [draft.key for draft in drafts]
+    acknowledge(kind, warnings, bills, noted_of(kind, bills))
     if kind is CLAIMS:
         complete_provider_invoices(drafts)
     told = put_lines(kind, drafts)
@@ -137,16 +142,13 @@ def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[A
 # --- beside bills ---------------------------------------------------------------------------------------
 
 
-def acknowledge(kind: Kind, warnings: Warnings, keys: Sequence[Any]) -> None:
-    """Note which warnings somebody took upon them; those noted of a bill before are not noted again."""
+def acknowledge(
+    kind: Kind, warnings: Warnings, keys: Sequence[Any], noted: Collection[Noted] = frozenset()
+) -> None:
+    """Note which warnings somebody took upon them, but for those that are ``noted`` already."""
     if not warnings:
         return
     bill = f"{kind.name}_id"
-    noted = set(
-        AcknowledgedWarning.objects.filter(**{f"{bill}__in": {keys[number] for number, _ in warnings}})
-        .order_by()
-        .values_list(bill, "code", "place", "message")
-    )
     type_ = service.current().by_model[kind.model].type
     rows = (
         (keys[number], found.code, wire_place(type_, found.place, found.code) or None, found.message)
@@ -160,15 +162,22 @@ def acknowledge(kind: Kind, warnings: Warnings, keys: Sequence[Any]) -> None:
     )
 
 
+def noted_of(kind: Kind, keys: Sequence[Any]) -> set[Noted]:
+    """The warnings that somebody took upon them before, of bills that stand."""
+    bill: Any = AcknowledgedWarning._meta.get_field(kind.name)
+    rows = AcknowledgedWarning.objects.filter(Among(bill, keys)).order_by()
+    return set(rows.values_list(bill.attname, "code", "place", "message"))
+
+
 def complete_provider_invoices(drafts: Sequence[Draft]) -> None:
     """Write what single-use provider invoices lack and their claims say back to them, with history."""
     changed: dict[tuple[str, ...], list[ProviderInvoice]] = defaultdict(list)
     for draft in drafts:
         paper: ProviderInvoice = draft.provider_invoice
-        fill_from_claim(paper, draft)
-        names = tuple(history.differences(paper))
-        if names:
-            changed[names].append(paper)
+        if lacks_something(paper):
+            fill_from_claim(paper, draft)
+            changed[tuple(history.differences(paper))].append(paper)
+    changed.pop((), None)
     for names, papers in changed.items():
         storing.update(ProviderInvoice, names, papers)
     entries = [(one.pk, "Changed", history.differences(one)) for papers in changed.values() for one in papers]
@@ -176,9 +185,12 @@ def complete_provider_invoices(drafts: Sequence[Draft]) -> None:
         history.write(ProviderInvoice, entries)
 
 
+def lacks_something(paper: ProviderInvoice) -> bool:
+    """Whether claims fill what it lacks; reusable ones stay as they are."""
+    return not paper.is_reusable and None in (paper.reference, paper.contact_id, paper.provider_id)
+
+
 def fill_from_claim(paper: ProviderInvoice, draft: Draft) -> None:
-    if paper.is_reusable:
-        return
     if paper.contact_id is None:
         paper.contact = draft.contact
     if paper.provider_id is None:
