@@ -28,21 +28,21 @@ Found = tuple[str, str | None, str]
 LineRule = Callable[[Draft, Draft, LineFacts], Found | None]
 
 
-def in_each_line(rule: LineRule) -> Rule:
-    """A rule about one line held against every line that can be read whole."""
+def in_each_line(*rules: LineRule) -> Rule:
+    """One rule of several about a line, held against every line that can be read whole, line by line."""
 
     def each(draft: Draft) -> Iterator[Finding]:
         for line in draft.line_items or ():
             facts = line.facts
             if facts is None:
                 continue
-            found = rule(draft, line, facts)
-            if found is not None:
-                code, member, message = found
-                place = ("line_items", facts.number)
-                yield Finding(code, place if member is None else (*place, member), message)
+            for rule in rules:
+                found = rule(draft, line, facts)
+                if found is not None:
+                    code, member, message = found
+                    place = ("line_items", facts.number)
+                    yield Finding(code, place if member is None else (*place, member), message)
 
-    each.__name__, each.__doc__ = rule.__name__, rule.__doc__
     return each
 
 
@@ -454,34 +454,29 @@ def given_name(draft: Draft, name: str) -> str:
 
 
 #: About the lines of any bill, in the order in which people would ask.
-_LINES: tuple[Rule, ...] = tuple(
-    map(
-        in_each_line,
-        (
-            the_price_is_within_the_cap,
-            the_item_is_current,
-            the_item_needs_no_quote,
-            the_item_may_be_claimed_so,
-            the_item_is_of_that_day,
-            the_plan_covers_the_days,
-            there_is_a_booking,
-            the_booking_covers_the_days,
-            the_budget_is_enough,
-            it_is_not_too_late_for_the_booking,
-            it_is_not_too_old,
-            it_lies_not_in_the_future,
-            the_line_is_not_claimed_already,
-        ),
-    )
+OF_LINES: tuple[LineRule, ...] = (
+    the_price_is_within_the_cap,
+    the_item_is_current,
+    the_item_needs_no_quote,
+    the_item_may_be_claimed_so,
+    the_item_is_of_that_day,
+    the_plan_covers_the_days,
+    there_is_a_booking,
+    the_booking_covers_the_days,
+    the_budget_is_enough,
+    it_is_not_too_late_for_the_booking,
+    it_is_not_too_old,
+    it_lies_not_in_the_future,
+    the_line_is_not_claimed_already,
 )
 
-INVOICE_WARNINGS: tuple[Rule, ...] = (the_participant_has_a_plan, *_LINES)
+INVOICE_WARNINGS: tuple[Rule, ...] = (the_participant_has_a_plan, in_each_line(*OF_LINES))
 
 CLAIM_WARNINGS: tuple[Rule, ...] = (
     the_provider_invoice_says_the_same,
     the_reference_is_not_claimed_already,
     the_provider_has_a_business_number,
     the_business_number_is_an_abn,
-    *INVOICE_WARNINGS,
-    in_each_line(the_booking_is_managed_by_the_plan_manager),
+    the_participant_has_a_plan,
+    in_each_line(*OF_LINES, the_booking_is_managed_by_the_plan_manager),
 )

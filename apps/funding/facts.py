@@ -213,7 +213,7 @@ def readable_lines(drafts: Iterable[Draft]) -> Iterator[Placed]:
         for number, line in enumerate(draft.__dict__.get("line_items") or ()):
             held = line.__dict__
             held["facts"] = held["cover"] = held["booking"] = held["category_budget"] = None
-            if known and all(held.get(name) is not None for name in NEEDED) and "price_found" in held:
+            if known and None not in map(held.get, NEEDED) and "price_found" in held:
                 yield draft, line, number
 
 

@@ -742,6 +742,15 @@ def test_a_reference_is_the_same_without_regard_to_case_and_blanks(scene):
     assert codes(draft) == ["GivenDiffers", "DuplicateInvoice"]
 
 
+@pytest.mark.parametrize("reference", ['a"b', "a\\b", "{a},NULL", "null", "O'Hara 50%", "Ölgasse 🚀", "a, b"])
+def test_any_text_is_a_reference(scene, reference):
+    paper = scene.paper(reference=reference, is_reusable=True)
+    scene.stored_claim({"quantity": "9"}, provider_invoice=paper)
+    other = scene.claim(scene.line(day("2026-08-11")), paper=scene.paper(reference=f"{reference}2"))
+    found = warnings_about(scene.claim(paper=paper), other)
+    assert [(number, told.code) for number, told in found] == [(0, "DuplicateInvoice")]
+
+
 def test_the_reference_of_another_participant_provider_or_dead_claim_is_free(scene):
     paper = scene.paper(reference="INV 12", is_reusable=True)
     scene.stored_claim({"quantity": "9"}, provider_invoice=paper, contact=a_contact())
@@ -817,6 +826,17 @@ def test_a_draft_without_a_participant_or_lines_is_warned_of_no_line(scene):
     bare = scene.paper(contact=None)
     assert codes(scene.claim(paper=bare)) == []
     assert codes(scene.claim(line_items=None)) == []
+
+
+def test_what_is_found_is_told_line_by_line():
+    scene = Scene(budget="0.00", item={"name": "Support - Saturday"})
+    assert places(scene.claim(scene.line(price="71"), scene.line(day("2026-08-11")))) == [
+        ("PriceOverCap", line_of(0, "price")),
+        ("DayMismatch", line_of(0, "from_date")),
+        ("OverBudget", line_of(0, "quantity")),
+        ("DayMismatch", line_of(1, "from_date")),
+        ("OverBudget", line_of(1, "quantity")),
+    ]
 
 
 def test_the_same_is_told_in_the_same_words():
