@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import groupby, islice, takewhile
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.engagements.coverage import current_plans
 from apps.engagements.models import ClientEngagement
+from apps.funding import transitions
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.recurrence import Recurrence
@@ -32,16 +34,11 @@ logger = logging.getLogger(__name__)
 BATCH = 200
 STORED_AT_ONCE = 500
 
+#: More missed periods of one recurring invoice than this are a slip in its dates: three years of days.
+MOST_CAUGHT_UP = 1_100
+
 #: What ends a recurring invoice, unless it was resubmitted.
-ENDED = frozenset(
-    {
-        InvoiceStatus.CANCELLATION_REQUESTED,
-        InvoiceStatus.CANCELLED,
-        InvoiceStatus.REJECTED,
-        InvoiceStatus.CLIENT_REJECTED,
-        InvoiceStatus.PLAN_MANAGER_REJECTED,
-    }
-)
+ENDED = transitions.ENDED | {InvoiceStatus.CANCELLATION_REQUESTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,14 @@ def make_recurring_invoices(until: dt.date, dry_run: bool = False) -> Iterator[M
     """
     for keys in batches(recurring_invoices(until)):
         clock.forget_now()
-        dues = sorted((due for due, _ in due_of(keys, until)), key=chronologically)
+        dues: list[Due] = []
+        for _, some in groupby(due_of(keys, until), key=lambda pair: pair[0].recurring):
+            of_one = [due for due, _ in some]
+            if len(of_one) > MOST_CAUGHT_UP:
+                yield too_many(of_one[0], until)
+            else:
+                dues += of_one
+        dues.sort(key=chronologically)
         for start in range(0, len(dues), STORED_AT_ONCE):
             yield from attempt(dues[start : start + STORED_AT_ONCE], until, dry_run)
 
@@ -128,6 +132,7 @@ def chronologically(due: Due) -> tuple[dt.date, UUID]:
 def due_of(keys: Sequence[UUID], until: dt.date, lock: bool = False) -> list[tuple[Due, Invoice]]:
     """The periods of recurring invoices that none was made for, each with its invoice; three queries.
 
+    Those of an invoice stand together, in their order; a little more than can be caught up is not told.
     Locked, the recurring invoices stay as they are, and nobody else makes any of them meanwhile.
     """
     key: Any = Invoice._meta.pk
@@ -141,12 +146,22 @@ def due_of(keys: Sequence[UUID], until: dt.date, lock: bool = False) -> list[tup
     for invoice in invoices:
         rhythm = rhythm_of(invoice)
         last = plan_end(invoice, plans.get(invoice.contact_id, ()))
-        for period, day in rhythm.days(min(until, invoice.recurring_end_date or until)):
-            if last is not None and rhythm.begins(period) > last:
-                break
-            if day not in made[invoice.pk]:
-                found.append((Due(invoice.pk, invoice.invoice_number, period, day), invoice))
+        days = takewhile(
+            lambda each: last is None or rhythm.begins(each[0]) <= last,  # noqa: B023  used up at once
+            rhythm.days(min(until, invoice.recurring_end_date or until)),
+        )
+        missing = ((period, day) for period, day in days if day not in made[invoice.pk])
+        for period, day in islice(missing, MOST_CAUGHT_UP + 1):
+            found.append((Due(invoice.pk, invoice.invoice_number, period, day), invoice))
     return found
+
+
+def too_many(first: Due, until: dt.date) -> NotMade:
+    reason = (
+        f"More than {MOST_CAUGHT_UP:,} invoices are due from {first.day} to {until}. If its dates are a slip,"
+        " archive it and enter it anew; else make fewer at a time, up to an earlier day."
+    )
+    return NotMade(first.number, first.day, reason)
 
 
 def rhythm_of(invoice: Invoice) -> Recurrence:

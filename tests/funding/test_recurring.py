@@ -384,6 +384,26 @@ def test_statements_do_not_grow_with_the_invoices():
     assert len(set(counts)) == 1, counts
 
 
+def test_a_slip_in_the_dates_does_not_make_thousands():
+    slip = a_recurring_invoice(
+        recurring_frequency="Daily", start_date=D(202, 7, 1), recurring_start_date=D(202, 7, 1)
+    )
+    other = a_recurring_invoice()
+    told = run(AUGUST)
+    (missed,) = [each for each in told if isinstance(each, NotMade)]
+    assert missed.recurring == slip.invoice_number
+    assert "1,100" in missed.reason
+    assert (days_of(slip), days_of(other)) == ([], [AUGUST])
+
+
+@pytest.mark.parametrize(("number", "expected"), [(3, 3), (4, 0)])
+def test_as_many_as_can_be_caught_up_are(monkeypatch, number, expected):
+    monkeypatch.setattr(recurring, "MOST_CAUGHT_UP", 3)
+    entered = a_recurring_invoice(recurring_frequency="Daily", end_date=JULY)
+    run(JULY + dt.timedelta(days=number))
+    assert len(days_of(entered)) == expected
+
+
 # --- the command ----------------------------------------------------------------------------------------
 
 
