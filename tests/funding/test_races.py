@@ -4,14 +4,17 @@ Each was seen to fail with what holds it taken out; the test says what that is.
 """
 
 import threading
+import time
 from collections import Counter
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
+from apps.funding.settling import settle_claims
+from apps.odata.drafts import Draft
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
@@ -31,6 +34,12 @@ pytestmark = [
 
 ROUNDS = 4
 IGNORED = {"ignoreWarnings": "true"}
+
+
+@pytest.fixture
+def tried_once(monkeypatch):
+    """Nobody tries again who was in another's way: the order of locks alone keeps them apart."""
+    monkeypatch.setattr("apps.odata.writing.ATTEMPTS", 1)
 
 
 @pytest.fixture
@@ -111,8 +120,8 @@ def test_no_claim_slips_in_while_its_provider_invoice_is_rejected():
 
 
 @pytest.mark.parametrize("path", ["claim", "invoice"])
-def test_numbers_are_given_once_and_none_is_left_out(posted_at_once, path):
-    """Fails when the sequence is read and written in two statements instead of one that locks its row."""
+def test_numbers_are_given_once_and_none_is_left_out(posted_at_once, tried_once, path):
+    """Fails when numbering.advance reads the sequence without locking its row until the commit."""
     staff, entry, contact = a_funder(), a_priced_entry(), a_contact()
     bodies = []
     for _ in range(8):
@@ -159,11 +168,43 @@ def test_a_number_given_and_the_same_number_assigned_end_well_for_both_or_with_i
     assert len(set(numbers)) == len(numbers)
 
 
-def test_bodies_in_opposite_order_never_end_in_a_deadlock(posted_at_once):
-    """Fails with 500 or 409 without details when settling.lock_provider_invoices leaves out its order.
+def test_provider_invoices_are_locked_in_the_order_of_their_keys():
+    """Fails when settling.lock_provider_invoices leaves out its order, or orders otherwise."""
+    papers = sorted((a_paper() for _ in range(12)), key=lambda paper: paper.pk)
+    *before, last = papers
+    drafts = [Draft({"provider_invoice": paper}) for paper in (last, *before[::-1])]
 
-    The budgets are locked in the order of their keys as well: nobody loses what another claimed.
-    """
+    def settle():
+        try:
+            with transaction.atomic():
+                settle_claims(drafts)
+        finally:
+            connection.close()
+
+    waiter = threading.Thread(target=settle)
+    with transaction.atomic():
+        ProviderInvoice.objects.select_for_update().get(pk=last.pk)
+        waiter.start()
+        wait_until_somebody_waits()
+        free = ProviderInvoice.objects.select_for_update(skip_locked=True).values_list("pk", flat=True)
+        assert list(free) == [last.pk]  # our own; all that come before it are the waiter's
+    waiter.join(60)
+    assert not waiter.is_alive()
+
+
+def wait_until_somebody_waits():
+    until = time.monotonic() + 30
+    with connection.cursor() as cursor:
+        while time.monotonic() < until:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.02)
+    raise AssertionError("nobody waits for the lock")
+
+
+def test_bodies_in_opposite_order_never_end_in_a_deadlock(posted_at_once, tried_once):
+    """Nobody tries again, so the locks alone keep them apart, and nobody loses what another claimed."""
     staff, entry = a_funder(), a_priced_entry()
     contacts = [a_contact() for _ in range(5)]
     for contact in contacts:
