@@ -363,7 +363,7 @@ def state_after(moved: Iterable[Moved]) -> State:
     return state
 
 
-def settle(drawn: Drawn, state: State, share: int) -> None:
+def settle(drawn: Drawn, state: State, share: int, frees: bool = True) -> None:
     """Write into row and lines where the bill stands, and tell the purses what the lines draw on them.
 
     ``share``: so many hundredths of it are paid where it is paid in part.
@@ -381,8 +381,9 @@ def settle(drawn: Drawn, state: State, share: int) -> None:
         if purse is not None:
             told = amounts_of(state.status, archived, amount, line["amount_paid"])
             purse.amounts += told
-            # Refused and put away: it can be drawn again.
-            purse.drawn += int((told.claimed + told.waiting - amount) * 100)
+            # Refused or put away it can be drawn again, unless it is kept for what it is resubmitted as.
+            if frees:
+                purse.drawn += int((told.claimed + told.waiting - amount) * 100)
     made = drawn.row["creation_date"]
     drawn.row |= {
         "modify_date": state.touched or made,

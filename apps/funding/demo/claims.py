@@ -35,7 +35,7 @@ from apps.funding.demo.bills import (
 )
 from apps.funding.demo.invoices import OWN_CATEGORIES
 from apps.funding.demo.lives import Life
-from apps.funding.demo.purses import Plan, cents
+from apps.funding.demo.purses import Plan
 from apps.funding.drawing import PassedOn, amounts_of
 from apps.funding.models import ClaimLine
 from apps.funding.provider_invoice_rules import DECISIONS
@@ -214,15 +214,15 @@ def live(chance: Random, office: Office, drawn: Drawn, life: Life, morning: int)
     """Let the claim live until the demo's day."""
     moved = lives.lived(chance, office.context, life, morning, drawn.row["creation_date"])
     state = state_after(moved)
-    settle(drawn, state, 40 + int(50 * chance.random()))
+    if life.again is not None and len(moved) == len(life.steps):
+        least, most = life.again
+        day = moved[-1].day + least + int(chance.random() * (most - least))
+        if day < len(office.context.mornings):
+            drawn.due = office.context.mornings[day]
+    settle(drawn, state, 40 + int(50 * chance.random()), frees=drawn.due is None)
     drawn.row["payment_date"] = state.paid_at
     drawn.row["takes_provider_invoice"] = drawn.takes and state.archived is None
     drawn.moves.extend(moves_of(chance, office, "claim_id", drawn, moved))
-    if life.again is not None and len(moved) == len(life.steps):
-        least, most = life.again
-        gap = least + int(chance.random() * (most - least))
-        if moved[-1].day + gap < len(office.context.mornings):
-            drawn.due = office.context.mornings[moved[-1].day + gap]
 
 
 def resubmitted(
@@ -260,14 +260,10 @@ def resubmitted(
             }
         )
         purses.append(purse)
-        if purse is not None:
-            purse.drawn += cents(missing.total)
-            if is_gap:
-                stood = amounts_of(status, False, line["total"], line["amount_paid"])
-                purse.drawn -= cents(stood.claimed - line["amount_paid"])
-                purse.amounts += amounts_of(
-                    status, False, line["total"], line["amount_paid"], PassedOn.GAP
-                ) + (-stood)
+        if purse is not None and is_gap:
+            stood = amounts_of(status, False, line["total"], line["amount_paid"])
+            passed = amounts_of(status, False, line["total"], line["amount_paid"], PassedOn.GAP)
+            purse.amounts += passed + (-stood)
     drawn = Drawn(row, lines, purses, takes=old.takes)
     verb = Verb.RESUBMIT_GAP if is_gap else Verb.RESUBMIT
     old.moves.append(
