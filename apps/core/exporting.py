@@ -111,7 +111,11 @@ def shown_by(names: Sequence[str]) -> dict[str, str]:
             parts.setdefault(part, []).append(inner)
         else:
             own.append(name)
-    expanded = ",".join(f"{part}($select={','.join(inner)})" for part, inner in parts.items())
+    inside = {
+        part: ";".join(f"{option}={value}" for option, value in shown_by(inner).items())
+        for part, inner in parts.items()
+    }
+    expanded = ",".join(f"{part}({options})" for part, options in inside.items())
     return {"$select": ",".join([*own, *parts]), **({"$expand": expanded} if expanded else {})}
 
 

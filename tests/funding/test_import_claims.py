@@ -10,8 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Change
+from apps.funding import submitting
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
+from apps.funding.numbering import take_numbers
 from tests.funding.bodies import a_paper
+from tests.funding.builders import a_claim
 from tests.funding.import_claims import FIRST, GOOD, HEADER, SECOND, a_file, an_office
 from tests.people.builders import a_client, a_contact
 from tests.people.import_files import imported, rows_of
@@ -471,3 +474,70 @@ def test_products_of_one_code_in_any_case_are_one(tmp_path):
     Product.objects.create(code="Odd item", name="Odd")
     told = brought_in(tmp_path, f"{FIRST},ODD ITEM,Guide,2,5.00,07/07/2025")
     assert told.status == 0
+
+
+# --- others that write meanwhile ------------------------------------------------------------------------
+
+
+def test_a_batch_that_another_writer_was_faster_than_is_judged_again(tmp_path, monkeypatch):
+    """The rules see no such claim, the table has one: the batch is judged again, nothing is told twice."""
+    taken = []
+
+    def take(model, drafts):
+        if not taken:
+            taken.append(a_claim(claim_number="c-1"))
+        take_numbers(model, drafts)
+
+    monkeypatch.setattr(submitting, "take_numbers", take)
+    told = brought_in(tmp_path, *GOOD)
+    assert told.out.startswith("2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 refused")
+    assert taken
+
+
+def test_an_import_that_others_never_let_through_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(submitting, "take_numbers", lambda model, drafts: a_claim(claim_number="c-1"))
+    told = brought_in(tmp_path, *GOOD)
+    assert told.status == 2
+    assert "Others write the same records just now. Import the file again" in told.err
+    assert not Claim.objects.exists()
+
+
+# --- files made to do harm ------------------------------------------------------------------------------
+
+
+def test_text_that_a_spreadsheet_would_run_stays_text_in_what_comes_back(tmp_path):
+    header = HEADER + ",Notes"
+    told = brought_in(tmp_path, f"{GOOD[0].replace(',2,,', ',two,,')},=cmd|' /C calc'!A0", header=header)
+    assert told.status == 1
+    assert rows_of(tmp_path / "claims.errors.csv")[1][-2] == "'=cmd|' /C calc'!A0"
+
+
+HARMFUL = {
+    "endless digits": ("J", f"{FIRST},{ITEM},Guide,{'9' * 400},,07/07/2025"),
+    "an exponent": ("J", f"{FIRST},{ITEM},Guide,1e9999999,,07/07/2025"),
+    "not a number": ("J", f"{FIRST},{ITEM},Guide,NaN,,07/07/2025"),
+    "infinity": ("K", f"{FIRST},{ITEM},Guide,1,Infinity,07/07/2025"),
+    "more than money holds": ("K", f"{FIRST},{ITEM},Guide,1,99999999999999.99,07/07/2025"),
+    "SQL for a code": ("H", f"{FIRST},'; DROP TABLE funding_claim; --,Guide,1,,07/07/2025"),
+    "a far year": ("L", f"{FIRST},{ITEM},Guide,1,,01/01/99999"),
+    "a long number": ("A", f"{'C' * 48}{FIRST[3:]},{ITEM},Guide,1,,07/07/2025"),
+    "half a pair": ("H", f"{FIRST},\ufffe{'x' * 5000},Guide,1,,07/07/2025"),
+}
+
+
+@pytest.mark.parametrize(("letter", "row"), HARMFUL.values(), ids=HARMFUL)
+def test_what_is_made_to_do_harm_is_a_fault_of_its_cell(tmp_path, letter, row):
+    told = brought_in(tmp_path, row, GOOD[2])
+    assert told.out.startswith("2 records in 2 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert faults(told)[0].startswith(f"row 2, {letter}2 (")
+
+
+def test_json_made_to_do_harm_is_refused_and_leaves_nothing(tmp_path):
+    deep = '[{"LineItems": ' + "[" * 100_000
+    for number, text in enumerate(
+        (deep, '[{"ClaimNumber": "C-1", "ClaimNumber": "C-2"}]', '[{"LineItems": [{}')
+    ):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text)
+        assert imported("claim", path).status == 2
+    assert not Claim.objects.exists()

@@ -205,6 +205,16 @@ def test_an_export_is_a_row_for_each_line_with_what_names_its_records(tmp_path):
     ]
 
 
+def test_columns_choose_what_is_shown_of_lines(tmp_path):
+    bring_in_all(tmp_path)
+    path = tmp_path / "claim.csv"
+    names = "ClaimNumber,ContactSchemeNumber,LineItems/Quantity,LineItems/Product/Code"
+    call_command("export_records", "claim", str(path), columns=names, stdout=io.StringIO(), skip_checks=True)
+    header, *rows = rows_of(path)
+    assert header == names.split(",")
+    assert ["C-1", "430000001", "1.5000", "01_799_0107_1_1"] in rows
+
+
 def test_json_exports_hold_lines_as_the_interface_shows_them(tmp_path):
     bring_in_all(tmp_path)
     path = tmp_path / "claim.json"

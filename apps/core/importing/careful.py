@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +90,7 @@ class CarefulWay:
         ]
         self.key_column = next((column for column in own if column.member.is_key), None)
         self.first_rows = FirstRows()
+        self.judged: tuple[Sequence[Candidate], Container[int]] = ((), ())
         #: What rows say of a record: its fields by the attributes of drafts.
         self.compared: dict[str, Any] = {
             column.member.attribute: self.model._meta.get_field(column.member.attribute)
@@ -119,7 +120,10 @@ class CarefulWay:
         return self.together.batches(rows, size)
 
     def judge(self, records: Sequence[FileRecord]) -> None:
-        """Store what can be stored of the records, and report all of them."""
+        """Store what can be stored of the records; ``tell`` reports all of them once they are certain.
+
+        May be done again, when the transaction was lost.
+        """
         candidates = [self.assembler.read(record) for record in records]
         sound = [one for one in candidates if one.is_whole]
         for one, record in zip(candidates, records, strict=True):
@@ -141,7 +145,7 @@ class CarefulWay:
                 one.draft.faulty |= {WHOLE}  # whatever is wrong, no verb stores it
         self._put(new, self.importing.create)
         self._put(changed, self.importing.revise)
-        self._tell(candidates, changed)
+        self.judged = candidates, {id(one) for one in changed}
 
     def _refuse_scattered(self, one: Candidate, record: FileRecord) -> None:
         """Tell of rows of a record that stand apart from its others."""
@@ -380,9 +384,10 @@ class CarefulWay:
             return Remark(row, column.index, fault.code, fault.message)
         return Remark(row, None, fault.code, f"{told}: {fault.message}" if told else fault.message)
 
-    def _tell(self, candidates: Sequence[Candidate], changed: Sequence[Candidate]) -> None:
+    def tell(self) -> None:
+        """Report the records judged last."""
         sums = self.report.sums
-        changing = {id(one) for one in changed}
+        candidates, changing = self.judged
         for one in candidates:
             sums.lines += len(one.rows)
             if one.is_faulty:

@@ -26,7 +26,9 @@ from apps.core.importing.staging import indexed, row_from, stage
 from apps.core.importing.tables import Row, Table, Unusable
 from apps.core.models import Subscriber
 from apps.odata import clock
+from apps.odata.errors import Conflict
 from apps.odata.schema import EntitySet
+from apps.odata.writing import insistently
 
 #: Rows judged one by one and stored in one transaction.
 BATCH = 1_000
@@ -209,9 +211,19 @@ class Run:
             self.listener.judged(done, total)
 
     def _judge(self, records: Sequence[FileRecord]) -> None:
-        clock.forget_now()
-        with transaction.atomic():
+        """Judge and store records in one transaction, and again when another writer got in the way."""
+
+        def write() -> None:
+            clock.forget_now()
             self.careful.judge(records)
+
+        try:
+            insistently(write)
+        except Conflict:
+            raise Unusable(
+                "Others write the same records just now. Import the file again: what is in stays unchanged."
+            ) from None
+        self.careful.tell()
 
     # --- through the sieve
 
