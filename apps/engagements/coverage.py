@@ -194,7 +194,9 @@ def budgets_of(
             key, plan_key, management, category, name, budget, elsewhere, claimed, waiting, *booked = row
             plan = plans[plan_key]
             first, last, *texts = booked or (None, None)
-            left = budget - elsewhere - claimed - waiting + freed.get(key, ZERO)
+            left = budget - elsewhere - claimed - waiting
+            if freed:
+                left += freed.get(key, ZERO)
             days = (first or plan.first_day, last or plan.last_day)
             found[plan_key].append(
                 CoveringBudget(key, model, plan_key, *days, management, left, category, name, *texts)
