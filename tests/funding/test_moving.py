@@ -568,6 +568,23 @@ def test_a_claim_between_two_others_is_not_archived():
     )
 
 
+def test_a_chain_of_resubmissions_is_restored_from_its_older_end():
+    """Else what was paid would be claimed with the oldest and with the youngest."""
+    claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    second = resubmitted(claim, "resubmit")
+    Claim.objects.filter(pk=second.pk).update(funding_status="PaymentProviderRejected")
+    third = resubmitted(second, "resubmit")
+    moved(third, "archive")
+    moved(second, "archive")
+    assert refused(third, "restore") == (
+        f"{second}, which it resubmits, is archived: restore that one first."
+    )
+    assert move(Claim, [second.pk, third.pk], "restore").done
+    assert moved(third, "restore").takes_provider_invoice
+    assert not fresh(second).takes_provider_invoice
+
+
 def test_a_resubmitted_invoice_recurs_no_more():
     invoice = an_invoice(
         funding_status="PaymentProviderRejected",
