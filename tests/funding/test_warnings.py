@@ -219,6 +219,16 @@ def test_of_a_line_over_two_prices_both_are_caps(scene):
     assert codes(scene.claim(within)) == []
 
 
+def test_the_cap_of_the_last_day_is_of_the_zone_too_or_the_national_one():
+    scene = Scene(contact={"scheme_price_guide_region": "Remote"})
+    a_price(scene.entry, "98.00", end=day("2026-08-10"), zone="Remote")
+    over = scene.claim(scene.line(day("2026-08-10"), day("2026-08-11"), price="71.00"))
+    assert "the National cap of 70.00" in only_message(over)
+    a_price(scene.entry, "60.00", day("2026-08-11"), zone="Remote")
+    over = scene.claim(scene.line(day("2026-08-10"), day("2026-08-11"), price="65.00"))
+    assert "the Remote cap of 60.00" in only_message(over)
+
+
 @pytest.mark.parametrize("columns", [{"type": "Quotable", "is_quote_required": True}, {"type": "UnitPrice"}])
 def test_items_that_are_quoted_or_paid_by_the_dollar_have_no_cap(columns):
     scene = Scene(item=columns)
