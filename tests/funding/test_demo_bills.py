@@ -175,12 +175,12 @@ def test_a_recount_of_the_budgets_finds_nothing_to_mend():
     assert ServiceBooking.objects.filter(waiting__gt=0).exists()
 
 
-def test_budgets_are_drawn_as_their_plans_stage_says_and_one_too_far():
-    over = ServiceBooking.objects.filter(budget__lt=F("used_elsewhere") + F("claimed") + F("waiting"))
-    assert over.count() <= 1
-    assert not ServiceBooking.objects.filter(used_elsewhere__lt=0).exists()
-    drawn = ServiceBooking.objects.filter(claimed__gt=0)
-    assert drawn.filter(used_elsewhere=0).count() < drawn.count() / 2
+def test_one_budget_is_drawn_too_far_and_most_by_others_as_well():
+    bookings = list(ServiceBooking.objects.all())
+    assert len([booking for booking in bookings if booking.left < 0]) == 1  # the planted one
+    assert min(booking.used_elsewhere for booking in bookings) >= 0
+    drawn = [booking for booking in bookings if booking.claimed]
+    assert len([booking for booking in drawn if booking.used_elsewhere]) > len(drawn) / 2
 
 
 def test_what_holds_claims_up_is_told_on_provider_invoices():
