@@ -108,6 +108,14 @@ def entered_by(draft: Draft) -> Any:
 
 # --- those that stand -----------------------------------------------------------------------------------
 
+
+def lock_provider_invoices_of(claims: Sequence[Any]) -> None:
+    """Let who moves these claims meanwhile wait, or wait for them: they lock in this order, too."""
+    standing = Claim.objects.filter(Among(Claim._meta.get_field("guid"), claims)).order_by()
+    papers = ProviderInvoice.objects.filter(pk__in=standing.values("provider_invoice")).order_by("pk")
+    list(papers.select_for_update(of=("self",)).values_list("pk"))
+
+
 #: What is worked out anew when a bill changes.
 WORKED_OUT = {
     CLAIMS.name: frozenset({"total", "missing_abn_reason_code", "takes_provider_invoice"}),
@@ -119,8 +127,10 @@ WORKED_OUT = {
 def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Change standing bills, their lines, and what those draw on budgets.
 
-    Locks the bills first, then as ``enter`` does.
+    Locks as ``enter`` does, the bills after the provider invoices they stand on.
     """
+    if kind is CLAIMS:
+        lock_provider_invoices_of([draft.key for draft in drafts])
     standing = bring_up(kind, drafts)
     hold_open(standing, drafts)
     warnings = judged(kind, drafts)

@@ -7,11 +7,13 @@ import pytest
 from django.db import connection, transaction
 
 from apps.engagements.booking import Amounts
-from apps.funding import drawing
+from apps.funding import drawing, moving, submitting
 from apps.funding.models import Claim, StatusMove
 from apps.funding.moving import move
+from apps.odata.drafts import Draft, Refused
 from tests.engagements.builders import a_booking
-from tests.funding.builders import a_claim, an_invoice
+from tests.funding.bodies import a_claim_body, submitted
+from tests.funding.builders import JULY, a_claim, an_invoice
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -164,3 +166,31 @@ def test_a_recount_while_claims_move_loses_nothing(number):
     assert drawing.recount() == (0, 0)
     booking.refresh_from_db()
     assert booking.waiting == 0
+
+
+def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch):
+    keys = submitted("claim", a_claim_body())
+    slowly(monkeypatch, moving, "lock_bills")
+    slowly(monkeypatch, submitting, "judged")
+    draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
+
+    def revise():
+        try:
+            return submitting.revise_claims([draft], ignore_warnings=True)
+        except Refused:  # approved meanwhile: it is revised no more
+            return []
+
+    revised, approved = at_once(revise, lambda: move(Claim, keys, "approve"))
+    assert approved.done == keys
+    assert revised in (keys, [])
+
+
+def slowly(monkeypatch, module, name):
+    """Let something take its time before it begins."""
+    function = getattr(module, name)
+
+    def slow(*args):
+        time.sleep(0.3)
+        return function(*args)
+
+    monkeypatch.setattr(module, name, slow)
