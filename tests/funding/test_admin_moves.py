@@ -297,10 +297,11 @@ def test_the_inbox_holds_what_nobody_claimed_the_oldest_first(client):
     for paper, status in ((rejected, "Rejected"), (held, "OnHoldByClient")):
         ProviderInvoice.objects.filter(pk=paper.pk).update(approval_status=status)
     assert listed(client, PAPERS, status="waiting") == [str(first), str(last)]
-    tabs = {tab["label"]: tab["count"] for tab in client.get(PAPERS).context["tabs"]}
+    page = client.get(PAPERS, {"status": "waiting"})
+    tabs = {tab["label"]: tab["count"] for tab in page.context["tabs"]}
     assert tabs["To be claimed"] == "2"
-    page = client.get(PAPERS, {"status": "waiting"}).content.decode()
-    assert f"{CLAIMS}add/?provider_invoice={first.pk}" in page
+    assert f"{CLAIMS}add/?provider_invoice={first.pk}" in page.content.decode()
+    assert client.get(f"{CLAIMS}next/").url == f"{CLAIMS}add/?provider_invoice={first.pk}"
 
 
 def test_a_list_of_provider_invoices_leads_to_their_claims(client):

@@ -183,7 +183,8 @@ class BillList(Administered):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        return super().changelist_view(request, {**self.tabs_context(request), **(extra_context or {})})
+        tabs = self.tabs_context(request) if self.has_view_permission(request) else {}
+        return super().changelist_view(request, {**tabs, **(extra_context or {})})
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         """The statuses with how many wait in each; those where nothing does are left out."""

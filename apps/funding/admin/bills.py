@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -22,9 +23,10 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_GET
 from unfold.decorators import display
 
+from apps.core.back_office import MenuPage
 from apps.core.models import Subscriber
 from apps.funding import submitting
-from apps.funding.admin import inbox, lookups
+from apps.funding.admin import inbox, lookups, overview
 from apps.funding.admin.bill_forms import (
     BLANK_ROWS,
     MORE_ROWS,
@@ -45,6 +47,7 @@ from apps.funding.admin.bill_forms import (
 from apps.funding.admin.bill_lists import list_address
 from apps.funding.admin.bill_moves import MovingBills
 from apps.funding.admin.inbox import WAITING
+from apps.funding.admin.lookups import digits
 from apps.funding.admin.papers import claim_address, paper_named, paper_shown
 from apps.funding.admin.prices import money
 from apps.funding.choices import SendPaymentTo
@@ -314,7 +317,10 @@ class BillAdmin(MovingBills):
             "has_absolute_url": False,
             "media": self.media,
             "facts": self.facts(record),
-            "lines": self.lines_of(record),
+            "lines": [
+                (line, digits(line.quantity).removesuffix(".00"), money(line.price))
+                for line in self.lines_of(record)
+            ],
             "is_invoice": self.line_model is InvoiceLine,
             "currency": Subscriber.current().currency,
             **self.paper_context(request, None, record),
@@ -402,6 +408,10 @@ class ClaimAdmin(BillAdmin):
     revise = staticmethod(submitting.revise_claims)
     menu_order = 210
     icon = "request_quote"
+    menu_pages = (
+        MenuPage("Work queues", "funding_claim_queues", "inbox", 190),
+        MenuPage("Month end", "funding_claim_month_end", "calendar_month", 230),
+    )
     list_display = (
         "number",
         "participant",
@@ -484,6 +494,22 @@ class ClaimAdmin(BillAdmin):
             self.message_user(request, "No provider invoice waits for a claim.", messages.SUCCESS)
             return redirect(list_address(ProviderInvoice, status=WAITING))
         return redirect(claim_address(paper))
+
+    def get_urls(self) -> list[URLPattern]:
+        pages = {
+            "queues": overview.work_queues,
+            "next": overview.next_claim,
+            "month_end": overview.month_end,
+        }
+        ours = [
+            path(
+                f"{name.replace('_', '-')}/",
+                self.admin_site.admin_view(require_GET(partial(view, self))),
+                name=f"funding_claim_{name}",
+            )
+            for name, view in pages.items()
+        ]
+        return [*ours, *super().get_urls()]
 
 
 @admin.register(Invoice)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -25,7 +26,7 @@ from apps.funding.admin.bill_lists import contacts_named, providers_named, two_l
 from apps.funding.admin.bill_moves import move_told
 from apps.funding.admin.papers import claim_address, paper_shown
 from apps.funding.admin.prices import money
-from apps.funding.admin.queues import MOST_COUNTED, CappedPaginator, Queue, days_since, queues
+from apps.funding.admin.queues import CappedPaginator, Queue, ShortPaginator, days_since, queues
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.provider_invoice_rules import possible_actions
@@ -68,6 +69,13 @@ class ProviderInvoiceForm(RulesForm):
         return draft
 
 
+def waiting_keys_of(request: HttpRequest) -> list[Any]:
+    """The keys of those that wait for a claim; read once for a request."""
+    if not hasattr(request, "_waiting_keys"):
+        request._waiting_keys = inbox.waiting_keys()  # type: ignore[attr-defined]
+    return request._waiting_keys  # type: ignore[attr-defined]
+
+
 class ApprovalFilter(RadioFilter):
     """What was decided; and those that nobody claimed yet."""
 
@@ -79,7 +87,7 @@ class ApprovalFilter(RadioFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() == WAITING:
-            return inbox.unclaimed(queryset.filter(approval_status__in=inbox.CLAIMABLE))
+            return queryset.filter(inbox.one_of(waiting_keys_of(request)))
         return queryset.filter(approval_status=self.value()) if self.value() else queryset
 
 
@@ -146,6 +154,13 @@ class ProviderInvoiceAdmin(ActsOnMany):
         claims = Claim.objects.filter(archive_date=None).only("claim_number", "provider_invoice")
         return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date"), "current_claims"))
 
+    def get_paginator(
+        self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **more: Any
+    ) -> Any:
+        match = request.resolver_match
+        kind = ShortPaginator if match is not None and match.url_name == "autocomplete" else self.paginator
+        return kind(queryset, per_page, *args, **more)
+
     def get_ordering(self, request: HttpRequest) -> Sequence[str]:
         return ("creation_date", "guid") if request.GET.get(STATUS) else super().get_ordering(request)
 
@@ -157,10 +172,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
         if match is not None and match.url_name == "autocomplete":
             queryset = queryset.filter(archive_date=None)
             if request.GET.get("model_name") == "claim":
-                claimable = queryset.exclude(approval_status=ApprovalStatus.REJECTED)
-                queryset = claimable.filter(
-                    Q(is_reusable=True) | Q(pk__in=inbox.unclaimed(claimable).values("pk"))
-                )
+                queryset = queryset.filter(inbox.may_be_claimed())
         words = folded(search_term)
         if words is None:
             return queryset, False
@@ -170,12 +182,10 @@ class ProviderInvoiceAdmin(ActsOnMany):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         chosen = request.GET.get(STATUS, "")
-        waiting = inbox.waiting().order_by()[: MOST_COUNTED + 1].count()
-        counted = [
-            Queue(WAITING, "To be claimed", waiting),
-            *queues(ProviderInvoice, ApprovalStatus, "approval_status", "creation_date"),
-        ]
+        counted = queues(ProviderInvoice, ApprovalStatus, "approval_status", "creation_date")
         shown = [
             {
                 "label": queue.label,
@@ -186,7 +196,17 @@ class ProviderInvoiceAdmin(ActsOnMany):
             for queue in counted
             if queue.count or queue.status == chosen
         ]
-        tabs = [{"label": "All", "count": "", "link": "?", "on": not chosen}, *shown]
+        tabs = [
+            {"label": "All", "count": "", "link": "?", "on": not chosen},
+            # Counting these takes a look at all claims: only where they are worked off.
+            {
+                "label": "To be claimed",
+                "count": Queue(WAITING, "", len(waiting_keys_of(request))).told if chosen == WAITING else "",
+                "link": f"?{STATUS}={WAITING}",
+                "on": chosen == WAITING,
+            },
+            *shown,
+        ]
         return super().changelist_view(request, {"tabs": tabs, **(extra_context or {})})
 
     @display(description="reference", ordering="reference")
@@ -266,8 +286,8 @@ class ProviderInvoiceAdmin(ActsOnMany):
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         links = super().record_links(request, object_id)
         claims = self.admin_site.get_model_admin(Claim)
-        invoice = inbox.waiting().filter(pk=object_id).first()
-        if invoice is None or not claims.has_add_permission(request):
+        invoice = ProviderInvoice.objects.filter(pk=object_id).first()
+        if invoice is None or not inbox.is_waiting(invoice) or not claims.has_add_permission(request):
             return links
         return [{"title": "Claim it", "icon": "request_quote", "link": claim_address(invoice)}, *links]
 

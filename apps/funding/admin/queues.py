@@ -21,6 +21,9 @@ from apps.odata import clock
 #: Nobody works off more than so many one by one; beyond it a queue says "10,000+".
 MOST_COUNTED = 10_000
 
+#: Nobody looks through more than so many of what a search offers.
+MOST_OFFERED = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Queue:
@@ -56,7 +59,7 @@ def queues(
     table, status, moment = quote(model._meta.db_table), quote(column), quote(since)
     current = f"FROM {table} WHERE {status} = %s AND archive_date IS NULL"
     one = (  # our own names, and a number of ours
-        f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {MOST_COUNTED + 1}) AS some),"  # noqa: S608
+        f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {MOST_COUNTED + 1}) AS capped),"  # noqa: S608
         f" (SELECT {moment} {current} ORDER BY {moment} LIMIT 1)"
     )
     wanted: Sequence[tuple[str, str]] = statuses.choices
@@ -91,3 +94,12 @@ class CappedPaginator(Paginator):
     def count(self) -> int:
         some: Any = self.object_list
         return int(some.order_by()[:MOST_COUNTED].count())
+
+
+class ShortPaginator(Paginator):
+    """Pages of what is offered while somebody types: counted in their order, and no further than it helps."""
+
+    @cached_property
+    def count(self) -> int:
+        some: Any = self.object_list
+        return int(some[:MOST_OFFERED].count())

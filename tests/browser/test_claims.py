@@ -1,0 +1,271 @@
+"""A claims officer at the keyboard: from the provider's invoice to its claim, without a mouse."""
+
+from decimal import Decimal
+
+import pytest
+
+from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.odata import clock
+from tests.engagements.builders import a_booking, a_plan
+from tests.funding.builders import a_claim, a_price, a_price_book, a_product, a_provider_invoice, an_entry
+from tests.people.records import a_client, a_contact
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+class Office:
+    """A participant with a plan, a provider, a price book of two products; all of them plain names."""
+
+    def __init__(self):
+        today = clock.today()
+        self.mia = a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430 123 456", state="NSW")
+        self.harbour = a_client(business_name="Harbour Lights", business_number="51 824 753 556")
+        book = a_price_book(name="Price guide")
+        self.care = an_entry(
+            book,
+            a_product(code="01_011_0107_1_1", name="Self-care", category_number=1, unit="H", type="Priced"),
+        )
+        self.walk = an_entry(
+            book, a_product(code="01_012_0107_1_1", name="A walk", category_number=1, unit="H", type="Priced")
+        )
+        start = today.replace(month=1, day=1, year=today.year - 1)
+        a_price(self.care, "70.05", start=start)
+        a_price(self.walk, "33.335", start=start)
+        plan = a_plan(
+            participant=self.mia,
+            plan_start_date=start,
+            plan_end_date=today.replace(month=12, day=31),
+            total_budget_amount=Decimal(20_000),
+        )
+        a_booking(plan, category=1, budget=Decimal(10_000))
+        self.day = today
+
+    def paper(self, reference, **columns):
+        return a_provider_invoice(
+            reference=reference,
+            contact=self.mia,
+            provider=self.harbour,
+            service_start_date=self.day,
+            service_end_date=self.day,
+            **columns,
+        )
+
+
+@pytest.fixture
+def office():
+    return Office()
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def chosen(page):
+    """The name of the field that the cursor is in."""
+    return page.evaluate("document.activeElement.name || document.activeElement.textContent.trim()")
+
+
+def shown(page, place):
+    return page.inner_text(f"[data-{place}]").strip()
+
+
+def offer(page, words):
+    """Type into the field of a product, and wait until something is offered."""
+    page.keyboard.type(words)
+    page.wait_for_selector("[data-options]:not([hidden]) [aria-selected=true]")
+
+
+def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(open_window, office):
+    first = office.paper("INV-1", invoice_total=Decimal("205.11"))
+    second = office.paper("INV-2")
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={first.pk}", wait_until="networkidle")
+    assert chosen(page) == "lines-0-product"  # the head is filled from the invoice
+    offer(page, "self")
+    press(page, "Enter")
+    assert chosen(page) == "lines-0-from_date"
+    press(page, "Tab", "Tab")
+    page.keyboard.type("1.5")
+    assert page.input_value("[name=lines-0-price]") == "70.05"
+    assert shown(page, "total") == "105.08"  # 105.075, half up
+    press(page, "Enter")
+    assert chosen(page) == "lines-1-product"
+    offer(page, "0101")
+    press(page, "ArrowDown", "Tab", "Tab", "Tab")
+    assert page.input_value("[name=lines-1-product]") == "01_012_0107_1_1"
+    page.keyboard.type("3")
+    assert shown(page, "sum") == "205.09"  # 100.005 is 100.01
+    assert shown(page, "difference") == "−0.02"
+    press(page, "Enter", "Enter")
+    assert chosen(page) == "_next"
+    with page.expect_navigation():
+        press(page, "Enter")
+    page.wait_for_url(f"**/add/?provider_invoice={second.pk}")
+    claim = Claim.objects.get()
+    assert (claim.total, claim.provider_invoice) == (Decimal("205.09"), first)
+    assert [line.product for line in claim.line_items.all()] == [office.care.product, office.walk.product]
+    assert (page.faults, page.elsewhere, page.dialogs) == ([], [], [])
+
+
+def test_warnings_are_read_and_confirmed_by_keyboard(open_window, office):
+    paper = office.paper("INV-1")
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={paper.pk}", wait_until="networkidle")
+    offer(page, "walk")
+    press(page, "Enter", "Tab", "Tab")
+    page.keyboard.type("2")
+    press(page, "Tab", "Control+a")
+    page.keyboard.type("40")
+    page.wait_for_selector("[data-cap].fu-over")
+    assert "over 33.335" in shown(page, "cap")
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    page.wait_for_selector("[data-warnings]")
+    assert not Claim.objects.exists()
+    assert page.input_value("[name=lines-0-price]") == "40"
+    with page.expect_navigation():
+        press(page, "Tab", "Enter")
+    assert Claim.objects.get().acknowledged_warnings.get().code == "PriceOverCap"
+    assert page.faults == []
+
+
+def test_rows_are_copied_and_removed_and_sent_in_their_order(open_window, office):
+    paper = office.paper("INV-1")
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={paper.pk}", wait_until="networkidle")
+    for words, quantity in (("self", "1"), ("walk", "2")):
+        offer(page, words)
+        press(page, "Enter", "Tab", "Tab")
+        page.keyboard.type(quantity)
+        press(page, "Enter")
+    page.focus("[name=lines-0-quantity]")
+    press(page, "Control+Shift+ArrowDown")
+    copied = page.locator("[data-row]").nth(1).locator("[name$=quantity]")
+    copied.fill("3")
+    assert shown(page, "sum") == "346.87"  # 70.05 + 210.15 + 66.67
+    page.focus("[name=lines-0-quantity]")
+    press(page, "Control+Shift+Backspace")
+    assert shown(page, "sum") == "276.82"
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    quantities = list(Claim.objects.get().line_items.order_by("position").values_list("quantity", flat=True))
+    assert quantities == [Decimal(3), Decimal(2)]
+
+
+def test_days_are_typed_as_people_write_them(open_window, office):
+    page = open_window()
+    page.goto("/admin/funding/invoice/add/", wait_until="networkidle")
+    today, start = office.day, "[name=start_date]"
+    for typed, meant in (
+        ("t", today.strftime("%d/%m/%Y")),
+        ("1/7/25", "01/07/2025"),
+        ("010725", "01/07/2025"),
+        ("01072025", "01/07/2025"),
+        ("1.7.2025", "01/07/2025"),
+        (today.strftime("%d%m"), today.strftime("%d/%m/%Y")),
+        ("31/2/25", "31/2/25"),
+        ("soon", "soon"),
+    ):
+        page.fill(start, typed)
+        page.locator(start).blur()
+        assert page.input_value(start) == meant, typed
+    assert page.faults == []
+
+
+def test_sums_are_exact_where_floating_point_is_not(open_window, office):
+    page = open_window()
+    page.goto("/admin/funding/invoice/add/", wait_until="networkidle")
+    for quantity, price, total in (
+        ("1", "1.005", "1.01"),
+        ("3", "1.115", "3.35"),
+        ("0.07", "0.5", "0.04"),
+        ("9999999", "99999.9999", "999,999,899,000.00"),
+        ("1.1", "1.1", "1.21"),
+        ("1e3", "2", "–"),
+        ("2", "", "–"),
+    ):
+        page.fill("[name=lines-0-quantity]", quantity)
+        page.fill("[name=lines-0-price]", price)
+        assert shown(page, "total") == total
+    page.fill("[name=lines-0-price]", "10")
+    page.check("[name=lines-0-is_credit_item]")
+    assert shown(page, "total") == "−20.00"
+
+
+def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, office):
+    page = open_window()
+    page.goto("/admin/funding/invoice/add/", wait_until="networkidle")
+    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
+    page.keyboard.type("430 123")  # typing opens what is looked up
+    page.wait_for_selector(".select2-results__option--highlighted >> text=Mia Nguyen")
+    press(page, "Enter")
+    page.focus("[name=start_date]")
+    page.keyboard.type("t")
+    press(page, "Tab")
+    page.keyboard.type("t")
+    press(page, "Enter")
+    assert chosen(page) == "lines-0-product"
+    offer(page, "self")
+    press(page, "Enter", "Tab", "Tab")
+    page.keyboard.type("2")
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    invoice = Invoice.objects.get()
+    assert (invoice.contact, invoice.total, invoice.start_date) == (office.mia, Decimal("140.10"), office.day)
+    assert page.faults == []
+
+
+def test_a_hundred_lines_can_be_worked_on(open_window, office):
+    claim = a_claim(
+        [{"entry": office.care, "price": "70.05", "quantity": "1"}] * 100,
+        contact=office.mia,
+        provider=office.harbour,
+        start_date=office.day,
+        end_date=office.day,
+    )
+    page = open_window()
+    page.goto(f"/admin/funding/claim/{claim.pk}/change/", wait_until="networkidle")
+    assert shown(page, "sum") == "7,005.00"
+    assert page.is_disabled("[data-add]")
+    page.fill("[name=lines-99-quantity]", "2")
+    assert shown(page, "sum") == "7,075.05"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_of_funding_scrolls_sideways(open_window, office, width):
+    claim = a_claim(contact=office.mia, provider=office.harbour, start_date=office.day, end_date=office.day)
+    paper = office.paper("INV-1")
+    page = open_window(width=width)
+    for address in (
+        "claim/",
+        "claim/?status=OnHold",
+        f"claim/add/?provider_invoice={paper.pk}",
+        f"claim/{claim.pk}/change/",
+        f"claim/{claim.pk}/do/hold/",
+        "invoice/add/",
+        "providerinvoice/",
+        f"providerinvoice/{paper.pk}/change/",
+    ):
+        page.goto(f"/admin/funding/{address}", wait_until="networkidle")
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider <= 0, address
+    assert (page.faults, page.elsewhere) == ([], [])
+    Claim.objects.update(funding_status="Approved")
+    page.goto(f"/admin/funding/claim/{claim.pk}/change/", wait_until="networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+
+
+def test_chosen_claims_are_approved_from_their_list(open_window, office):
+    for number in range(3):
+        paper = a_provider_invoice(contact=office.mia, provider=office.harbour, reference=f"R-{number}")
+        a_claim(contact=office.mia, provider=office.harbour, provider_invoice=paper)
+    ProviderInvoice.objects.filter(reference="R-0").update(approval_status="OnHoldByClient")
+    page = open_window()
+    page.goto("/admin/funding/claim/?status=AwaitingStaffApproval", wait_until="networkidle")
+    page.click("#action-toggle")
+    page.click(".fu-actions button >> text=Approve")
+    page.wait_for_selector(".fu-refused")
+    assert "R-0 is on hold by the client" in page.inner_text(".fu-refused")
+    assert Claim.objects.filter(funding_status="Approved").count() == 2
+    assert page.faults == []
