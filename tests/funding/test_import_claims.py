@@ -74,6 +74,16 @@ def test_what_the_claim_says_may_stand_in_its_first_row_alone(tmp_path):
     assert [claim.line_items.count() for claim in Claim.objects.order_by("claim_number")] == [2, 1]
 
 
+def test_the_rows_of_a_claim_may_spell_the_same_in_other_ways(tmp_path):
+    other = GOOD[1].replace("C-1", "c-1").replace("51 824 753 556", "51824753556").replace("fay@", "FAY@")
+    other = other.replace("07/07/2025,13/07/2025", "2025-07-07,13 Jul 2025").replace("INV-1", "inv-1")
+    assert brought_in(tmp_path, GOOD[0], other.replace("430000001", "43 000 0001")).status == 0
+    assert Claim.objects.get().line_items.count() == 2
+
+    without = [row.replace("C-1", "").replace("c-1", "") for row in (GOOD[0], other)]
+    assert brought_in(tmp_path, *without).out.startswith("1 record in 2 rows: 0 new, 0 changed, 1 unchanged")
+
+
 def test_a_claim_without_a_number_is_known_by_its_providers_invoice_and_gets_one(tmp_path):
     rows = [row.replace("C-1", "").replace("C-2", "") for row in GOOD]
     assert brought_in(tmp_path, *rows).out.startswith("2 records in 3 rows: 2 new")

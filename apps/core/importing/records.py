@@ -12,6 +12,7 @@ from django.conf import settings
 from apps.core.identifiers import folded
 from apps.core.importing.additions import Importing
 from apps.core.importing.cells import CellReader
+from apps.core.importing.folding import twin_of
 from apps.core.importing.headers import REFERENCE, Column, members
 from apps.core.importing.reports import Remark, quoted
 from apps.core.importing.rows import ReadRow, RowReader, in_trouble
@@ -116,7 +117,8 @@ class Together:
         # A row in trouble may be shorter than the header.
         width = len(row.cells)
         return tuple(
-            folded(self.own.text(row, column)) if column.index < width else None for column in columns
+            as_compared(column, self.own.text(row, column)) if column.index < width else None
+            for column in columns
         )
 
     def goes_on(self, held: FileRecord, row: Row) -> bool:
@@ -220,16 +222,26 @@ class Assembler:
             if not cell or cell == before:
                 continue
             text, other = self.own.text(row, column), self.own.text(first, column)
-            if text and text != other and not is_one_value(read, text, other):
+            if text and text != other and not is_one_value(column, read, text, other):
                 message = (
                     f"Row {first.number:,} of the same record says {quoted(other) if other else 'nothing'}."
                 )
                 found.read.faults.append(Remark(row, column.index, "Differs", message))
 
 
-def is_one_value(read: CellReader, text: str, other: str) -> bool:
-    """Whether two texts are one value: 1/7/2026 and 2026-07-01."""
+def as_compared(column: Column, text: str) -> str | None:
+    """What is the same for all spellings of a text that names a record."""
+    finder = column.member.finder
+    return finder.same(text) if finder is not None else folded(text)
+
+
+def is_one_value(column: Column, read: CellReader, text: str, other: str) -> bool:
+    """Whether two texts are one value: 1/7/2026 and 2026-07-01, a number with blanks and without."""
+    if not text or not other:
+        return False
+    if column.member.finder is not None or twin_of(column.member.prop.source_field) is not None:
+        return as_compared(column, text) == as_compared(column, other)
     try:
-        return bool(text and other and read(text) == read(other))
+        return bool(read(text) == read(other))
     except ValueFault:
         return False
