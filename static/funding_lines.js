@@ -119,10 +119,7 @@ class FundingGrid {
         });
         this.form.addEventListener("submit", () => this.prune());
         this.form.addEventListener("keydown", (event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-                event.preventDefault();
-                this.save();
-            } else if (event.key === "Enter" && event.target.matches(".fu-head input")) {
+            if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && event.target.matches(".fu-head input")) {
                 event.preventDefault();
                 this.focusOn(this.rows()[0]);
             }
@@ -491,9 +488,7 @@ class FundingGrid {
 
     /* --- the page around */
 
-    saver() { return document.querySelector("#submit-row [name=_next], #submit-row [name=_addanother], #submit-row [name=_save]"); }
-
-    save() { const button = this.saver(); if (button) this.form.requestSubmit(button); }
+    saver() { return fundingSaver(); }
 
     /** Where the cursor starts: at the warnings, at a fault, at the first line of a bill whose head is filled. */
     begin() {
@@ -529,6 +524,25 @@ function fundingBegin() {
     if (first) fundingFocus(first);
 }
 
+/** The button that goes on: to the next one, to the claim, or to what was saved. */
+function fundingSaver() {
+    for (const name of ["_next", "_continue", "_claim", "_addanother", "_save"]) {
+        const button = document.querySelector(`#submit-row [name=${name}]`);
+        if (button) return button;
+    }
+    return null;
+}
+
+/** Save from anywhere in a form. */
+function fundingSave(event) {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    const button = fundingSaver();
+    if (!button?.form) return;
+    event.preventDefault();
+    document.activeElement?.blur(); // a day that was just typed is tidied first
+    button.form.requestSubmit(button);
+}
+
 /** Into a field, or into what stands for it where records are looked up. */
 function fundingFocus(field) {
     if (field.matches("select.admin-autocomplete")) setTimeout(() => document.querySelector(`[aria-labelledby="select2-${field.id}-container"]`)?.focus(), 50);
@@ -538,6 +552,9 @@ function fundingFocus(field) {
 document.addEventListener("DOMContentLoaded", () => {
     document.addEventListener("focusout", fundingTidyDay, true); // before those who ask what the day is
     document.addEventListener("keydown", fundingOpenByTyping);
+    document.addEventListener("keydown", fundingSave);
+    // Adding to what is looked up is for the mouse: one Tab leads from field to field.
+    for (const link of document.querySelectorAll(".fu-head .related-widget-wrapper :is(a, button)")) link.tabIndex = -1;
     const grid = document.querySelector("[data-grid]");
     if (grid) new FundingGrid(grid);
     else fundingBegin();

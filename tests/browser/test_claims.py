@@ -199,8 +199,9 @@ def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, off
     page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
     page.keyboard.type("430 123")  # typing opens what is looked up
     page.wait_for_selector(".select2-results__option--highlighted >> text=Mia Nguyen")
-    press(page, "Enter")
-    page.focus("[name=start_date]")
+    press(page, "Enter", "Tab")
+    assert chosen(page) == "invoice_claim_type"
+    press(page, "Tab")
     page.keyboard.type("t")
     press(page, "Tab")
     page.keyboard.type("t")
@@ -214,6 +215,31 @@ def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, off
     invoice = Invoice.objects.get()
     assert (invoice.contact, invoice.total, invoice.start_date) == (office.mia, Decimal("140.10"), office.day)
     assert page.faults == []
+
+
+def look_up(page, words, shown_as):
+    page.keyboard.type(words)
+    page.wait_for_selector(f".select2-results__option--highlighted >> text={shown_as}")
+    press(page, "Enter", "Tab")
+
+
+def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_window, office):
+    page = open_window()
+    page.goto("/admin/funding/providerinvoice/add/", wait_until="networkidle")
+    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
+    look_up(page, "harbour", "Harbour Lights")
+    look_up(page, "430 123 456", "Mia Nguyen")
+    for words in ("INV-77", "140.10", "t", "t"):
+        page.keyboard.type(words)
+        press(page, "Tab")
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    paper = ProviderInvoice.objects.get()
+    assert (paper.reference, paper.contact, paper.provider) == ("INV-77", office.mia, office.harbour)
+    assert (paper.invoice_total, paper.service_end_date) == (Decimal("140.10"), office.day)
+    page.wait_for_url(f"**/claim/add/?provider_invoice={paper.pk}")
+    page.wait_for_function("document.activeElement.name === 'lines-0-product'")
+    assert (page.faults, page.elsewhere, page.dialogs) == ([], [], [])
 
 
 def test_a_hundred_lines_can_be_worked_on(open_window, office):
