@@ -325,6 +325,15 @@ def test_a_period_that_ends_before_it_begins_is_told(tmp_path):
     assert faults(told)[0].startswith("row 2, G2 (End date): ")
 
 
+def test_a_paper_that_names_no_provider_is_found_by_its_reference_unless_the_providers_own_has_it(tmp_path):
+    bare = a_paper(reference="INV-1", provider=None)
+    a_paper(reference="INV-77", provider=None)
+    rows = (GOOD[0], GOOD[2].replace("INV-2", "INV-77"))
+    assert brought_in(tmp_path, *rows).status == 0
+    assert {claim.provider_invoice.reference for claim in Claim.objects.all()} == {"INV-1", "INV-77"}
+    assert not Claim.objects.filter(provider_invoice=bare).exists()
+
+
 # --- warnings -------------------------------------------------------------------------------------------
 
 
