@@ -110,6 +110,13 @@ def test_the_same_seed_and_day_draw_the_same_plans_and_another_seed_others():
     assert drawn(seed=2) != drawn()
 
 
+@pytest.mark.parametrize("as_of", [dt.date(2025, 7, 1), dt.date(2024, 12, 31), DAY])
+def test_every_booking_has_a_number_of_its_own_even_where_two_plans_begin_in_one_year(as_of):
+    numbers = [row["booking_number"] for each in drawn(as_of=as_of) for row in each.bookings]
+    assert numbers
+    assert len(set(numbers)) == len(numbers)
+
+
 def test_without_participants_there_are_no_plans():
     context = Context(1, DAY, ZoneInfo("Australia/Sydney"), {}, lambda *stored: None)
     context.make_series("contacts", 0)

@@ -19,4 +19,4 @@ SIZE = {
 
 
 def load_demo(**words):
-    call_command("load_demo", stdout=io.StringIO(), as_of=DAY, **{**SIZE, **words})
+    call_command("load_demo", stdout=io.StringIO(), **{"as_of": DAY, **SIZE, **words})

@@ -59,6 +59,13 @@ def test_where_nobody_can_be_billed_there_are_no_bills():
     assert ProviderInvoice.objects.count() == SIZE["inbox"]
 
 
+def test_there_are_as_many_as_asked_for_on_a_day_when_not_everything_can_be_planted():
+    load_demo(as_of=dt.date(2026, 7, 1), claims=90)
+    assert Claim.objects.count() == 90
+    assert not AcknowledgedWarning.objects.filter(code="ItemNotCurrent").exists()
+    assert AcknowledgedWarning.objects.filter(code="PriceOverCap").exists()
+
+
 def test_more_claims_bring_more_people_where_those_were_not_told():
     brought = sizes_of([Size("people", 10, 0, ""), Size("claims", 5, 0, "", brings={"people": 4})], {})
     assert brought == {"people": 10, "claims": 5}

@@ -152,7 +152,8 @@ def booking_row(
 
 def booking_number(start: dt.date, number: int, category: int) -> str:
     """Its own for every participant, category and plan."""
-    return f"{50_000_000 + number * 100 + category}{start.year % 10}"
+    # Plans follow each other after 365 days, so that two may begin in one leap year.
+    return f"{50_000_000 + number * 100 + category}{start.toordinal() // plan_stages.YEAR % 10}"
 
 
 def joined(context: Context, around: Around, number: int) -> dt.date:

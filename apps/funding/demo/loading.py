@@ -29,7 +29,7 @@ from apps.funding.demo.bills import (
 from apps.funding.demo.claims import claims
 from apps.funding.demo.inbox import inbox
 from apps.funding.demo.invoices import invoices
-from apps.funding.demo.planted import PLANTED, planted
+from apps.funding.demo.planted import PLANTED, how_many, planted
 from apps.funding.demo.purses import plans, tell
 from apps.funding.demo.shelf import read_shelf
 from apps.funding.models import (
@@ -55,8 +55,8 @@ def load(context: Context) -> None:
     """Store the funding of the context's sizes; people, documents and plans are loaded already."""
     prices.load(context)
     count, billed = context.sizes["claims"], context.sizes["invoices"]
-    seeds = len(PLANTED) if count >= FEW * len(PLANTED) else 0
     office = furnished(context, count, billed)
+    seeds = how_many(office) if count >= FEW * len(PLANTED) else 0
     store(context, Invoice, InvoiceLine, invoices(office, billed), billed)
     store(context, Claim, ClaimLine, claims(office, count - seeds), count)
     if seeds:

@@ -259,6 +259,11 @@ def name_of(code: str) -> str:
     return f"DEMO {code}"
 
 
+def how_many(office: Office) -> int:
+    """How many claims can be planted: on the first day of a financial year, no item has just ended."""
+    return sum(1 for _ in seeds(Field(office)))
+
+
 def planted(office: Office, from_number: int) -> Iterator[Drawn]:
     """The planted claims; their numbers go on from the others'."""
     papers: dict[str, Row] = {}
