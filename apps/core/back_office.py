@@ -28,6 +28,7 @@ from apps.core import archiving, history, history_lines
 from apps.core.models import Stamped
 from apps.core.uniqueness import twins
 from apps.odata import clock
+from apps.odata.asking import alone
 from apps.odata.drafts import Draft, Finding, Rule, judge
 
 LINES_ON_A_HISTORY_PAGE = 50
@@ -60,7 +61,7 @@ class RulesForm(forms.ModelForm):
         cleaned = super().clean() or self.cleaned_data
         self._refuse_what_is_stale(cleaned.get("opened_version"))
         draft = self.draft()
-        found = [*judge([draft], self.rules), *twins(self._meta.model, [draft])]
+        found = [*judge([draft], self.rules), *alone(twins(self._meta.model, [draft]))]
         for _, finding in found:
             self.refuse(finding)
         if not self.errors:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
-from django.db import connection, models
+from django.db import connection, models, transaction
 
 from apps.core import history
 from apps.core.identifiers import folded
@@ -15,10 +16,24 @@ from apps.core.inserting import insert, plain
 from apps.core.uniqueness import twins
 from apps.odata import clock
 from apps.odata.among import Among
-from apps.odata.drafts import Draft, Rule, judge, refuse
+from apps.odata.asking import alone
+from apps.odata.drafts import Draft, Finding, Rule, judge, refuse
 
 #: What the system fills in itself, whatever a draft says.
 KEPT = frozenset({"creation_date", "modify_date", "archive_date"})
+
+
+@contextmanager
+def one_transaction() -> Iterator[None]:
+    """The transaction that the caller is in, or one of its own; a savepoint within it would cost two trips.
+
+    For verbs that write only once nothing can refuse them any more.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        yield
 
 
 def hold(model: type[models.Model], drafts: Sequence[Draft], *rules: Sequence[Rule]) -> None:
@@ -26,7 +41,11 @@ def hold(model: type[models.Model], drafts: Sequence[Draft], *rules: Sequence[Ru
 
     Each list is read only when those before it found nothing.
     """
-    found = list(twins(model, drafts))
+    hold_besides(alone(twins(model, drafts)), drafts, *rules)
+
+
+def hold_besides(found: list[tuple[int, Finding]], drafts: Sequence[Draft], *rules: Sequence[Rule]) -> None:
+    """Hold drafts against lists of rules where some things were found already."""
     for some in rules:
         found += judge(drafts, some)
         if found and some is not rules[-1]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from django.db import models
 
 from apps.core.identifiers import folded
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, Kept, all_of, kept
 from apps.odata.drafts import Draft, Finding
 
 
@@ -51,31 +53,54 @@ def uniques_of(model: type[models.Model]) -> tuple[Unique, ...]:
     return tuple(found)
 
 
-def twins(model: type[models.Model], drafts: Sequence[Draft]) -> Iterator[tuple[int, Finding]]:
-    """``NotUnique`` for every draft that shares what must be unique; one query for each unique column.
+def twins(model: type[models.Model], drafts: Sequence[Draft]) -> Conversation[list[tuple[int, Finding]]]:
+    """``NotUnique`` for every draft that shares what must be unique; one question for each unique column.
 
     Archived records count, a draft's own standing record does not. Within the drafts the first one holds.
     """
-    for unique in uniques_of(model):
-        values = [(number, unique.value_of(draft)) for number, draft in enumerate(drafts)]
-        held = [(number, value) for number, value in values if value is not None]
-        standing = owners(model, unique, {value for _, value in held}) if held else {}
-        first: dict[tuple[Any, ...], int] = {}
-        for number, value in held:
-            if standing.get(value, drafts[number].key) != drafts[number].key:
-                message = f"Another {model._meta.verbose_name} has it already."
-            elif first.setdefault(value, number) != number:
-                message = f"Record {first[value] + 1} of this request has it as well."
-            else:
-                continue
-            yield number, Finding("NotUnique", unique.place, message)
+    found = yield from all_of(*(twins_in(model, unique, drafts) for unique in uniques_of(model)))
+    return [*chain.from_iterable(found)]
 
 
-def owners(
-    model: type[models.Model], unique: Unique, values: set[tuple[Any, ...]]
-) -> dict[tuple[Any, ...], Any]:
-    """The keys of the records that hold the values."""
-    *_, last = unique.columns
-    names = [column.attname for column in unique.columns]
-    rows = model._base_manager.filter(Among(last, {value[-1] for value in values})).order_by()
-    return {tuple(row[:-1]): row[-1] for row in rows.values_list(*names, "pk")}
+def twins_in(
+    model: type[models.Model], unique: Unique, drafts: Sequence[Draft]
+) -> Conversation[list[tuple[int, Finding]]]:
+    values = [(number, unique.value_of(draft)) for number, draft in enumerate(drafts)]
+    held = [(number, value) for number, value in values if value is not None]
+    if not held:
+        return []
+    rows = yield owners(model, unique)({value[-1] for _, value in held})
+    return list(shared(model, unique, drafts, held, {tuple(row[:-1]): row[-1] for row in rows}))
+
+
+def shared(
+    model: type[models.Model],
+    unique: Unique,
+    drafts: Sequence[Draft],
+    held: Sequence[tuple[int, tuple[Any, ...]]],
+    standing: Mapping[tuple[Any, ...], Any],
+) -> Iterator[tuple[int, Finding]]:
+    """Those of the drafts whose values stand already, or stood in a draft before them."""
+    first: dict[tuple[Any, ...], int] = {}
+    for number, value in held:
+        if standing.get(value, drafts[number].key) != drafts[number].key:
+            message = f"Another {model._meta.verbose_name} has it already."
+        elif first.setdefault(value, number) != number:
+            message = f"Record {first[value] + 1} of this request has it as well."
+        else:
+            continue
+        yield number, Finding("NotUnique", unique.place, message)
+
+
+@lru_cache(maxsize=256)
+def owners(model: type[models.Model], unique: Unique) -> Kept:
+    """Values and keys of the records whose last unique column is among some values."""
+
+    @kept
+    def rows(last: Any) -> models.QuerySet[Any, Any]:
+        names = [column.attname for column in unique.columns]
+        return (
+            model._base_manager.filter(Among(unique.columns[-1], last)).order_by().values_list(*names, "pk")
+        )
+
+    return rows

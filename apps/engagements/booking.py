@@ -142,7 +142,7 @@ def _write(of: type[Budgeted], amounts: Mapping[UUID, Amounts], assignment: str)
     if not amounts:
         return
     write = _write_at_once if connection.vendor == "postgresql" else _write_each
-    with transaction.atomic():
+    with storing.one_transaction():
         keys = sorted(amounts)
         if write(of, [(key, amounts[key]) for key in keys], assignment) < len(keys):
             standing = of._default_manager.filter(Among(of._meta.get_field("guid"), keys))

@@ -10,8 +10,10 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from apps.engagements.categories import support_item
 from apps.engagements.choices import ParticipantType
@@ -24,6 +26,7 @@ from apps.engagements.models import (
     last_day_of,
 )
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, alone, kept
 
 
 class Support(NamedTuple):
@@ -133,7 +136,14 @@ def coverages(supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None 
     ``freed``, by the key of a budget: what counts as left of it again, since a bill that drew on it is
     being entered anew.
     """
-    plans = plans_of({support.contact for support in supports})
+    return alone(covering(supports, freed))
+
+
+def covering(
+    supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None = None
+) -> Conversation[list[Coverage]]:
+    """The same as a conversation: the plans, then the budgets of those that are looked at."""
+    plans = plans_told((yield plans_asked({support.contact for support in supports})))
     held = [plans.get(support.contact, ()) for support in supports]
     found = [plan_on(support.on, theirs) for support, theirs in zip(supports, held, strict=True)]
     # Budgets are many: those of plans that cover, and all of a participant only where none does.
@@ -141,7 +151,7 @@ def coverages(supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None 
     for plan, theirs in zip(found, held, strict=True):
         if plan is None:
             searched.update((id(each), each) for each in theirs)
-    budgets = budgets_of({plan.pk: plan for plan in searched.values()}, freed or {})
+    budgets = yield from finding_budgets({plan.pk: plan for plan in searched.values()}, freed or {})
     by_plan = {number: budgets.get(plan.pk, ()) for number, plan in searched.items()}
     return [
         covered_by(support, plan, by_plan[id(plan)])
@@ -164,39 +174,55 @@ def current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEnga
     return found
 
 
-def plans_of(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[CoveringPlan]]:
-    """As ``current_plans``, no more of them than covers supports."""
+@kept
+def plans_asked(contacts: Any) -> QuerySet[Any, Any]:
     field = ClientEngagement._meta.get_field("participant")
     rows = ClientEngagement.objects.filter(Among(field, contacts), archive_date=None)
-    found: dict[UUID, list[CoveringPlan]] = defaultdict(list)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
-    told = rows.order_by("-plan_start_date", "guid").values_list(
+    return rows.order_by("-plan_start_date", "guid").values_list(
         "participant", "pk", "participant_type", *days
     )
-    for row in told:
-        contact, key, kind, first, end, inactive_from = row
+
+
+def plans_told(rows: Iterable[tuple[Any, ...]]) -> Mapping[UUID, Sequence[CoveringPlan]]:
+    """As ``current_plans``, no more of them than covers supports."""
+    found: dict[UUID, list[CoveringPlan]] = defaultdict(list)
+    for contact, key, kind, first, end, inactive_from in rows:
         is_pace = kind == ParticipantType.PACE
         found[contact].append(CoveringPlan(key, is_pace, first, last_day_of(end, inactive_from)))
     return found
 
 
-def budgets_of(
+AMOUNTS = ("budget", "used_elsewhere", "claimed", "waiting")
+SHARED = ("pk", "engagement", "management_type", "category__number", "category__name", *AMOUNTS)
+OWN = ("booking_start_date", "booking_end_date", "support_item", "support_purpose", "booking_number")
+
+
+@kept
+def bookings_asked(plans: Any) -> QuerySet[Any, Any]:
+    rows = ServiceBooking.objects.filter(Among(ServiceBooking._meta.get_field("engagement"), plans))
+    return rows.order_by("pk").values_list(*SHARED, *OWN)
+
+
+@kept
+def category_budgets_asked(plans: Any) -> QuerySet[Any, Any]:
+    rows = CategoryBudget.objects.filter(Among(CategoryBudget._meta.get_field("engagement"), plans))
+    return rows.order_by("pk").values_list(*SHARED)
+
+
+def finding_budgets(
     plans: Mapping[UUID, CoveringPlan], freed: Mapping[UUID, Decimal]
-) -> Mapping[UUID, Sequence[CoveringBudget]]:
+) -> Conversation[Mapping[UUID, Sequence[CoveringBudget]]]:
     """The service bookings, or the budgets by category, of each plan."""
     found: dict[UUID, list[CoveringBudget]] = defaultdict(list)
-    amounts = ("budget", "used_elsewhere", "claimed", "waiting")
-    shared = ("pk", "engagement", "management_type", "category__number", "category__name", *amounts)
-    own = ("booking_start_date", "booking_end_date", "support_item", "support_purpose", "booking_number")
-    for model, columns in ((ServiceBooking, shared + own), (CategoryBudget, shared)):
-        rows = model._default_manager.filter(Among(model._meta.get_field("engagement"), plans))
-        for row in rows.order_by("pk").values_list(*columns):
+    told = yield [bookings_asked(plans), category_budgets_asked(plans)]
+    models: tuple[type[Budgeted], ...] = (ServiceBooking, CategoryBudget)
+    for model, rows in zip(models, told, strict=True):
+        for row in rows:
             key, plan_key, management, category, name, budget, elsewhere, claimed, waiting, *booked = row
             plan = plans[plan_key]
             first, last, *texts = booked or (None, None)
-            left = budget - elsewhere - claimed - waiting
-            if freed:
-                left += freed.get(key, ZERO)
+            left = budget - elsewhere - claimed - waiting + freed.get(key, ZERO)
             days = (first or plan.first_day, last or plan.last_day)
             found[plan_key].append(
                 CoveringBudget(key, model, plan_key, *days, management, left, category, name, *texts)

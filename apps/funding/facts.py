@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 from apps.core.identifiers import folded
 from apps.engagements.categories import support_item
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import Coverage, CoveringBudget, Support, coverages
+from apps.engagements.coverage import Coverage, CoveringBudget, Support, covering
 from apps.engagements.models import Budgeted, ServiceBooking
 from apps.funding.choices import InvoiceClaimType, Zone
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Product
@@ -25,6 +25,7 @@ from apps.funding.public_holidays import state_code
 from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.odata import clock
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, Kept, kept, together
 from apps.odata.drafts import Draft
 from apps.people.models import Client, Contact
 
@@ -124,18 +125,25 @@ def gather(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     that has a fault.
     The number of statements does not grow with the drafts.
     """
-    people = facts_of(ContactFacts, Contact, contacts_named(drafts))
-    providers = facts_of(ProviderFacts, Client, providers_named(drafts)) if model is Claim else {}
+    sold = {line.product.guid for draft in drafts for line in lines_named(draft)}
+    people, providers, products = together(
+        finding(ContactFacts, people_asked, contacts_named(drafts)),
+        finding(ProviderFacts, providers_asked, providers_named(drafts) if model is Claim else set()),
+        finding(ProductFacts, products_asked, sold),
+    )
     own = {draft.key for draft in drafts if draft.key is not None}
     today = clock.today()
     for draft in drafts:
         draft.__dict__["facts"] = bill_facts(draft, today, people, providers)
     placed = list(readable_lines(drafts))
-    cover_lines(model, placed, own)
     but = lineage_of(model, own | resubmitted(drafts))
-    find_twin_lines(model, drafts, placed, but)
-    if model is Claim:
-        find_twin_claims(drafts, but)
+    _, twins, _ = together(
+        cover_lines(model, placed, own, products),
+        twins_of_lines(model, drafts, placed, but),
+        find_twin_claims(drafts if model is Claim else (), but),
+    )
+    for (_, line, _), twin in zip(placed, twins, strict=True):
+        line.facts.twin = twin
 
 
 # --- records beside -------------------------------------------------------------------------------------
@@ -143,13 +151,31 @@ def gather(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
 Facts = TypeVar("Facts", ProductFacts, ContactFacts, ProviderFacts)
 
 
-def facts_of(kind: type[Facts], model: type[models.Model], keys: set[Any]) -> dict[Any, Facts]:
-    """A few columns of records, by key; one query."""
-    if not keys:
-        return {}
-    key: Any = model._meta.pk
-    rows = model._base_manager.filter(Among(key, keys)).order_by().values_list(*kind._fields)
+def finding(kind: type[Facts], asked: Kept, keys: set[Any]) -> Conversation[dict[Any, Facts]]:
+    """A few columns of records, by key."""
+    rows = (yield asked(keys)) if keys else []
     return {row[0]: kind._make(row) for row in rows}
+
+
+def asking_for(kind: type[Facts], model: type[models.Model]) -> Kept:
+    @kept
+    def rows(keys: Any) -> QuerySet[Any, Any]:
+        key: Any = model._meta.pk
+        return model._base_manager.filter(Among(key, keys)).order_by().values_list(*kind._fields)
+
+    return rows
+
+
+people_asked = asking_for(ContactFacts, Contact)
+providers_asked = asking_for(ProviderFacts, Client)
+products_asked = asking_for(ProductFacts, Product)
+
+
+def lines_named(draft: Draft) -> Iterator[Draft]:
+    """The lines of a draft that name a product."""
+    for line in draft.__dict__.get("line_items") or ():
+        if line.__dict__.get("product") is not None:
+            yield line
 
 
 def key_of(draft: Draft, name: str) -> Any:
@@ -217,9 +243,13 @@ def readable_lines(drafts: Iterable[Draft]) -> Iterator[Placed]:
                 yield draft, line, number
 
 
-def cover_lines(model: type[Claim | Invoice], placed: Sequence[Placed], own: set[Any]) -> None:
+def cover_lines(
+    model: type[Claim | Invoice],
+    placed: Sequence[Placed],
+    own: set[Any],
+    known: Mapping[Any, ProductFacts],
+) -> Conversation[None]:
     """Find what covers the lines, and what of it is left for each when those before it have drawn."""
-    known = facts_of(ProductFacts, Product, {line.product.guid for _, line, _ in placed})
     categories = {key: product.category for key, product in known.items()}
     products = [known[line.product.guid] for _, line, _ in placed]
     supports = [
@@ -233,7 +263,7 @@ def cover_lines(model: type[Claim | Invoice], placed: Sequence[Placed], own: set
         )
         for (draft, line, _), product in zip(placed, products, strict=True)
     ]
-    covers = coverages(supports, drawn_by(model, own))
+    covers = yield from covering(supports, drawn_by(model, own))
     last_prices = prices_on_last_days(placed)
     drawn: defaultdict[int, Decimal] = defaultdict(lambda: ZERO)  # by the identity of the budget
     for (_, line, number), product, cover in zip(placed, products, covers, strict=True):
@@ -284,20 +314,23 @@ def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, PriceFound | N
 # --- others that say the same ---------------------------------------------------------------------------
 
 
-def find_twin_lines(
+def twins_of_lines(
     model: type[Claim | Invoice], drafts: Sequence[Draft], placed: Sequence[Placed], but: set[UUID]
-) -> None:
-    """Tell lines of live bills, and of bills before them in the same body, that claim the same support."""
+) -> Conversation[list[str | None]]:
+    """The line of a live bill, or one before it in the same body, that claims the same support; in words."""
     first: dict[LineKey, int] = {}
     places = [first.setdefault(line_key(model, *each), number) for number, each in enumerate(placed)]
-    standing = dict(zip(first.values(), twin_lines(model, list(first), but), strict=True))
-    for number, (draft, line, _), place in zip(range(len(places)), placed, places, strict=True):
-        if (twin := standing[place]) is not None:
-            line.facts.twin = twin
-        elif place != number:
+    found = yield from twin_lines(model, list(first), but)
+    standing = dict(zip(first.values(), found, strict=True))
+    twins: list[str | None] = []
+    for number, ((draft, _, _), place) in enumerate(zip(placed, places, strict=True)):
+        twin = standing[place]
+        if twin is None and place != number:
             earlier, _, at = placed[place]
             where = f"this {noun(model)}" if earlier is draft else called(model, earlier, drafts)
-            line.facts.twin = f"line {at + 1} of {where}"
+            twin = f"line {at + 1} of {where}"
+        twins.append(twin)
+    return twins
 
 
 def line_key(model: type[Claim | Invoice], draft: Draft, line: Draft, _: int) -> LineKey:
@@ -314,13 +347,14 @@ def line_key(model: type[Claim | Invoice], draft: Draft, line: Draft, _: int) ->
     )
 
 
-def find_twin_claims(drafts: Sequence[Draft], but: set[UUID]) -> None:
+def find_twin_claims(drafts: Sequence[Draft], but: set[UUID]) -> Conversation[None]:
     """Tell live claims, and claims before them in the same body, that are built on the same reference."""
     keys = [(draft, key) for draft in drafts if (key := reference_key(draft)) is not None]
     first: dict[ReferenceKey, Draft] = {}
     for draft, key in keys:
         first.setdefault(key, draft)
-    standing = dict(zip(first, twin_claims(list(first), but), strict=True))
+    found = yield from twin_claims(list(first), but)
+    standing = dict(zip(first, found, strict=True))
     for draft, key in keys:
         if (twin := standing[key]) is not None:
             draft.facts.twin = twin

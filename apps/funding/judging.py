@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core import storing
+from apps.core.uniqueness import twins
 from apps.funding import claim_rules, invoice_rules
 from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.funding.facts import gather
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
-from apps.funding.settling import settle_claims, settle_invoices
-from apps.funding.standing import look_up_claims, look_up_permissions
+from apps.funding.settling import settling_claims, settling_lines
+from apps.funding.standing import look_up_claims, look_up_nothing, look_up_permissions
+from apps.odata.asking import Conversation, together
 from apps.odata.drafts import Draft, Finding, Rule, judge
 
-Step = Callable[[Sequence[Draft]], None]
+Step = Callable[[Sequence[Draft]], Conversation[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ CLAIMS = Kind(
     "claim",
     Claim,
     ClaimLine,
-    settle_claims,
+    settling_claims,
     look_up_claims,
     claim_rules.COMPLETE,
     claim_rules.RULES,
@@ -46,8 +48,8 @@ INVOICES = Kind(
     "invoice",
     Invoice,
     InvoiceLine,
-    settle_invoices,
-    look_up_permissions,
+    settling_lines,
+    look_up_nothing,
     invoice_rules.COMPLETE,
     invoice_rules.RULES,
     INVOICE_WARNINGS,
@@ -60,8 +62,12 @@ def judged(kind: Kind, drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
 
     Raises ``Refused`` with all that the rules find. The number of statements does not grow with the drafts.
     """
-    kind.settle(drafts)
-    kind.look_up(drafts)
-    storing.hold(kind.model, drafts, kind.complete, kind.rules)
+    _, _, found = together(preparing(kind, drafts), look_up_permissions(drafts), twins(kind.model, drafts))
+    storing.hold_besides(found, drafts, kind.complete, kind.rules)
     gather(kind.model, drafts)
     return list(judge(drafts, kind.warnings))
+
+
+def preparing(kind: Kind, drafts: Sequence[Draft]) -> Conversation[None]:
+    yield from kind.settle(drafts)
+    yield from kind.look_up(drafts)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from apps.funding.models import Price, PriceBookEntry
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, alone, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,16 @@ def prices_on(requests: Sequence[PriceRequest]) -> list[PriceFound | None]:
 
     One query, however many requests there are.
     """
+    return alone(finding_prices(requests))
+
+
+def finding_prices(requests: Sequence[PriceRequest]) -> Conversation[list[PriceFound | None]]:
+    """The same as a conversation of one question."""
     if not requests:
         return []
+    rows = yield prices_of({each.product_id for each in requests}, {each.zone for each in requests})
     ranges: defaultdict[tuple[UUID, UUID, str], list[PriceFound]] = defaultdict(list)
-    for book, product, zone, amount, start, end, gst_inclusive in _candidates(requests):
+    for book, product, zone, amount, start, end, gst_inclusive in rows:
         ranges[book, product, zone].append(PriceFound(amount, start, end, gst_inclusive, zone))
     return [
         next(
@@ -63,17 +70,12 @@ def prices_on(requests: Sequence[PriceRequest]) -> list[PriceFound | None]:
     ]
 
 
-def _candidates(requests: Sequence[PriceRequest]) -> Iterable[tuple[Any, ...]]:
-    """The prices of all products asked for that hold on any day between the first and the last."""
-    days = [each.day for each in requests]
-    product = PriceBookEntry._meta.get_field("product")
-    entries = PriceBookEntry.objects.filter(Among(product, {each.product_id for each in requests}))
-    held = Price.objects.filter(
-        Q(end_date=None) | Q(end_date__gte=min(days)),
-        entry__in=entries,
-        start_date__lte=max(days),
-        zone__in={each.zone for each in requests},
-    )
+@kept
+def prices_of(products: Any, zones: Any) -> QuerySet[Any, Any]:
+    """All prices of products in zones."""
+    product, zone = PriceBookEntry._meta.get_field("product"), Price._meta.get_field("zone")
+    entries = PriceBookEntry.objects.filter(Among(product, products))
+    held = Price.objects.filter(Among(zone, zones), entry__in=entries)
     return held.order_by().values_list(
         "entry__price_book_id",
         "entry__product_id",

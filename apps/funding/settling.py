@@ -16,9 +16,11 @@ from django.db import models
 from apps.core.identifiers import folded
 from apps.funding.choices import MissingAbnReason, SendPaymentTo, Zone
 from apps.funding.models import ZERO, ProviderInvoice
-from apps.funding.pricing import PriceFound, PriceRequest, prices_on
+from apps.funding.pricing import PriceFound, PriceRequest, finding_prices
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, all_of, alone, kept
 from apps.odata.drafts import Draft
+from apps.odata.references import by_key
 from apps.people.models import Client, Contact
 
 CENT = Decimal("0.01")
@@ -34,30 +36,35 @@ Line = tuple[Draft, Draft]
 
 
 def settle_claims(drafts: Sequence[Draft]) -> None:
-    """Settle claims before any rule is asked; four queries at most, however many there are.
+    """Settle claims before any rule is asked; the number of statements does not grow with them.
 
     Provider invoices are locked and put whole into ``provider_invoice``; contact, provider, reference and
     payee are theirs when not given, and ``differing`` names what was given and is not theirs. What lines and
-    sums come to: see ``settle_lines``. Needs a transaction.
+    sums come to: see ``settling_lines``. Needs a transaction.
     """
-    papers = lock_provider_invoices(drafts)
-    know_whose(papers, drafts)
+    alone(settling_claims(drafts))
+
+
+def settling_claims(drafts: Sequence[Draft]) -> Conversation[None]:
+    """The same as a conversation: the provider invoices, then whose they are, then the prices."""
+    papers = yield from locking_provider_invoices(drafts)
+    yield from all_of(*(knowing_whose(name, papers, drafts) for name in ASKED))
     for draft in drafts:
         take_from(papers.get(key_of(draft, "provider_invoice")), draft)
-    settle_lines(drafts)
+    yield from settling_lines(drafts)
     for draft in drafts:
         draft.fill("missing_abn_reason_code", missing_abn_reason(draft))
 
 
 def settle_invoices(drafts: Sequence[Draft]) -> None:
-    """Settle invoices before any rule is asked; one query, however many there are. See ``settle_lines``."""
-    settle_lines(drafts)
+    """Settle invoices before any rule is asked; one query, however many there are. See ``settling_lines``."""
+    alone(settling_lines(drafts))
 
 
 # --- provider invoices ----------------------------------------------------------------------------------
 
 
-def lock_provider_invoices(drafts: Sequence[Draft]) -> Mapping[Any, ProviderInvoice]:
+def locking_provider_invoices(drafts: Sequence[Draft]) -> Conversation[Mapping[Any, ProviderInvoice]]:
     """The provider invoices that claims name or stand on, whole, by key; nobody else builds on them now.
 
     They are locked in the order of their keys, before anything else, so that two callers never wait for
@@ -65,33 +72,40 @@ def lock_provider_invoices(drafts: Sequence[Draft]) -> Mapping[Any, ProviderInvo
     """
     keys = {key_of(draft, "provider_invoice") for draft in drafts}
     keys = (keys | {draft.__dict__.get("stands_on") for draft in drafts}) - {None}
-    if not keys:
-        return {}
-    key: Any = ProviderInvoice._meta.pk
-    rows = ProviderInvoice.objects.filter(Among(key, keys)).order_by("pk").select_for_update(of=("self",))
-    return {paper.pk: paper for paper in rows}
+    rows = (yield papers_locked(keys)) if keys else []
+    papers = (ProviderInvoice.from_db("default", PAPER_COLUMNS, row) for row in rows)
+    return {paper.pk: paper for paper in papers}
+
+
+PAPER_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
+
+
+@kept
+def papers_locked(keys: Any) -> models.QuerySet[Any, Any]:
+    chosen = ProviderInvoice.objects.filter(Among(ProviderInvoice._meta.get_field("guid"), keys))
+    return chosen.order_by("pk").select_for_update().values_list(*PAPER_COLUMNS)
 
 
 #: What rules ask of the contacts and providers that provider invoices name.
-ASKED: Mapping[str, tuple[type[models.Model], tuple[str, ...]]] = {
-    "contact": (Contact, ("first_name", "last_name", "scheme_price_guide_region")),
-    "provider": (Client, ("business_name", "business_number")),
+ASKED: Mapping[str, tuple[type[models.Model], frozenset[str]]] = {
+    "contact": (Contact, frozenset({"guid", "first_name", "last_name", "scheme_price_guide_region"})),
+    "provider": (Client, frozenset({"guid", "business_name", "business_number"})),
 }
 
 
-def know_whose(papers: Mapping[Any, ProviderInvoice], drafts: Sequence[Draft]) -> None:
-    """Let provider invoices hold the contacts and providers that drafts take from them: a query for each."""
-    for name, (model, columns) in ASKED.items():
-        taking = [papers.get(key_of(draft, "provider_invoice")) for draft in drafts if takes(draft, name)]
-        named = {getattr(paper, f"{name}_id") for paper in taking if paper is not None} - {None}
-        if not named:
-            continue
-        key: Any = model._meta.pk
-        rows = model._default_manager.filter(Among(key, named)).only(*columns).order_by()
-        found = {record.pk: record for record in rows}
-        for paper in taking:
-            if paper is not None and getattr(paper, f"{name}_id") is not None:
-                setattr(paper, name, found[getattr(paper, f"{name}_id")])
+def knowing_whose(
+    name: str, papers: Mapping[Any, ProviderInvoice], drafts: Sequence[Draft]
+) -> Conversation[None]:
+    """Let provider invoices hold the contacts, or providers, that drafts take from them."""
+    model, columns = ASKED[name]
+    taking = [papers.get(key_of(draft, "provider_invoice")) for draft in drafts if takes(draft, name)]
+    named = {getattr(paper, f"{name}_id") for paper in taking if paper is not None} - {None}
+    if not named:
+        return
+    found = yield from by_key(model, named, columns)
+    for paper in taking:
+        if paper is not None and getattr(paper, f"{name}_id") is not None:
+            setattr(paper, name, found[getattr(paper, f"{name}_id")])
 
 
 def takes(draft: Draft, name: str) -> bool:
@@ -147,17 +161,17 @@ def missing_abn_reason(draft: Draft) -> str | None:
 # --- lines ----------------------------------------------------------------------------------------------
 
 
-def settle_lines(drafts: Sequence[Draft]) -> None:
+def settling_lines(drafts: Sequence[Draft]) -> Conversation[None]:
     """Work out the days, the price, the notes and the total of every line, and the total of each bill.
 
     Lines get ``zone``, ``first_day``, ``last_day``, ``price_found``, ``price``, ``notes`` and ``total``;
-    bills get ``total``. One query for the prices of all lines.
+    bills get ``total``. One question for the prices of all lines.
     """
     lines = list(lines_of(drafts))
     for bill, line in lines:
         line.fill("zone", zone_of(bill))
         settle_days(bill, line)
-    find_prices(lines)
+    yield from finding_prices_of(lines)
     for _, line in lines:
         settle_amount(line)
     for draft in drafts:
@@ -205,14 +219,14 @@ def set_or_spoil(line: Draft, name: str, day: Any) -> None:
         line.spoil(name)
 
 
-def find_prices(lines: Sequence[Line]) -> None:
+def finding_prices_of(lines: Sequence[Line]) -> Conversation[None]:
     """Put the price that holds into ``price_found`` of each line; the national where its zone has none."""
     asked = [line for _, line in lines if can_be_priced(line)]
     priced = [line for line in asked if line.zone == Zone.NATIONAL]
     elsewhere = [line for line in asked if line.zone != Zone.NATIONAL]
     requests = [request_of(line, Zone.NATIONAL.value) for line in (*priced, *elsewhere)]
     requests += [request_of(line, line.zone) for line in elsewhere]
-    found = prices_on(requests)
+    found = yield from finding_prices(requests)
     national, zonal = found[: len(asked)], found[len(asked) :]
     for line, price in zip((*priced, *elsewhere), national, strict=True):
         line.fill("price_found", price)

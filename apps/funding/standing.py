@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.identifiers import folded
 from apps.funding.bill_rules import MAY_ADMINISTER, MAY_CREDIT
@@ -13,28 +13,32 @@ from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.settling import key_of
 from apps.odata import clock
 from apps.odata.among import Among
+from apps.odata.asking import Conversation, all_of, kept
 from apps.odata.drafts import Draft
 from apps.people.models import Role, Staff
 
 
-def look_up_claims(drafts: Sequence[Draft]) -> None:
-    """Put into settled claims what their rules ask; at most four queries, however many claims.
+def look_up_claims(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Put into settled claims what their rules ask; at most three questions, however many claims.
 
-    ``permissions`` of the staff member in charge, ``used_by``: the number of the claim that took the provider
-    invoice, ``reference_of``: what has the reference already.
+    ``used_by``: the number of the claim that took the provider invoice, ``reference_of``: what has the
+    reference already.
     """
-    look_up_permissions(drafts)
-    look_up_uses(drafts)
-    look_up_references(drafts)
+    yield from all_of(look_up_uses(drafts), look_up_references(drafts))
+
+
+def look_up_nothing(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Of invoices nothing else is asked."""
+    yield from ()
 
 
 # --- permissions ----------------------------------------------------------------------------------------
 
 
-def look_up_permissions(drafts: Sequence[Draft]) -> None:
-    """Put the funding permissions of the staff members in charge into ``permissions``: one query."""
+def look_up_permissions(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Put the funding permissions of the staff members in charge into ``permissions``: one question."""
     keys = {key_of(draft, "staff") for draft in drafts} - {None}
-    granted = permissions_of(keys) if keys else {}
+    granted = granted_by((yield permissions_asked(keys))) if keys else {}
     for draft in drafts:
         key = key_of(draft, "staff")
         if key is None:
@@ -43,17 +47,24 @@ def look_up_permissions(drafts: Sequence[Draft]) -> None:
             draft.fill("permissions", granted.get(key, frozenset()))
 
 
-def permissions_of(keys: Collection[Any]) -> dict[Any, frozenset[str]]:
-    """The funding permissions of staff members; those archived or whose login is disabled have none."""
-    names = (MAY_ADMINISTER, MAY_CREDIT)
-    key: Any = Staff._meta.pk
-    enabled = Q(disable_login_date=None) | Q(disable_login_date__gt=clock.now())
-    rows = Staff.objects.filter(Among(key, keys), enabled, archive_date=None).order_by()
-    asked = {f"grants_{number}": grants(name) for number, name in enumerate(names)}
-    found = rows.annotate(**asked).values_list("pk", "role__all_permissions", *asked)
+NAMES = (MAY_ADMINISTER, MAY_CREDIT)
+
+
+@kept
+def permissions_asked(keys: Any) -> QuerySet[Any, Any]:
+    """(key, when the login is disabled, whether everything is granted, whether each of ``NAMES`` is)."""
+    rows = Staff.objects.filter(Among(Staff._meta.get_field("guid"), keys), archive_date=None).order_by()
+    asked = {f"grants_{number}": grants(name) for number, name in enumerate(NAMES)}
+    return rows.annotate(**asked).values_list("pk", "disable_login_date", "role__all_permissions", *asked)
+
+
+def granted_by(rows: Iterable[tuple[Any, ...]]) -> dict[Any, frozenset[str]]:
+    """What staff members may do; those archived or whose login is disabled may do nothing."""
+    now = clock.now()
     return {
-        key: frozenset(name for name, has in zip(names, each, strict=True) if everything or has)
-        for key, everything, *each in found
+        key: frozenset(name for name, has in zip(NAMES, each, strict=True) if everything or has)
+        for key, disabled, everything, *each in rows
+        if disabled is None or disabled > now
     }
 
 
@@ -68,11 +79,12 @@ def grants(permission: str) -> Exists:
 # --- provider invoices ----------------------------------------------------------------------------------
 
 
-def look_up_uses(drafts: Sequence[Draft]) -> None:
-    """Put into ``used_by`` which claim took the provider invoice, one of these drafts included: one query."""
+def look_up_uses(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Put into ``used_by`` which claim took the provider invoice, one of these drafts included."""
     taking = [draft for draft in drafts if draft.takes_provider_invoice]
     keys = {key_of(draft, "provider_invoice") for draft in taking} - {None}
-    users = users_of(keys) if keys else {}
+    rows = (yield users_of(keys)) if keys else []
+    users = {paper: (key, number) for paper, key, number in rows}
     first: dict[Any, int] = {}
     for number, draft in enumerate(drafts):
         paper = key_of(draft, "provider_invoice")
@@ -86,16 +98,16 @@ def look_up_uses(drafts: Sequence[Draft]) -> None:
             draft.fill("used_by", f"record {first[paper] + 1} of this request")
 
 
-def users_of(keys: Collection[Any]) -> dict[Any, tuple[Any, str]]:
-    """The (key, number) of the claims that took these provider invoices, by provider invoice."""
+@kept
+def users_of(keys: Any) -> QuerySet[Any, Any]:
+    """(provider invoice, key, number) of the claims that took these provider invoices."""
     field: Any = Claim._meta.get_field("provider_invoice")
     taken = Claim.objects.filter(Among(field, keys), takes_provider_invoice=True).order_by()
-    rows = taken.values_list("provider_invoice", "pk", "claim_number")
-    return {paper: (key, number) for paper, key, number in rows}
+    return taken.values_list("provider_invoice", "pk", "claim_number")
 
 
-def look_up_references(drafts: Sequence[Draft]) -> None:
-    """Put into ``reference_of`` what has the same provider's reference already; two queries at most.
+def look_up_references(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Put into ``reference_of`` what has the same provider's reference already; two questions at most.
 
     Only of references that are new to their provider invoice, or whose provider is: they must be no other
     provider invoice's, and no live claim's that is built on another.
@@ -105,7 +117,7 @@ def look_up_references(drafts: Sequence[Draft]) -> None:
     asked = [(number, draft, told) for number, draft in enumerate(drafts) if (told := new_reference(draft))]
     if not asked:
         return
-    holders = holders_of({told for _, _, told in asked})
+    holders = yield from holders_of({told for _, _, told in asked})
     first: dict[tuple[Any, str], tuple[int, Any]] = {}
     for number, draft, told in asked:
         paper = draft.provider_invoice.pk
@@ -128,22 +140,35 @@ def new_reference(draft: Draft) -> tuple[Any, str] | None:
     return provider, reference
 
 
-def holders_of(references: set[tuple[Any, str]]) -> dict[tuple[Any, str], list[tuple[Any, str]]]:
+def holders_of(
+    references: set[tuple[Any, str]],
+) -> Conversation[dict[tuple[Any, str], list[tuple[Any, str]]]]:
     """(provider invoice, what to call the holder) of those that have one of these references."""
     found: dict[tuple[Any, str], list[tuple[Any, str]]] = {}
     texts = {text for _, text in references}
-    field: Any = ProviderInvoice._meta.get_field("reference_key")
-    papers = ProviderInvoice.objects.filter(Among(field, texts)).order_by("pk")
-    for provider, text, key in papers.values_list("provider", "reference_key", "pk"):
+    papers, claims = yield [
+        papers_called(texts),
+        claims_called({provider for provider, _ in references}, texts),
+    ]
+    for provider, text, key in papers:
         found.setdefault((provider, text), []).append((key, "another provider invoice of this provider"))
-    field = Claim._meta.get_field("provider_invoice_reference_key")
-    providers: Any = Claim._meta.get_field("provider")
-    claims = Claim.objects.filter(
-        Among(providers, {provider for provider, _ in references}), Among(field, texts), archive_date=None
-    ).order_by("pk")
-    rows = claims.values_list(
-        "provider", "provider_invoice_reference_key", "provider_invoice", "claim_number"
-    )
-    for provider, text, key, number in rows:
+    for provider, text, key, number in claims:
         found.setdefault((provider, text), []).append((key, f"claim {number}"))
     return found
+
+
+@kept
+def papers_called(texts: Any) -> QuerySet[Any, Any]:
+    field: Any = ProviderInvoice._meta.get_field("reference_key")
+    papers = ProviderInvoice.objects.filter(Among(field, texts)).order_by("pk")
+    return papers.values_list("provider", "reference_key", "pk")
+
+
+@kept
+def claims_called(providers: Any, texts: Any) -> QuerySet[Any, Any]:
+    provider: Any = Claim._meta.get_field("provider")
+    reference: Any = Claim._meta.get_field("provider_invoice_reference_key")
+    claims = Claim.objects.filter(Among(provider, providers), Among(reference, texts), archive_date=None)
+    return claims.order_by("pk").values_list(
+        "provider", "provider_invoice_reference_key", "provider_invoice", "claim_number"
+    )

@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from django.db import transaction
-
 from apps.core import history, storing
 from apps.core.inserting import insert
 from apps.funding.bill_lines import put_lines, store_lines
@@ -66,7 +64,7 @@ def revise_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> l
     return revise(INVOICES, drafts, ignore_warnings)
 
 
-@transaction.atomic
+@storing.one_transaction()
 def warnings_of(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
     """What storing or revising the drafts would warn of, as (number of the draft, finding) pairs.
 
@@ -82,7 +80,7 @@ def warnings_of(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> list[t
 # --- new ones -------------------------------------------------------------------------------------------
 
 
-@transaction.atomic
+@storing.one_transaction()
 def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Store new bills, their lines and what is written beside them.
 
@@ -123,7 +121,7 @@ WORKED_OUT = {
 }
 
 
-@transaction.atomic
+@storing.one_transaction()
 def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Change standing bills, their lines, and what those draw on budgets.
 

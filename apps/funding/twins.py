@@ -16,6 +16,7 @@ from django.db import connection
 
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
+from apps.odata.asking import Conversation, Written
 
 #: Where bills stand that are claimed no more; claims have some of the statuses of invoices.
 DEAD = (
@@ -113,20 +114,20 @@ CLAIMS = Source(
 
 def twin_lines(
     model: type[Claim | Invoice], keys: Sequence[LineKey], but: Iterable[UUID] = ()
-) -> list[str | None]:
+) -> Conversation[list[str | None]]:
     """For each key the number of a live bill with such a line, the first of several; ``None`` without any.
 
-    Bills of ``but`` do not count. One query.
+    Bills of ``but`` do not count. One question.
     """
     return numbers(CLAIM_LINES if model is Claim else INVOICE_LINES, keys, but)
 
 
-def twin_claims(keys: Sequence[ReferenceKey], but: Iterable[UUID] = ()) -> list[str | None]:
+def twin_claims(keys: Sequence[ReferenceKey], but: Iterable[UUID] = ()) -> Conversation[list[str | None]]:
     """For each key the number of a live claim built on the same reference, as ``twin_lines`` does."""
     return numbers(CLAIMS, keys, but)
 
 
-def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> list[str | None]:
+def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> Conversation[list[str | None]]:
     """The smallest number of the live bills that have each of these different keys."""
     if not keys:
         return []
@@ -136,10 +137,8 @@ def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> list[st
     live = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({dead})"
     where = " AND ".join(filter(None, (source.join, live, excluded)))
     told = by_look_up if connection.vendor == "postgresql" else by_join
-    query, values = told(source, wanted, where), [*params, *DEAD, *excluded_params]
-    with connection.cursor() as cursor:
-        cursor.execute(query, values)
-        found = dict(cursor.fetchall())
+    rows = yield Written(told(source, wanted, where), [*params, *DEAD, *excluded_params])
+    found = dict(rows)
     return [found.get(n) for n in range(len(keys))]
 
 

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from django.db import connections, models
 
@@ -30,20 +29,54 @@ Rows = list[tuple[Any, ...]]
 Result = TypeVar("Result")
 
 
+class Question(Protocol):
+    """Something that the database is asked."""
+
+    def text(self, alias: str) -> tuple[str, Sequence[Any]] | None:
+        """The statement and its parameters; ``None`` when only ``alone`` can ask it."""
+
+    def alone(self) -> Rows:
+        """Its rows, asked by itself."""
+
+
 @dataclass(frozen=True, slots=True)
-class Question:
+class Written:
+    """A question in SQL of our own; its rows are as the driver reads them."""
+
+    sql: str
+    params: Sequence[Any]
+
+    def text(self, alias: str) -> tuple[str, Sequence[Any]]:
+        return self.sql, self.params
+
+    def alone(self) -> Rows:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(self.sql, self.params)
+            return list(cursor.fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
     """A kept query with the values it is asked for."""
 
     query: Kept
     values: tuple[Iterable[Any], ...]
+
+    def text(self, alias: str) -> tuple[str, Sequence[Any]] | None:
+        text = self.query.text(alias)
+        return None if text is None else (text.sql, text.filled(self.values))
+
+    def alone(self) -> Rows:
+        return list(self.query.make(*self.values))
 
     def ask(self) -> Rows:
         """Its rows."""
         return ask_all([self])[0]
 
 
-#: A look-up on its way: yields questions, is sent the rows of each, and returns what it found.
-Conversation = Generator[Question, Rows, Result]
+#: A look-up on its way: yields questions (one, or a list of them), is sent the rows of each, and returns what
+#: it found.
+Conversation = Generator[Any, Any, Result]
 
 
 @dataclass(eq=False, slots=True)
@@ -56,8 +89,8 @@ class Kept:
     make: Callable[..., models.QuerySet[Any, Any]]
     texts: dict[str, Text | None] = field(default_factory=dict)
 
-    def __call__(self, *values: Iterable[Any]) -> Question:
-        return Question(self, values)
+    def __call__(self, *values: Iterable[Any]) -> Asked:
+        return Asked(self, values)
 
     def text(self, alias: str) -> Text | None:
         """What PostgreSQL is sent; ``None`` where the values of a row are not those that the driver reads."""
@@ -86,14 +119,14 @@ def kept(make: Callable[..., models.QuerySet[Any, Any]]) -> Kept:
     return Kept(make)
 
 
-def together(*conversations: Conversation[Any]) -> list[Any]:
-    """What each conversation found; the questions that wait at the same time are asked in one trip."""
+def all_of(*conversations: Conversation[Any]) -> Conversation[list[Any]]:
+    """One conversation of several: what each found. They ask at the same time what they wait for together."""
     found: list[Any] = [None] * len(conversations)
-    waiting: list[tuple[int, Question]] = []
+    waiting: list[tuple[int, Any]] = []
 
-    def go_on(number: int, rows: Rows | None) -> None:
+    def go_on(number: int, told: Any) -> None:
         try:
-            waiting.append((number, conversations[number].send(rows)))  # type: ignore[arg-type]
+            waiting.append((number, conversations[number].send(told)))
         except StopIteration as end:
             found[number] = end.value
 
@@ -101,9 +134,23 @@ def together(*conversations: Conversation[Any]) -> list[Any]:
         go_on(number, None)
     while waiting:
         asked, waiting = waiting, []
-        for (number, _), rows in zip(asked, ask_all([question for _, question in asked]), strict=True):
-            go_on(number, rows)
+        answers = iter(
+            (yield [each for _, one in asked for each in (one if isinstance(one, list) else [one])])
+        )
+        for number, one in asked:
+            go_on(number, [next(answers) for _ in one] if isinstance(one, list) else next(answers))
     return found
+
+
+def together(*conversations: Conversation[Any]) -> list[Any]:
+    """What each conversation found; the questions that wait at the same time are asked in one trip."""
+    held = all_of(*conversations)
+    try:
+        questions = next(held)
+        while True:
+            questions = held.send(ask_all(questions))
+    except StopIteration as end:
+        return list(end.value)
 
 
 def alone(conversation: Conversation[Result]) -> Result:
@@ -115,14 +162,12 @@ def alone(conversation: Conversation[Result]) -> Result:
 def ask_all(questions: Sequence[Question], alias: str = "default") -> list[Rows]:
     """The rows of each question: one trip to PostgreSQL, one statement after the other on SQLite."""
     connection = connections[alias]
-    if connection.vendor != "postgresql":
-        return [list(question.query.make(*question.values)) for question in questions]
-    texts = [text for question in questions if (text := question.query.text(alias)) is not None]
-    if len(texts) < len(questions) or connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
-        return [list(question.query.make(*question.values)) for question in questions]
+    one_by_one = connection.vendor != "postgresql" or connection.features.uses_server_side_binding  # type: ignore[attr-defined]
+    texts = [] if one_by_one else [text for each in questions if (text := each.text(alias)) is not None]
+    if one_by_one or len(texts) < len(questions):
+        return [each.alone() for each in questions]
     with connection.cursor() as cursor:
-        params = [text.filled(asked.values) for text, asked in zip(texts, questions, strict=True)]
-        cursor.execute("; ".join(text.sql for text in texts), list(chain.from_iterable(params)))
+        cursor.execute("; ".join(sql for sql, _ in texts), [param for _, params in texts for param in params])
         answers = [cursor.fetchall()]
         while cursor.nextset():
             answers.append(cursor.fetchall())

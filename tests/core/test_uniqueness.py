@@ -7,17 +7,22 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import FoldedField
 from apps.core.uniqueness import twins, uniques_of
+from apps.funding.models import Claim
 from apps.odata import clock
+from apps.odata.asking import alone
 from apps.odata.drafts import Draft
 from apps.people.models import Client, CustomField
 
 pytestmark = pytest.mark.django_db
 
+#: Twins that are only looked up by: many claims may stand on one reusable provider invoice's reference.
+MAY_STAND_TWICE = {Claim._meta.get_field("provider_invoice_reference_key")}
+
 FOLDED = [
     (model, field)
     for model in apps.get_models()
     for field in model._meta.concrete_fields
-    if isinstance(field, FoldedField)
+    if isinstance(field, FoldedField) and field not in MAY_STAND_TWICE
 ]
 
 
@@ -28,7 +33,7 @@ def a_client(**columns):
 
 
 def found(*drafts, model=Client):
-    return [(number, finding.code, finding.place) for number, finding in twins(model, drafts)]
+    return [(number, finding.code, finding.place) for number, finding in alone(twins(model, drafts))]
 
 
 def name(text, **words):
@@ -89,4 +94,5 @@ def test_there_is_one_query_for_each_unique_text():
     drafts = [Draft({"business_name": f"n{n}", "unique_code": f"c{n}"}) for n in range(300)]
     with CaptureQueriesContext(connection) as queries:
         assert found(*drafts) == []
-    assert len(queries) == 2
+    # PostgreSQL is asked both in one trip.
+    assert len(queries) == (1 if connection.vendor == "postgresql" else 2)

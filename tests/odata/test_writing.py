@@ -99,7 +99,7 @@ def test_a_lost_race_for_a_unique_text_is_a_conflict_that_names_its_place(monkey
     def look(model, drafts):
         # The first look is taken before the other writer has committed.
         looks.append(drafts)
-        return twins(model, drafts) if len(looks) > 1 else ()
+        return twins(model, drafts if len(looks) > 1 else ())
 
     monkeypatch.setattr(storing, "twins", look)
     with pytest.raises(Conflict) as conflict:

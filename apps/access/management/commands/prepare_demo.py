@@ -52,7 +52,8 @@ class Command(BaseCommand):
             f"    TOKEN=$(curl -s -u {client} -d grant_type=client_credentials {url}/connect/token |",
             '      sed \'s/.*"access_token": *"\\([^"]*\\)".*/\\1/\')',
             f"    curl -s -H \"Authorization: Bearer $TOKEN\" '{url}/api/client?$top=3&$expand=*'",
-            f"    curl -s -H \"Authorization: Bearer $TOKEN\" '{url}/api/claim?$filter=startswith(ProviderInvoiceReference,%27DEMO%27)&$top=3&$expand=LineItems'",
+            f"    curl -s -G -H \"Authorization: Bearer $TOKEN\" '{url}/api/claim?$expand=LineItems' \\",
+            "      --data-urlencode \"\\$filter=startswith(ProviderInvoiceReference,'DEMO')\"",
             "",
         ):
             self.stdout.write(line)
