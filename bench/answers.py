@@ -6,8 +6,10 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
+_DECIMAL = re.compile(r"-?\d+\.\d+")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
@@ -21,19 +23,19 @@ def records(answer: Any) -> list[Any]:
     return [answer]
 
 
-def values(record: Any) -> Counter[str]:
+def values(record: Any, ignored: frozenset[str] = frozenset()) -> Counter[str]:
     """How often each value stands somewhere in a record; nulls say nothing, moments are moments."""
-    return Counter(map(told, leaves(record)))
+    return Counter(map(told, leaves(record, ignored)))
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any, ignored: frozenset[str]) -> Iterator[Any]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            if not name.startswith("@"):
-                yield from leaves(inner)
+            if not name.startswith("@") and name not in ignored:
+                yield from leaves(inner, ignored)
     elif isinstance(value, list):
         for inner in value:
-            yield from leaves(inner)
+            yield from leaves(inner, ignored)
     elif value is not None:
         yield value
 
@@ -41,15 +43,17 @@ def leaves(value: Any) -> Iterator[Any]:
 def told(value: Any) -> str:
     if isinstance(value, str) and _MOMENT.match(value):
         return repr(dt.datetime.fromisoformat(value).astimezone(dt.UTC))
+    if isinstance(value, float) or (isinstance(value, str) and _DECIMAL.fullmatch(value)):
+        # Stock answers write decimals as texts, ours as numbers with their digits.
+        return str(Decimal(str(value)).normalize())
     return repr(value)
 
 
 def check_same(ours: Any, stock: Any, expected: int, ignored: frozenset[str] = frozenset()) -> None:
     """Raise unless both hold ``expected`` records with equal values, in the same order."""
-    mine, theirs = records(ours), records(stock)
-    assert len(mine) == len(theirs) == expected, (len(mine), len(theirs), expected)
-    for one, other in zip(mine, theirs, strict=True):
-        one = {name: value for name, value in one.items() if name not in ignored}
-        other = {name: value for name, value in other.items() if name not in ignored}
-        difference = (values(one) - values(other)) + (values(other) - values(one))
+    pairs = records(ours), records(stock)
+    assert [*map(len, pairs)] == [expected] * 2, (*map(len, pairs), expected)
+    for one, other in zip(*pairs, strict=True):
+        mine, theirs = values(one, ignored), values(other, ignored)
+        difference = (mine - theirs) + (theirs - mine)
         assert not difference, difference

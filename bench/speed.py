@@ -13,7 +13,9 @@ from django.db.models.base import Model
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Stamped
+from apps.funding.models import Claim
 from apps.people.models import Client
+from bench import claims
 from bench.answers import check_same
 from bench.calling import Caller
 from bench.measuring import Contender, measure
@@ -68,6 +70,19 @@ def page_of_clients(caller: Caller) -> tuple[Contender, Contender]:
 
 def staff_with_parts(caller: Caller) -> tuple[Contender, Contender]:
     return readers(caller, "/api/staff", "$expand=*", "/stock/staff/", "page_size=100", 100)
+
+
+def one_claim(caller: Caller) -> tuple[Contender, Contender]:
+    key = Claim.objects.order_by("guid").values_list("pk", flat=True)[7]
+    return readers(caller, f"/api/claim/{key}", "$expand=*", f"/stock/whole-claim/{key}/", "", 1)
+
+
+def page_of_claims(caller: Caller) -> tuple[Contender, Contender]:
+    return readers(caller, "/api/claim", "", "/stock/claim/", "page_size=1000", 1_000)
+
+
+def page_of_whole_claims(caller: Caller) -> tuple[Contender, Contender]:
+    return readers(caller, "/api/claim", "$expand=*", "/stock/whole-claim/", "page_size=1000", 1_000)
 
 
 def readers(
@@ -149,6 +164,12 @@ PROMISES = (
     Promise("page of 1,000 clients", 7, page_of_clients, samples=25, calls=2),
     Promise("100 staff with all parts", 6.5, staff_with_parts, samples=25, calls=3),
     Promise("POST of 1,000 clients", 15, new_clients, samples=7),
+    Promise("one claim with its lines", 3.5, one_claim, samples=40, calls=40),
+    Promise("page of 1,000 claims", 7, page_of_claims, samples=25, calls=2),
+    Promise("… with lines", 7, page_of_whole_claims, samples=25, calls=1),
+    Promise("POST of 1 claim", 3, claims.new_claims(1, Stock), samples=15, calls=1),
+    Promise("POST of 100 claims", 12, claims.new_claims(100, Stock), samples=9),
+    Promise("POST of 1,000 claims", 20, claims.new_claims(1_000, Stock), samples=5),
 )
 
 HEAD = f"{'':26}{'CPU of Python, ms':^26}{'of PostgreSQL, ms':^20}{'wall, ms':^20}{'statements':^14}\n" + (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Model
 from rest_framework.serializers import ModelSerializer
 from rest_framework.validators import UniqueValidator
 
@@ -78,8 +79,8 @@ STAFF = (
 class UniqueTwinValidator(UniqueValidator):
     """A UniqueValidator that asks the folded twin of a column, which has the index."""
 
-    def __init__(self, twin: str) -> None:
-        super().__init__(Client.objects.all())
+    def __init__(self, twin: str, model: type[Model] = Client) -> None:
+        super().__init__(model._default_manager.all())
         self.twin = twin
 
     def filter_queryset(self, value: Any, queryset: Any, field_name: str) -> Any:

@@ -20,10 +20,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("contacts", type=int)
+        parser.add_argument("claims", type=int)
 
-    def handle(self, contacts: int, **options: Any) -> None:
+    def handle(self, contacts: int, claims: int, **options: Any) -> None:
         call_command("migrate", verbosity=0)
-        call_command("load_demo", clients=CLIENTS, staff=STAFF, contacts=contacts)
+        call_command("load_demo", clients=CLIENTS, staff=STAFF, contacts=contacts, claims=claims)
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
         self.stdout.write(machine())

@@ -11,11 +11,12 @@ from apps.access.callers import ApplicationCaller
 from apps.access.issuing import issue_token
 from apps.access.registering import register_application
 from apps.access.scopes import EVERYTHING
+from bench.bare import bare
 from bench.bounds import bounds
 from bench.calling import Caller
 from bench.speed import speed
 
-MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {"speed": speed, "bounds": bounds}
+MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {"speed": speed, "bare": bare, "bounds": bounds}
 
 
 class Command(BaseCommand):
