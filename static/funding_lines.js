@@ -8,7 +8,7 @@ const FUNDING_SCALE = 4;
 
 /** "70.5" as 705000n, or null for what is no amount. */
 function fundingUnits(text) {
-    const found = /^\s*(-?)(\d{0,12})(?:\.(\d{0,4}))?\s*$/.exec(String(text).replaceAll(",", ""));
+    const found = /^\s*(-?)(\d{0,12})(?:\.(\d{0,4}))?\s*$/.exec(String(text).replace(/[\s,$]/g, ""));
     if (!found || (!found[2] && !found[3])) return null;
     const units = BigInt((found[2] || "0") + (found[3] || "").padEnd(FUNDING_SCALE, "0"));
     return found[1] ? -units : units;

@@ -151,6 +151,18 @@ def test_what_was_typed_is_not_lost_when_something_is_wrong(client, scene):
     assert scene.product.name in html
 
 
+def test_numbers_are_taken_as_they_stand_on_papers(client, scene):
+    assert enter(client, scene, line(scene.entry, " 1 ", price="$ 0,055.50")).status_code == 302
+    assert Claim.objects.get().total == Decimal("55.50")
+
+
+@pytest.mark.parametrize("typed", ["1e3", "NaN", "Infinity", "1.2.3", "--1", "1 hour", "0.00001", "١٢"])
+def test_what_is_no_number_is_a_fault_there(client, scene, typed):
+    answer = enter(client, scene, line(scene.entry, typed))
+    assert set(faults(answer)[1][0]) == {"quantity"}
+    assert not Claim.objects.exists()
+
+
 def test_a_claim_needs_a_line(client, scene):
     answer = enter(
         client, scene, {"product": "", "quantity": "", "price_book": str(scene.entry.price_book_id)}

@@ -369,6 +369,19 @@ def test_many_provider_invoices_are_decided_about_and_refused_ones_listed(client
     assert claim.claim_number in refused["message"]
 
 
+def test_provider_invoices_with_a_claim_are_not_archived(client):
+    claimed, free = a_paper(), a_paper()
+    a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
+    answer = do_to_many(client, f"{PAPERS}?status=Unactioned", "archive", [claimed, free])
+    assert (fresh(claimed).is_archived, fresh(free).is_archived) == (False, True)
+    (refused,) = answer.context["refused"]
+    assert refused["message"] == "A claim stands on it: archive the claim first."
+    client.post(f"{PAPERS}{claimed.pk}/archiving/")
+    assert not fresh(claimed).is_archived
+    do_to_many(client, f"{PAPERS}?archived=yes", "restore", [free])
+    assert not fresh(free).is_archived
+
+
 def test_only_unclaimed_provider_invoices_are_offered_to_a_claim(client):
     free, claimed, rejected, reusable = (
         a_paper(reference=f"Paper {name}") for name in ("free", "claimed", "rejected", "reusable")

@@ -70,6 +70,10 @@ class ActsOnMany(Administered):
         """Do it. Raises ``Refused`` when it could be done to none."""
         raise NotImplementedError
 
+    def told_of(self, record: Any) -> str:
+        """What a page that asks about one record says of it."""
+        return f"{self.opts.verbose_name.capitalize()} {record}"
+
     def form_for(self, name: str, record: Any = None) -> type[forms.Form]:
         """What a verb asks."""
         return ReasonForm
@@ -189,7 +193,7 @@ class ActsOnMany(Administered):
         if (verb.asks and not form.is_valid()) or request.method != "POST":
             context: dict[str, Any] = {
                 "title": f"{verb.label}: {record}",
-                "told": f"{self.opts.verbose_name.capitalize()} {record}",
+                "told": self.told_of(record),
                 "label": verb.label,
                 "form": form if verb.asks else None,
                 "hidden": [],

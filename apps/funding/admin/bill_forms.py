@@ -9,6 +9,9 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
+from django.forms.utils import flatatt
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
 from apps.core.back_office import RulesForm
@@ -111,14 +114,46 @@ def cell(**attributes: str) -> dict[str, str]:
     return {"class": "fu-cell", "autocomplete": "off", **attributes}
 
 
+class QuickSelect(forms.Select):
+    """A list written in one go: a form of a hundred lines has four hundred of them."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        held = "" if value is None else str(value)
+        options = format_html_join(
+            "",
+            '<option value="{}"{}>{}</option>',
+            ((each, SELECTED if str(each) == held else "", label) for each, label in self.choices),
+        )
+        told = flatatt({**self.build_attrs(self.attrs, attrs), "name": name})
+        return format_html("<select{}>{}</select>", told, options)
+
+
+SELECTED = mark_safe(" selected")
+
+
 def choice(choices: Any) -> forms.ChoiceField:
     listed = [("", "–"), *((value, label) for value, label in choices.choices if value != "None")]
-    return forms.ChoiceField(choices=listed, required=False, widget=forms.Select(attrs=cell()))
+    return forms.ChoiceField(choices=listed, required=False, widget=QuickSelect(attrs=cell()))
 
 
-def amount(**attributes: str) -> forms.DecimalField:
-    widget = forms.TextInput(attrs=cell(inputmode="decimal", **attributes))
-    return forms.DecimalField(max_digits=14, decimal_places=4, required=False, localize=False, widget=widget)
+class Amount(forms.DecimalField):
+    """A number as it stands on papers: ``$1,616.26``; never with an exponent."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Give a number, such as 1616.26."}
+
+    def __init__(self) -> None:
+        widget = forms.TextInput(attrs=cell(inputmode="decimal"))
+        super().__init__(max_digits=14, decimal_places=4, required=False, widget=widget)
+
+    def to_python(self, value: Any) -> Any:
+        text = re.sub(r"[\s,$]", "", value or "")
+        if not _NUMBER.fullmatch(text):
+            raise forms.ValidationError(self.error_messages["invalid"], code="InvalidNumber")
+        return super().to_python(text)
+
+
+#: What is understood once blanks, commas and the dollar sign are gone.
+_NUMBER = re.compile(r"-?[0-9]*(\.[0-9]*)?")
 
 
 class LineForm(forms.Form):
@@ -130,12 +165,12 @@ class LineForm(forms.Form):
     )
     from_date = forms.DateField(required=False, widget=forms.DateInput(attrs=cell(**{"data-day": ""})))
     to_date = forms.DateField(required=False, widget=forms.DateInput(attrs=cell(**{"data-day": ""})))
-    quantity = amount()
-    price = amount()
+    quantity = Amount()
+    price = Amount()
     claim_type = choice(ClaimType)
     cancellation_reason = choice(CancellationReason)
     tax_choice = choice(TaxChoice)
-    price_book = forms.ChoiceField(required=False, widget=forms.Select(attrs=cell()))
+    price_book = forms.ChoiceField(required=False, widget=QuickSelect(attrs=cell()))
     notes = forms.CharField(required=False, widget=forms.TextInput(attrs=cell()))
 
     #: A row is a line when one of these is filled.

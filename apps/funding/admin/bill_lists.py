@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from django.contrib.admin import ShowFacets
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -102,7 +103,7 @@ class HeldForFilter(RadioFilter):
 class AgeFilter(RadioFilter):
     """For how long bills have stood where they stand."""
 
-    title = "in this status"
+    title = "time in this status"
     parameter_name = "age"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -112,6 +113,14 @@ class AgeFilter(RadioFilter):
         if self.value() not in ("7", "14", "30", "90"):
             return queryset
         return queryset.filter(status_date__lt=clock.now() - dt.timedelta(days=int(self.value())))
+
+
+class ServicesFilter(RangeDateFilter):
+    """When the services began."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.title = "first day of services"
 
 
 def statuses_of(model: Any) -> type[ClaimStatus] | type[InvoiceStatus]:
@@ -132,6 +141,7 @@ class BillList(Administered):
     number_column: ClassVar[str]
     number_key: ClassVar[str]
     paginator = CappedPaginator
+    show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
     list_before_template = "funding/tabs.html"
     list_filter_submit = True
     ordering = ("-creation_date", "-guid")
@@ -141,7 +151,7 @@ class BillList(Administered):
         StatusFilter,
         HeldForFilter,
         AgeFilter,
-        ("start_date", RangeDateFilter),
+        ("start_date", ServicesFilter),
         ("status_date", DaysFilter),
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),

@@ -12,6 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.funding import moving
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome, ReasonForm
 from apps.funding.admin.bill_lists import COLOURS, STATUS, BillList, statuses_of
+from apps.funding.admin.prices import money
 from apps.funding.transitions import TABLE, Pays, Transition, Verb, leaving, refusal
 from apps.odata import clock
 from apps.people.models import Staff
@@ -61,6 +62,9 @@ class MovingBills(ActsOnMany, BillList):
 
     def offered_for_one(self, request: HttpRequest, record: Any) -> Sequence[Offered]:
         return [offered(row) for row in in_order(moving.possible(record, staff_of(request)))]
+
+    def told_of(self, record: Any) -> str:
+        return f"{super().told_of(record)}: {record.contact}, {money(record.total)}"
 
     def form_for(self, name: str, record: Any = None) -> type[forms.Form]:
         row = next(row for row in TABLE if row.verb == name)

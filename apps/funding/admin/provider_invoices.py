@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -50,6 +50,10 @@ LABELS: Mapping[str, str] = {
     ApprovalAction.HOLD_BY_PLAN_MANAGER.value: "Hold for the plan manager",
     ApprovalAction.RELEASE.value: "Release",
 }
+
+
+ARCHIVE, RESTORE = Offered("archive", "Archive"), Offered("restore", "Restore")
+CLAIMED_ALREADY = "A claim stands on it: archive the claim first."
 
 
 class ProviderInvoiceForm(RulesForm):
@@ -100,6 +104,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
     menu_order = 200
     icon = "inbox"
     paginator = CappedPaginator
+    show_facets = admin.ShowFacets.NEVER
     list_before_template = "funding/tabs.html"
     change_form_template = "funding/provider_invoice.html"
     list_display = (
@@ -302,13 +307,11 @@ class ProviderInvoiceAdmin(ActsOnMany):
     # --- what is decided about them
 
     def offered_for_many(self, request: HttpRequest) -> Sequence[Offered]:
+        if request.GET.get("archived") == "yes":
+            return [RESTORE]
         status = request.GET.get(STATUS, "")
-        possible = (
-            provider_invoice_rules.possible_actions(status)
-            if status in ApprovalStatus.values
-            else ApprovalAction
-        )
-        return [offered(action) for action in possible]
+        possible = possible_actions(status) if status in ApprovalStatus.values else list(ApprovalAction)
+        return [*(offered(action) for action in possible), ARCHIVE]
 
     def offered_for_one(self, request: HttpRequest, record: ProviderInvoice) -> Sequence[Offered]:
         if record.is_archived:
@@ -316,9 +319,25 @@ class ProviderInvoiceAdmin(ActsOnMany):
         return [offered(action) for action in possible_actions(record.approval_status)]
 
     def do(self, request: HttpRequest, keys: Sequence[Any], name: str, told: dict[str, Any]) -> Outcome:
+        if name in (ARCHIVE.name, RESTORE.name):
+            return self.archive_or_restore(request, keys, name)
         staff = request.user if isinstance(request.user, Staff) else None
         acted = receiving.act_on(keys, name, staff, told.get("reason"))
         return Outcome(len(acted.done), [(each.key, each.label, each.message) for each in acted.refused])
+
+    def archive_or_restore(self, request: HttpRequest, keys: Sequence[Any], name: str) -> Outcome:
+        records = ProviderInvoice.objects.filter(inbox.one_of(list(keys)))
+        if name == RESTORE.name:
+            return Outcome(self.restore_records(request, records))
+        kept = records.filter(inbox.CLAIMED).select_related("provider", "contact")
+        refused = [(each.pk, str(each), CLAIMED_ALREADY) for each in kept]
+        return Outcome(super().archive_records(request, records.filter(~inbox.CLAIMED)), refused)
+
+    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
+        """Those on which no current claim stands."""
+        if records.filter(inbox.CLAIMED).exists():
+            self.message_user(request, CLAIMED_ALREADY, messages.ERROR)
+        return super().archive_records(request, records.filter(~inbox.CLAIMED))
 
 
 def told_move(move: Any) -> dict[str, Any]:
