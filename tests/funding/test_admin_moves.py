@@ -270,6 +270,12 @@ def test_claims_are_found_by_what_is_on_the_paper(client):
     assert listed(client, CLAIMS, q="Mia Nobody") == []
 
 
+def test_of_many_people_of_a_name_none_is_left_out(client, monkeypatch):
+    monkeypatch.setattr("apps.funding.admin.bill_lists.MOST_NAMED", 1)
+    claims = [a_claim(contact=a_contact(last_name="Smith"), provider=a_client()) for _ in range(3)]
+    assert set(listed(client, CLAIMS, q="smith")) == {str(each) for each in claims}
+
+
 @pytest.mark.parametrize("address", [CLAIMS, f"{CLAIMS}?status={AWAITING}", PAPERS, INVOICES])
 def test_a_list_takes_the_same_statements_for_any_number_of_rows(
     client, address, django_assert_max_num_queries

@@ -28,7 +28,7 @@ from apps.people.admin import number_in, without_blanks
 from apps.people.models import Client, Contact
 
 STATUS = "status"
-#: As many people or providers as a search goes on with; more are no search.
+#: As many people or providers as are handed on by their keys.
 MOST_NAMED = 500
 
 COLOURS = {
@@ -177,17 +177,24 @@ class BillList(Administered):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """By its number or reference, by whom it is for, by who billed it: whole words of the paper.
+        """By whom it is for, by who billed it, by its number or reference.
 
-        People and providers are looked up first, so that bills are found by their keys.
+        People and providers are looked up first, so that their bills are found by an index; what is called
+        like somebody is no number. Only a part of a number or a reference is looked for in all bills.
         """
         words = folded(search_term)
         if words is None:
             return queryset, False
-        found = Q(**{f"{self.number_key}__contains": words}) | Q(contact__in=contacts_named(search_term))
+        contacts = contacts_named(search_term)
+        providers = providers_named(search_term) if self.model is Claim else []
+        found = Q(contact__in=contacts)
+        if self.model is Claim:
+            found |= Q(provider__in=providers)
+        if number_in(search_term) is None and (contacts != [] or providers != []):
+            return queryset.filter(found), False
+        found |= Q(**{f"{self.number_key}__contains": words})
         if self.model is Claim:
             found |= Q(provider_invoice_reference_key__contains=words)
-            found |= Q(provider__in=providers_named(search_term))
         return queryset.filter(found), False
 
     def changelist_view(
@@ -259,7 +266,7 @@ class BillList(Administered):
         return "today" if days <= 0 else "1 day" if days == 1 else f"{days:,} days"
 
 
-def contacts_named(term: str) -> list[Any]:
+def contacts_named(term: str) -> Any:
     """The participants whom a search means: by their scheme number as people write it, else by name."""
     digits = number_in(term)
     people = Contact.objects.order_by()
@@ -270,10 +277,10 @@ def contacts_named(term: str) -> list[Any]:
             people = people.filter(
                 Q(first_name__icontains=word) | Q(last_name__icontains=word) | Q(unique_code__iexact=word)
             )
-    return list(people.values_list("pk", flat=True)[:MOST_NAMED])
+    return keys_of(people)
 
 
-def providers_named(term: str) -> list[Any]:
+def providers_named(term: str) -> Any:
     """The providers whom a search means: by name, or by business number without its blanks."""
     digits = number_in(term)
     providers = Client.objects.order_by()
@@ -281,7 +288,13 @@ def providers_named(term: str) -> list[Any]:
         providers = providers.alias(digits=without_blanks("business_number")).filter(digits__contains=digits)
     else:
         providers = providers.filter(business_name__icontains=term.strip())
-    return list(providers.values_list("pk", flat=True)[:MOST_NAMED])
+    return keys_of(providers)
+
+
+def keys_of(found: QuerySet[Any]) -> Any:
+    """The keys of those that were found; of very many, the question that finds them."""
+    keys = list(found.values_list("pk", flat=True)[: MOST_NAMED + 1])
+    return keys if len(keys) <= MOST_NAMED else found.values("pk")
 
 
 def two_lines(first: Any, second: Any) -> str:
