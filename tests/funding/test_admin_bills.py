@@ -525,3 +525,35 @@ def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
     answer = client.post(f"{CLAIMS}add/", data)
     assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
     assert paper.claims.count() == 2
+
+
+@pytest.mark.parametrize("total", [None, "", "x", "-1", "100000"])
+def test_a_form_that_lost_its_count_of_rows_stores_nothing(client, scene, total):
+    page = claim_form(client, a_paper(scene))
+    data = sent(page, line(scene.entry)) | {"lines-TOTAL_FORMS": total or ""}
+    if total is None:
+        del data["lines-TOTAL_FORMS"]
+    answer = client.post(f"{CLAIMS}add/", data)
+    assert answer.status_code == 200
+    assert answer.context["rows"].non_form_errors()
+    assert not Claim.objects.exists()
+
+
+@pytest.mark.parametrize("guid", ["x", "00000000-0000-0000-0000-000000000000", ""])
+def test_a_provider_invoice_that_is_not_there_fills_nothing(client, guid):
+    page = client.get(f"{CLAIMS}add/", {"provider_invoice": guid})
+    assert page.status_code == 200
+    assert page.context["paper"] is None
+
+
+def test_markup_in_names_is_shown_as_text(client, scene):
+    scene.product.name = "<img src=x onerror=alert(1)>"
+    scene.product.save()
+    scene.provider.business_name = "<script>alert(2)</script>"
+    scene.provider.save()
+    claim = enter_in_spite(client, scene, line(scene.entry, price="80", notes="<b>bold</b>"))
+    for address in (CLAIMS, f"{CLAIMS}{claim.pk}/change/", f"{CLAIMS}{claim.pk}/do/hold/"):
+        page = client.get(address).content.decode()
+        assert "<img src=x" not in page
+        assert "<script>alert" not in page
+        assert "<b>bold" not in page
