@@ -148,6 +148,7 @@ def test_refused_ones_are_listed_with_their_reasons_and_the_others_done(client):
     held, fine = a_claim(provider_invoice=paper), a_claim()
     answer = do_to_many(client, f"{CLAIMS}?status={AWAITING}", "approve", [held, fine])
     assert (fresh(held).funding_status, fresh(fine).funding_status) == (AWAITING, APPROVED)
+    assert "Approve: <strong>1</strong> done, <strong>1</strong> refused" in answer.content.decode()
     (refused,) = answer.context["refused"]
     assert refused["label"] == held.claim_number
     assert "INV-9 is on hold by the client" in refused["message"]

@@ -146,6 +146,7 @@ class ActsOnMany(Administered):
             "funding/result.html",
             {
                 "title": f"{verb.label}: {outcome.done:,} done, {len(outcome.refused):,} refused",
+                "label": verb.label,
                 "done": outcome.done,
                 "refused": [
                     {"label": label, "message": message, "link": self.address("change", key)}
