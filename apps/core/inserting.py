@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
+from functools import lru_cache
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
 from django.db import connection, models
+from psycopg import ClientCursor
 from psycopg.types.json import Jsonb
 
 from apps.core.identifiers import folded
@@ -18,7 +22,31 @@ from apps.odata.schema import final_field
 #: So few rows go as a plain INSERT: one round trip, where COPY takes two.
 FEW = 3
 
+#: Inserts of few rows that wait to be sent together, within ``at_once``.
+_WAITING: ContextVar[list[str] | None] = ContextVar("waiting_inserts", default=None)
+
 Adapter = Callable[[Any], Any]
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Within the block, inserts of few rows wait for its end and go to PostgreSQL in one trip.
+
+    For what is written and not read in the block.
+    """
+    if connection.vendor != "postgresql" or connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
+        yield
+        return
+    # Statements with their values written in: psycopg takes its time to read a long one with many places.
+    waiting: list[str] = []
+    token = _WAITING.set(waiting)
+    try:
+        yield
+    finally:
+        _WAITING.reset(token)
+    if waiting:
+        with connection.cursor() as cursor:
+            cursor.execute("; ".join(waiting))
 
 
 def insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -79,20 +107,34 @@ def _copy(table: str, fields: Sequence[models.Field], rows: Iterator[Sequence[An
     head = list(islice(adapted, FEW + 1))
     if not head:
         return
-    names = _column_list(fields)
     with connection.cursor() as cursor:
         if len(head) <= FEW:
-            row = f"({', '.join(['%s'] * len(fields))})"
-            cursor.execute(
-                f"INSERT INTO {_quoted(table)} ({names}) VALUES {', '.join([row] * len(head))}",  # noqa: S608  our own names
-                list(chain.from_iterable(head)),
-            )
+            _insert_few(cursor, table, tuple(fields), head)
             return
         # Unlike execute, copy would let the driver's own errors through: an IntegrityError is one we catch.
-        statement = f"COPY {_quoted(table)} ({names}) FROM STDIN"
+        statement = f"COPY {_quoted(table)} ({_column_list(fields)}) FROM STDIN"
         with connection.wrap_database_errors, cursor.copy(statement) as copy:
             for cells in chain(head, adapted):
                 copy.write_row(cells)
+
+
+def _insert_few(
+    cursor: Any, table: str, fields: tuple[models.Field, ...], rows: Sequence[Sequence[Any]]
+) -> None:
+    head, row = _insert_texts(table, fields)
+    waiting = _WAITING.get()
+    if waiting is None:
+        cursor.execute(f"{head}{', '.join([row] * len(rows))}", list(chain.from_iterable(rows)))
+        return
+    written = ClientCursor(connection.connection)
+    waiting += [written.mogrify(f"{head}{row}", values) for values in rows]
+
+
+@lru_cache(maxsize=256)
+def _insert_texts(table: str, fields: tuple[models.Field, ...]) -> tuple[str, str]:
+    """An INSERT up to its rows, and one row of it."""
+    row = f"({', '.join(['%s'] * len(fields))})"
+    return f"INSERT INTO {_quoted(table)} ({_column_list(fields)}) VALUES ", row  # noqa: S608  our own names
 
 
 def _postgresql_adapter(field: models.Field) -> Adapter | None:

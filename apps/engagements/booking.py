@@ -111,7 +111,8 @@ def record_amounts(changes: Mapping[UUID, Amounts], of: type[Budgeted] = Service
 
     Whoever enters, claims or cancels calls it in the same transaction with what changed, by key. The rows
     are added to where they stand, so that two callers at once lose nothing; they are locked in the order of
-    their keys, so that the two never wait for each other. ``KeyError`` names a budget that is not there.
+    their keys, so that the two never wait for each other. ``KeyError`` names a budget that is not there;
+    the transaction must not be committed then.
     """
     _write(of, changes, "{column} = {held}{column} + {amount}")
 

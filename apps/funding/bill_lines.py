@@ -23,12 +23,17 @@ Told = dict[str, list[Any]]
 
 
 def store_lines(kind: Kind, drafts: Sequence[Draft], keys: Sequence[Any]) -> None:
-    """Store the lines of bills just stored, and let them draw on their budgets."""
+    """Store the lines of bills just stored."""
     lines: list[Draft] = []
     for draft, key in zip(drafts, keys, strict=True):
         place_lines(draft, key)
         lines += draft.line_items
     insert_lines(kind, lines)
+
+
+def draw_on_budgets(drafts: Sequence[Draft]) -> None:
+    """Let the lines of bills just stored draw on their budgets."""
+    lines = (line for draft in drafts for line in draft.line_items)
     draw(drawn_by(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 from django.db import models
@@ -25,7 +25,7 @@ from apps.funding.public_holidays import state_code
 from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.odata import clock
 from apps.odata.among import Among
-from apps.odata.asking import Conversation, Kept, kept, together
+from apps.odata.asking import Conversation, Kept, all_of, alone, kept, together
 from apps.odata.drafts import Draft
 from apps.people.models import Client, Contact
 
@@ -106,6 +106,9 @@ class BillFacts:
     twin: str | None = None
 
 
+#: Products by key.
+Products = Mapping[Any, ProductFacts]
+
 #: Who manages the bookings that a bill draws on, where there is a choice.
 MANAGED_BY = {
     None: ManagementType.PLAN.value,
@@ -117,24 +120,17 @@ MANAGED_BY = {
 NEEDED = ("product", "price_book", "first_day", "last_day", "quantity", "price", "total")
 
 
-def gather(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
+def gather(model: type[Claim | Invoice], drafts: Sequence[Draft], products: Products | None = None) -> None:
     """Put beside settled drafts and their lines what covers them, and all that the warnings ask.
 
     Drafts get ``facts``: ``BillFacts``. Lines get ``cover``; ``booking`` or ``category_budget``, whichever
     they draw on, with a ``pk``, the other ``None``; and ``facts``: ``LineFacts``. All are ``None`` of a line
-    that has a fault.
+    that has a fault. ``products`` are those of ``looking_around``, where that was asked before.
     The number of statements does not grow with the drafts.
     """
-    sold = {line.product.guid for draft in drafts for line in lines_named(draft)}
-    people, providers, products = together(
-        finding(ContactFacts, people_asked, contacts_named(drafts)),
-        finding(ProviderFacts, providers_asked, providers_named(drafts) if model is Claim else set()),
-        finding(ProductFacts, products_asked, sold),
-    )
+    if products is None:
+        products = alone(looking_around(model, drafts))
     own = {draft.key for draft in drafts if draft.key is not None}
-    today = clock.today()
-    for draft in drafts:
-        draft.__dict__["facts"] = bill_facts(draft, today, people, providers)
     placed = list(readable_lines(drafts))
     but = lineage_of(model, own | resubmitted(drafts))
     _, twins, _ = together(
@@ -144,6 +140,20 @@ def gather(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     )
     for (_, line, _), twin in zip(placed, twins, strict=True):
         line.facts.twin = twin
+
+
+def looking_around(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> Conversation[Products]:
+    """The products that drafts name; drafts get ``facts``, their lines none yet."""
+    sold = {line.product.guid for draft in drafts for line in lines_named(draft)}
+    people, providers, products = yield from all_of(
+        finding(ContactFacts, people_asked, contacts_named(drafts)),
+        finding(ProviderFacts, providers_asked, providers_named(drafts) if model is Claim else set()),
+        finding(ProductFacts, products_asked, sold),
+    )
+    today = clock.today()
+    for draft in drafts:
+        draft.__dict__["facts"] = bill_facts(draft, today, people, providers)
+    return cast("Products", products)
 
 
 # --- records beside -------------------------------------------------------------------------------------
@@ -247,7 +257,7 @@ def cover_lines(
     model: type[Claim | Invoice],
     placed: Sequence[Placed],
     own: set[Any],
-    known: Mapping[Any, ProductFacts],
+    known: Products,
 ) -> Conversation[None]:
     """Find what covers the lines, and what of it is left for each when those before it have drawn."""
     categories = {key: product.category for key, product in known.items()}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from apps.core import storing
 from apps.core.uniqueness import twins
 from apps.funding import claim_rules, invoice_rules
 from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-from apps.funding.facts import gather
+from apps.funding.facts import Products, gather, looking_around
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
-from apps.funding.settling import settling_claims, settling_lines
-from apps.funding.standing import look_up_claims, look_up_nothing, look_up_permissions
-from apps.odata.asking import Conversation, together
+from apps.funding.settling import settling_lines, taking
+from apps.funding.standing import look_up_claims, look_up_permissions
+from apps.odata.asking import Conversation, all_of, together
 from apps.odata.drafts import Draft, Finding, Rule, judge
 
 Step = Callable[[Sequence[Draft]], Conversation[None]]
@@ -27,7 +27,7 @@ class Kind:
     name: str
     model: type[Any]
     line_model: type[Any]
-    settle: Step
+    take: Step
     look_up: Step
     complete: Sequence[Rule]
     rules: Sequence[Rule]
@@ -38,18 +38,25 @@ CLAIMS = Kind(
     "claim",
     Claim,
     ClaimLine,
-    settling_claims,
+    taking,
     look_up_claims,
     claim_rules.COMPLETE,
     claim_rules.RULES,
     CLAIM_WARNINGS,
 )
+
+
+def nothing(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Invoices are built on no paper that came in, and nothing that stands is in their way."""
+    yield from ()
+
+
 INVOICES = Kind(
     "invoice",
     Invoice,
     InvoiceLine,
-    settling_lines,
-    look_up_nothing,
+    nothing,
+    nothing,
     invoice_rules.COMPLETE,
     invoice_rules.RULES,
     INVOICE_WARNINGS,
@@ -62,12 +69,18 @@ def judged(kind: Kind, drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
 
     Raises ``Refused`` with all that the rules find. The number of statements does not grow with the drafts.
     """
-    _, _, found = together(preparing(kind, drafts), look_up_permissions(drafts), twins(kind.model, drafts))
+    products, _, found = together(
+        preparing(kind, drafts), look_up_permissions(drafts), twins(kind.model, drafts)
+    )
     storing.hold_besides(found, drafts, kind.complete, kind.rules)
-    gather(kind.model, drafts)
+    gather(kind.model, drafts, products)
     return list(judge(drafts, kind.warnings))
 
 
-def preparing(kind: Kind, drafts: Sequence[Draft]) -> Conversation[None]:
-    yield from kind.settle(drafts)
-    yield from kind.look_up(drafts)
+def preparing(kind: Kind, drafts: Sequence[Draft]) -> Conversation[Products]:
+    """Settle drafts, and look up what rules and warnings ask about them."""
+    yield from kind.take(drafts)
+    _, _, products = yield from all_of(
+        settling_lines(drafts), kind.look_up(drafts), looking_around(kind.model, drafts)
+    )
+    return cast("Products", products)

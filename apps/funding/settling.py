@@ -18,9 +18,8 @@ from apps.funding.choices import MissingAbnReason, SendPaymentTo, Zone
 from apps.funding.models import ZERO, ProviderInvoice
 from apps.funding.pricing import PriceFound, PriceRequest, finding_prices
 from apps.odata.among import Among
-from apps.odata.asking import Conversation, all_of, alone, kept
+from apps.odata.asking import Conversation, Kept, alone, kept
 from apps.odata.drafts import Draft
-from apps.odata.references import by_key
 from apps.people.models import Client, Contact
 
 CENT = Decimal("0.01")
@@ -38,22 +37,11 @@ Line = tuple[Draft, Draft]
 def settle_claims(drafts: Sequence[Draft]) -> None:
     """Settle claims before any rule is asked; the number of statements does not grow with them.
 
-    Provider invoices are locked and put whole into ``provider_invoice``; contact, provider, reference and
-    payee are theirs when not given, and ``differing`` names what was given and is not theirs. What lines and
-    sums come to: see ``settling_lines``. Needs a transaction.
+    What they take from their provider invoices, see ``taking``; what lines and sums come to, see
+    ``settling_lines``. Needs a transaction.
     """
-    alone(settling_claims(drafts))
-
-
-def settling_claims(drafts: Sequence[Draft]) -> Conversation[None]:
-    """The same as a conversation: the provider invoices, then whose they are, then the prices."""
-    papers = yield from locking_provider_invoices(drafts)
-    yield from all_of(*(knowing_whose(name, papers, drafts) for name in ASKED))
-    for draft in drafts:
-        take_from(papers.get(key_of(draft, "provider_invoice")), draft)
-    yield from settling_lines(drafts)
-    for draft in drafts:
-        draft.fill("missing_abn_reason_code", missing_abn_reason(draft))
+    alone(taking(drafts))
+    alone(settling_lines(drafts))
 
 
 def settle_invoices(drafts: Sequence[Draft]) -> None:
@@ -64,16 +52,36 @@ def settle_invoices(drafts: Sequence[Draft]) -> None:
 # --- provider invoices ----------------------------------------------------------------------------------
 
 
-def locking_provider_invoices(drafts: Sequence[Draft]) -> Conversation[Mapping[Any, ProviderInvoice]]:
-    """The provider invoices that claims name or stand on, whole, by key; nobody else builds on them now.
+def taking(drafts: Sequence[Draft]) -> Conversation[None]:
+    """Lock the provider invoices of claims, and fill in what the claims leave out and those say.
 
-    They are locked in the order of their keys, before anything else, so that two callers never wait for
-    each other.
+    They are put whole into ``provider_invoice``; contact, provider, reference and payee are theirs when not
+    given, and ``differing`` names what was given and is not theirs.
+    """
+    papers = yield from locking_provider_invoices(drafts)
+    for draft in drafts:
+        take_from(papers.get(key_of(draft, "provider_invoice")), draft)
+        draft.fill("missing_abn_reason_code", missing_abn_reason(draft))
+
+
+def locking_provider_invoices(drafts: Sequence[Draft]) -> Conversation[Mapping[Any, ProviderInvoice]]:
+    """The provider invoices that claims name or stand on, whole, by key, with contacts and providers.
+
+    Nobody else builds on them now: they are locked in the order of their keys, before anything else, so
+    that two callers never wait for each other.
     """
     keys = {key_of(draft, "provider_invoice") for draft in drafts}
     keys = (keys | {draft.__dict__.get("stands_on") for draft in drafts}) - {None}
-    rows = (yield papers_locked(keys)) if keys else []
-    papers = (ProviderInvoice.from_db("default", PAPER_COLUMNS, row) for row in rows)
+    if not keys:
+        return {}
+    # The first of the questions locks what the others look at.
+    rows, *asked = yield [papers_locked(keys), *(one(keys) for one in WHOSE.values())]
+    papers = [ProviderInvoice.from_db("default", PAPER_COLUMNS, row) for row in rows]
+    for (name, (model, columns)), told in zip(ASKED.items(), asked, strict=True):
+        found = {row[0]: model.from_db("default", columns, row) for row in told}
+        for paper in papers:
+            if (key := getattr(paper, f"{name}_id")) is not None:
+                setattr(paper, name, found[key])
     return {paper.pk: paper for paper in papers}
 
 
@@ -82,30 +90,31 @@ PAPER_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concret
 
 @kept
 def papers_locked(keys: Any) -> models.QuerySet[Any, Any]:
-    chosen = ProviderInvoice.objects.filter(Among(ProviderInvoice._meta.get_field("guid"), keys))
+    chosen = ProviderInvoice.objects.filter(Among(PAPER_KEY, keys))
     return chosen.order_by("pk").select_for_update().values_list(*PAPER_COLUMNS)
 
 
-#: What rules ask of the contacts and providers that provider invoices name.
-ASKED: Mapping[str, tuple[type[models.Model], frozenset[str]]] = {
-    "contact": (Contact, frozenset({"guid", "first_name", "last_name", "scheme_price_guide_region"})),
-    "provider": (Client, frozenset({"guid", "business_name", "business_number"})),
+PAPER_KEY: Any = ProviderInvoice._meta.get_field("guid")
+
+#: What rules ask of the contacts and providers that provider invoices name; the key comes first.
+ASKED: Mapping[str, tuple[type[models.Model], tuple[str, ...]]] = {
+    "contact": (Contact, ("guid", "first_name", "last_name", "scheme_price_guide_region")),
+    "provider": (Client, ("guid", "business_name", "business_number")),
 }
 
 
-def knowing_whose(
-    name: str, papers: Mapping[Any, ProviderInvoice], drafts: Sequence[Draft]
-) -> Conversation[None]:
-    """Let provider invoices hold the contacts, or providers, that drafts take from them."""
+def asking_whose(name: str) -> Kept:
     model, columns = ASKED[name]
-    taking = [papers.get(key_of(draft, "provider_invoice")) for draft in drafts if takes(draft, name)]
-    named = {getattr(paper, f"{name}_id") for paper in taking if paper is not None} - {None}
-    if not named:
-        return
-    found = yield from by_key(model, named, columns)
-    for paper in taking:
-        if paper is not None and getattr(paper, f"{name}_id") is not None:
-            setattr(paper, name, found[getattr(paper, f"{name}_id")])
+
+    @kept
+    def rows(keys: Any) -> models.QuerySet[Any, Any]:
+        papers = ProviderInvoice.objects.filter(Among(PAPER_KEY, keys)).order_by().values(name)
+        return model._default_manager.filter(pk__in=papers).order_by().values_list(*columns)
+
+    return rows
+
+
+WHOSE = {name: asking_whose(name) for name in ASKED}
 
 
 def takes(draft: Draft, name: str) -> bool:

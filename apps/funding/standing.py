@@ -27,11 +27,6 @@ def look_up_claims(drafts: Sequence[Draft]) -> Conversation[None]:
     yield from all_of(look_up_uses(drafts), look_up_references(drafts))
 
 
-def look_up_nothing(drafts: Sequence[Draft]) -> Conversation[None]:
-    """Of invoices nothing else is asked."""
-    yield from ()
-
-
 # --- permissions ----------------------------------------------------------------------------------------
 
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from apps.core import history, storing
-from apps.core.inserting import insert
-from apps.funding.bill_lines import put_lines, store_lines
+from apps.core.inserting import at_once, insert
+from apps.funding.bill_lines import draw_on_budgets, put_lines, store_lines
 from apps.funding.holding import restate_claims_on_hold
 from apps.funding.judging import CLAIMS, INVOICES, KINDS, Kind, judged
 from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
@@ -90,12 +90,14 @@ def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[An
     if warnings and not ignore_warnings:
         raise Warned(warnings)
     take_numbers(kind.model, drafts)
-    keys = storing.store(kind.model, drafts, {"entered_by": entered_by})
-    acknowledge(kind, warnings, keys)
+    with at_once():
+        keys = storing.store(kind.model, drafts, {"entered_by": entered_by})
+        store_lines(kind, drafts, keys)
+        acknowledge(kind, warnings, keys)
     if kind is CLAIMS:
         complete_provider_invoices(drafts)
         tell_provider_invoices_on_hold(drafts)
-    store_lines(kind, drafts, keys)
+    draw_on_budgets(drafts)
     return keys
 
 

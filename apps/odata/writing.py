@@ -146,10 +146,13 @@ def insistently(write: Callable[[], Written]) -> Written:
     lost: DatabaseError | None = None
     for _ in range(ATTEMPTS):
         try:
+            # A transaction of our own checks its foreign keys when it commits.
+            nested = connection.in_atomic_block
             with transaction.atomic():
                 written = write()
-                check_constraints()
-                return written
+                if nested:
+                    check_constraints()
+            return written
         except ValidationFailed as refused:
             if lost is None:
                 raise

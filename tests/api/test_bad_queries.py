@@ -410,7 +410,7 @@ def test_selections_that_cannot_be_are_refused(api, select):
         "client%00",
         "%ff",
         "client/x/y/z",
-        "claim",
+        "claims",
         "$metadata/x",
         "🚀",
         "a" * 8_000,

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, models, transaction
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from apps.core.inserting import FEW, insert
+from apps.core.inserting import FEW, at_once, insert
 from apps.core.models import Change, Consent
 from apps.odata import clock
 from apps.people.models import Client, Role
@@ -107,3 +107,27 @@ def test_keys_that_the_database_numbers_are_numbered():
     columns = ("at", "record_type", "record_key", "kind", "channel")
     insert(Change, columns, [(AT, "people.client", str(n), "Created", "API") for n in range(10)])
     assert len(set(Change.objects.values_list("id", flat=True))) == 10
+
+
+@pytest.mark.django_db
+def test_few_rows_wait_for_the_end_of_the_block_and_go_together_with_their_values_as_they_are():
+    odd = "50% of 'O\"Hara; DROP'"
+    with CaptureQueriesContext(connection) as captured, at_once():
+        insert(Role, ("name",), [(odd,), ("%s",)])
+        insert(Client, ("business_name",), [("Café 🚀",)])
+    assert set(Role.objects.values_list("name", flat=True)) == {odd, "%s"}
+    assert Client.objects.get().business_name == "Café 🚀"
+    if connection.vendor == "postgresql":
+        assert len(captured) == 1
+
+
+@pytest.mark.django_db
+def test_nothing_is_stored_of_a_block_that_fails():
+    def fail():
+        with transaction.atomic(), at_once():
+            insert(Role, ("name",), [("A",)])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not Role.objects.exists()

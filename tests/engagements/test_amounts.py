@@ -5,7 +5,7 @@ import uuid
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from apps.core.models import Change
 from apps.engagements.booking import Amounts, record_amounts, restate_amounts
@@ -46,7 +46,7 @@ def test_an_amount_taken_back_leaves_nothing():
 @pytest.mark.django_db
 def test_a_budget_that_is_not_there_is_named_and_nothing_recorded():
     booking, unknown = a_booking(), uuid.UUID(int=2**128 - 1)
-    with pytest.raises(KeyError, match=str(unknown)):
+    with pytest.raises(KeyError, match=str(unknown)), transaction.atomic():
         record_amounts({booking.pk: amounts("1.00"), unknown: amounts("1.00")})
     assert held(booking) == Amounts()
 
