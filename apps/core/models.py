@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
 
 from apps.core import history
@@ -176,6 +177,10 @@ def check_time_zone(name: str) -> None:
         raise ValidationError(f"{name} is not a time zone; Australia/Sydney would be one.")
 
 
+#: Of running numbers; with their prefix they fit into the 47 characters that a number may have.
+DIGITS = (MinValueValidator(1), MaxValueValidator(20))
+
+
 class Subscriber(Stamped):
     """The one organisation that runs this service, and its settings."""
 
@@ -191,9 +196,9 @@ class Subscriber(Stamped):
         "email consent when not given", max_length=12, choices=Consent, default=Consent.YES
     )
     claim_number_prefix = models.CharField(max_length=20, default="CLM-", blank=True)
-    claim_number_digits = models.PositiveSmallIntegerField(default=7)
+    claim_number_digits = models.PositiveSmallIntegerField(default=7, validators=DIGITS)
     invoice_number_prefix = models.CharField(max_length=20, default="INV-", blank=True)
-    invoice_number_digits = models.PositiveSmallIntegerField(default=7)
+    invoice_number_digits = models.PositiveSmallIntegerField(default=7, validators=DIGITS)
     email_marketing_module = models.BooleanField(default=False)
     payment_provider_module = models.BooleanField("submits claims to a payment provider", default=False)
     team_on_opportunities = models.BooleanField(default=True)
