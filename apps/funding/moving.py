@@ -24,6 +24,7 @@ from apps.core.inserting import insert
 from apps.core.models import Subscriber
 from apps.engagements.booking import Amounts
 from apps.funding import drawing
+from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import InvoiceStatus
 from apps.funding.drawing import CENT, Drawn, PassedOn, amounts_of
 from apps.funding.holding import restate_claims_on_hold
@@ -39,7 +40,6 @@ from apps.funding.models import (
 )
 from apps.funding.resubmitting import remake
 from apps.funding.transitions import (
-    PERMISSION,
     TABLE,
     AnyBill,
     Facts,
@@ -170,7 +170,7 @@ def move(
 
 def possible(bill: AnyBill, by: Staff | None = None) -> list[Transition]:
     """The rows of the table that a bill may take now; none for somebody who may not move bills."""
-    if by is not None and not by.has_perm(PERMISSION):
+    if by is not None and not by.has_perm(MAY_ADMINISTER):
         return []
     return transitions_from(bill, facts_of(type(bill), [bill], by))
 
@@ -181,7 +181,7 @@ def possible(bill: AnyBill, by: Staff | None = None) -> list[Transition]:
 def fault_of(wish: Wish, number: int) -> str | None:
     """Why none of the bills can be moved so; ``None`` when nothing speaks against it as such."""
     row = wish.row
-    if wish.by is not None and not wish.by.has_perm(PERMISSION):
+    if wish.by is not None and not wish.by.has_perm(MAY_ADMINISTER):
         return (
             f"{wish.by} may not move claims and invoices: the role {wish.by.role} lacks the permission"
             " to administer funding invoices, or the login is closed."

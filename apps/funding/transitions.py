@@ -19,8 +19,6 @@ S = InvoiceStatus
 
 AnyBill = Claim | Invoice
 
-PERMISSION = "funding.administer_funding_invoices"
-
 BEFORE_APPROVAL = frozenset({S.AWAITING_STAFF_APPROVAL, S.ON_HOLD})
 #: Where a bill ends when somebody says no.
 ENDED = frozenset({S.REJECTED, S.CANCELLED, S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED})
