@@ -48,6 +48,6 @@ class Among(Func):
         return f"{column} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(stored)]
 
 
-def array_of_guids(values: Iterable[UUID]) -> str:
+def array_of_guids(values: Iterable[Any]) -> str:
     """PostgreSQL's text of an array, made in a fraction of the time that psycopg takes to adapt a list."""
-    return f"{{{','.join([value.hex for value in values])}}}"
+    return f"{{{','.join([value.hex if type(value) is UUID else str(value) for value in values])}}}"

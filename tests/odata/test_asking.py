@@ -45,6 +45,7 @@ def test_a_question_is_answered_as_the_query_it_keeps_answers_each_time_it_is_as
         assert clients_of(keys).ask() == list(clients_of.make(keys))
     for keys in ([teams[1].pk], [each.pk for each in teams]):
         assert teams_of(keys).ask() == list(teams_of.make(keys))
+    assert clients_of({str(clients[1].pk)}).ask() == [(clients[1].pk, clients[1].business_name)]
     assert clients_of({clients[1].pk}).ask() == [(clients[1].pk, clients[1].business_name)]
 
 
