@@ -513,7 +513,15 @@ function fundingOpenByTyping(event) {
     const field = event.target.closest(".select2-selection--single");
     if (!field || !window.django) return;
     const select = field.closest(".select2-container").previousElementSibling;
-    if (select?.matches("select.admin-autocomplete") && !select.disabled) window.django.jQuery(select).select2("open");
+    if (!select?.matches("select.admin-autocomplete") || select.disabled) return;
+    window.django.jQuery(select).select2("open");
+    // The library moves the cursor too late for the key that opened it: the first letter would be lost.
+    const search = document.querySelector(".select2-container--open .select2-search__field");
+    if (!search) return;
+    event.preventDefault();
+    search.value = event.key;
+    search.focus();
+    window.django.jQuery(search).trigger("input");
 }
 
 /** Put the cursor into the first field of a form that adds something. */

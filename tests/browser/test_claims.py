@@ -76,6 +76,20 @@ def offer(page, words):
     page.wait_for_selector("[data-options]:not([hidden]) [aria-selected=true]")
 
 
+def look_up(page, words, shown_as):
+    """Choose a record by typing, and go on. Each step waits for what the one before brings about."""
+    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
+    page.keyboard.press(words[0])  # typing opens what is looked up
+    page.wait_for_function("document.activeElement.classList.contains('select2-search__field')")
+    page.keyboard.type(words[1:])
+    page.wait_for_function("words => document.activeElement.value === words", arg=words)
+    page.wait_for_selector(f".select2-results__option--highlighted >> text={shown_as}")
+    press(page, "Enter")
+    page.wait_for_selector(".select2-container--open", state="detached")
+    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
+    press(page, "Tab")
+
+
 def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(open_window, office):
     first = office.paper("INV-1", invoice_total=Decimal("205.11"))
     second = office.paper("INV-2")
@@ -196,10 +210,7 @@ def test_sums_are_exact_where_floating_point_is_not(open_window, office):
 def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, office):
     page = open_window()
     page.goto("/admin/funding/invoice/add/", wait_until="networkidle")
-    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
-    page.keyboard.type("430 123")  # typing opens what is looked up
-    page.wait_for_selector(".select2-results__option--highlighted >> text=Mia Nguyen")
-    press(page, "Enter", "Tab")
+    look_up(page, "430 123", "Mia Nguyen")
     assert chosen(page) == "invoice_claim_type"
     press(page, "Tab")
     page.keyboard.type("t")
@@ -217,16 +228,9 @@ def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, off
     assert page.faults == []
 
 
-def look_up(page, words, shown_as):
-    page.keyboard.type(words)
-    page.wait_for_selector(f".select2-results__option--highlighted >> text={shown_as}")
-    press(page, "Enter", "Tab")
-
-
 def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_window, office):
     page = open_window()
     page.goto("/admin/funding/providerinvoice/add/", wait_until="networkidle")
-    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
     look_up(page, "harbour", "Harbour Lights")
     look_up(page, "430 123 456", "Mia Nguyen")
     for words in ("INV-77", "140.10", "t", "t"):
