@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from apps.core.back_office import ChoosingView
 from apps.documents.viewsets import VIEWSETS as DOCUMENTS
 from apps.engagements.viewsets import VIEWSETS as ENGAGEMENTS
 from apps.funding.viewsets import VIEWSETS as FUNDING
@@ -17,6 +18,11 @@ urlpatterns = [
     *service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES, *FUNDING)),
     re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
     path("docs/", include("apps.odata.docs_urls")),
+    path(
+        "admin/autocomplete/",
+        admin.site.admin_view(ChoosingView.as_view(admin_site=admin.site)),
+        name="autocomplete",
+    ),
     path("admin/", admin.site.urls),
 ]
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection, models
@@ -184,6 +185,10 @@ class RecordAdmin(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related(*(self.list_select_related or ()))
+
+    def choice_told(self, record: Any) -> str:
+        """A record among others to choose from: enough to tell it from its namesakes."""
+        return str(record)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
         """Every reference to a record with a page of its own is looked up, never listed in full."""
@@ -394,6 +399,15 @@ class RecordAdmin(ModelAdmin):
         return TemplateResponse(request, self.object_history_template, context)
 
 
+class ChoosingView(AutocompleteJsonView):
+    """What is offered while somebody types what to refer to, each record as its own page tells it."""
+
+    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+        told = super().serialize_result(obj, to_field_name)
+        page = self.model_admin
+        return {**told, "text": page.choice_told(obj)} if isinstance(page, RecordAdmin) else told
+
+
 def _is_choosing(request: HttpRequest) -> bool:
     """Whether somebody looks for a record to refer to, rather than in a list."""
     match = request.resolver_match
@@ -447,12 +461,17 @@ def _list_url(model: type[models.Model], relation: Any, record: models.Model) ->
 
 
 def menu(request: HttpRequest) -> list[dict[str, Any]]:
-    """The sidebar: what the person may see, under the headings that the pages name themselves."""
+    """The sidebar: what the person may see, under the headings that the pages name themselves.
+
+    One entry at most is marked: of a list and a page of its own beside it, the page that is looked at.
+    """
     entries = sorted(_entries(request), key=lambda entry: (entry["order"], entry["title"]))
+    open_now = max((e["link"] for e in entries if request.path.startswith(e["link"])), key=len, default="")
     groups: dict[str, list[dict[str, Any]]] = {}
     for entry in entries:
-        groups.setdefault(entry["group"], []).append(entry)
-    home = {"title": "Start", "icon": "home", "link": reverse("admin:index")}
+        groups.setdefault(entry["group"], []).append({**entry, "active": entry["link"] == open_now})
+    index = reverse("admin:index")
+    home = {"title": "Start", "icon": "home", "link": index, "active": request.path == index}
     return [
         {"title": None, "items": [home]},
         *({"title": title, "items": items, "separator": True} for title, items in groups.items()),

@@ -468,6 +468,9 @@ class ContactAdmin(PersonAdmin):
         initials = f"{contact.first_name[:1]}{contact.last_name[:1]}"
         return [contact.full_name, contact.primary_email or "", initials]
 
+    def choice_told(self, record: Any) -> str:
+        return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)
+
 
 # --- the lists they choose from -----------------------------------------------------------------------
 

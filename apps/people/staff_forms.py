@@ -30,14 +30,13 @@ def permissions_of_the_house() -> Any:
 
 
 class PermissionMatrix(forms.CheckboxSelectMultiple):
-    """Permissions as a table: a row for each kind of record, a column for each usual right."""
+    """Permissions as a table: a row for each kind of record, a column for each usual right, others below."""
 
     template_name = "people/permission_matrix.html"
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
-        rows = self._rows({str(key) for key in value or ()})
-        context["widget"] |= {"rows": rows, "besides": any(row["besides"] for row in rows)}
+        context["widget"]["rows"] = self._rows({str(key) for key in value or ()})
         return context
 
     def _rows(self, held: set[str]) -> list[dict[str, Any]]:

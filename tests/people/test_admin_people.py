@@ -391,3 +391,41 @@ def test_every_page_of_people_opens(client, ada):
     for model in ("staff", "client", "contact", "role", "position", "location", "team", "customfield"):
         assert client.get(reverse(f"admin:people_{model}_changelist")).status_code == 200
         assert client.get(reverse(f"admin:people_{model}_add")).status_code == 200
+
+
+def test_participants_to_choose_from_are_told_with_their_scheme_numbers(client, ada):
+    a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430 123 456")
+    a_contact(first_name="Mia", last_name="Novak", scheme_number=None)
+    asked = {"app_label": "people", "model_name": "contact", "field_name": "representative", "term": "mia n"}
+    found = client.get(reverse("admin:autocomplete"), asked).json()["results"]
+    assert [each["text"] for each in found] == ["Mia Nguyen · 430 123 456", "Mia Novak"]
+
+
+def test_what_is_offered_to_choose_from_is_for_those_who_may_see_it(client, clerk):
+    asked = {"app_label": "people", "model_name": "contact", "field_name": "client", "term": "acme"}
+    assert client.get(reverse("admin:autocomplete"), asked).status_code == 403
+    client.logout()
+    assert client.get(reverse("admin:autocomplete"), asked).status_code == 302
+
+
+def test_rights_that_are_not_usual_stand_below_their_record(client, ada):
+    page = client.get("/admin/people/role/add/").content.decode()
+    row = page.split('<tr class="rs-besides">')[1].split("</tr>")[0]
+    assert 'name="permissions"' in row
+    assert "funding invoices" in row
+
+
+@pytest.mark.parametrize(
+    ("place", "title"),
+    [
+        ("", "Start"),
+        ("funding/claim/", "Claims"),
+        ("funding/claim/queues/", "Work queues"),
+        ("funding/claim/month-end/", "Month end"),
+        ("sales/opportunity/board/", "Pipeline"),
+        ("people/client/add/", "Clients"),
+    ],
+)
+def test_one_entry_of_the_menu_is_marked(client, ada, place, title):
+    sidebar = client.get(f"/admin/{place}").context["sidebar_navigation"]
+    assert [item["title"] for group in sidebar for item in group["items"] if item["active"]] == [title]
