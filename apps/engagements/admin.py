@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -17,6 +18,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RadioFilter
 from unfold.decorators import display
@@ -36,6 +38,18 @@ from apps.engagements.models import (
 from apps.engagements.spending import Spending, spending_of, spending_of_plan
 from apps.odata import clock
 from apps.people.admin import FindsByNumber, LookupAdmin
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnBy:
+    """Records that draw on budgets; ``parameter`` is what chooses them in their list by a budget's key."""
+
+    model: type[Model]
+    parameter: str
+
+
+#: Apps that stand on this one say here what a plan's page leads to.
+DRAWN_BY: list[DrawnBy] = []
 
 #: Below so many days, what is left of a plan's time is worth a look.
 SOON = 30
@@ -241,9 +255,18 @@ class ClientEngagementAdmin(FindsByNumber):
             "currency": Subscriber.current().currency,
             "is_pace": kind is CategoryBudget,
             "add_link": self._link_to_add(request, kind, plan),
+            "drawn_by": [told for each in DRAWN_BY if (told := self._link_to_drawn_by(request, each))],
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "engagements/plan.html", context)
+
+    def _link_to_drawn_by(self, request: HttpRequest, drawn_by: DrawnBy) -> tuple[str, str] | None:
+        """What a list is called, and its address up to the key of a budget."""
+        opts = drawn_by.model._meta
+        if not self.admin_site.get_model_admin(drawn_by.model).has_view_permission(request):
+            return None
+        address = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+        return capfirst(str(opts.verbose_name_plural)), f"{address}?{drawn_by.parameter}="
 
     def _link_to_add(self, request: HttpRequest, kind: type[Budgeted], plan: ClientEngagement) -> str | None:
         if not self.admin_site.get_model_admin(kind).has_add_permission(request):

@@ -243,7 +243,10 @@ def test_the_hold_list_is_worked_by_reason_and_age(client):
     assert listed(client, CLAIMS, status=ON_HOLD, reason="Hours") == [numbers[1], numbers[0]]
     assert listed(client, CLAIMS, status=ON_HOLD, age="7") == [numbers[1], numbers[2]]
     page = client.get(CLAIMS, {"status": ON_HOLD})
-    assert [each["label"] for each in page.context["reasons"]] == ["Hours (2, 40 days)", "Plan (1, 10 days)"]
+    assert [each["label"] for each in page.context["reasons"]] == [
+        "Hours (2, oldest 40 days)",
+        "Plan (1, oldest 10 days)",
+    ]
     assert "held_for" in page.context["cl"].list_display
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from apps.funding.models import Claim
 from apps.odata import clock
-from tests.funding.admin_forms import BACKEND, CLAIMS, PAPERS
+from tests.engagements.builders import a_booking, a_category_budget, a_plan
+from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PAPERS
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
@@ -113,3 +114,43 @@ def test_without_the_permission_there_are_no_queues(client):
     client.force_login(a_staff_member(role=a_role("funding.view_claim")), BACKEND)
     for address in (QUEUES, MONTH_END, f"{CLAIMS}next/"):
         assert client.get(address).status_code == 403
+
+
+# --- what draws on a budget -----------------------------------------------------------------------------
+
+
+def listed(client, address):
+    return {str(bill) for bill in client.get(address).context["cl"].result_list}
+
+
+def test_a_plans_page_leads_to_the_claims_and_invoices_that_draw_on_each_booking(client):
+    plan = a_plan(participant=a_contact())
+    booking, other = a_booking(plan), a_booking(plan, category=3)
+    drawing, _ = a_claim([{"booking": booking}] * 2), a_claim([{"booking": other}])
+    invoice, _ = an_invoice([{"booking": booking}]), an_invoice()
+    page = client.get(f"/admin/engagements/clientengagement/{plan.pk}/plan/").content.decode()
+    to_claims, to_invoices = (f"{where}?draws_on={booking.pk}" for where in (CLAIMS, INVOICES))
+    assert f'href="{to_claims}"' in page
+    assert f'href="{to_invoices}"' in page
+    assert listed(client, to_claims) == {str(drawing)}
+    assert listed(client, to_invoices) == {str(invoice)}
+
+
+def test_claims_are_listed_by_the_budget_of_a_category_that_they_draw_on(client):
+    budget = a_category_budget()
+    drawing, _ = a_claim([{"category_budget": budget}]), a_claim()
+    assert listed(client, f"{CLAIMS}?draws_on={budget.pk}") == {str(drawing)}
+
+
+def test_a_key_that_no_budget_has_leaves_the_list_as_it_is(client):
+    claim = a_claim()
+    for key in ("", "soon", "018c23ca-7500-7023-a36b-777918c2d0af"):
+        assert listed(client, f"{CLAIMS}?draws_on={key}") == {str(claim)}
+
+
+def test_a_plans_page_leads_only_those_to_claims_who_may_see_them(client):
+    booking = a_booking()
+    client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")), BACKEND)
+    page = client.get(f"/admin/engagements/clientengagement/{booking.engagement_id}/plan/")
+    assert page.status_code == 200
+    assert "draws_on" not in page.content.decode()

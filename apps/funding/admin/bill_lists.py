@@ -18,18 +18,26 @@ from unfold.decorators import display
 from apps.core.back_office import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import folded
 from apps.documents.admin import DaysFilter
+from apps.engagements.admin import DRAWN_BY, DrawnBy
+from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
+from apps.funding.admin.lookups import key_in
 from apps.funding.admin.prices import MENU, money
 from apps.funding.admin.queues import CappedPaginator, days_since, queues, reasons_of_holds
 from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ClaimStatus, InvoiceStatus
-from apps.funding.models import Bill, Claim
+from apps.funding.facts import lines_drawing_on
+from apps.funding.models import Bill, Claim, Invoice
 from apps.odata import clock
 from apps.people.admin import number_in, without_blanks
 from apps.people.models import Client, Contact
 
 STATUS = "status"
+DRAWS_ON = "draws_on"
 #: As many people or providers as are handed on by their keys.
 MOST_NAMED = 500
+
+# A plan's page leads to the lists of what draws on each of its budgets.
+DRAWN_BY.extend(DrawnBy(model, DRAWS_ON) for model in (Claim, Invoice))
 
 COLOURS = {
     "AwaitingStaffApproval": "warning",
@@ -115,6 +123,33 @@ class AgeFilter(RadioFilter):
         return queryset.filter(status_date__lt=clock.now() - dt.timedelta(days=int(self.value())))
 
 
+class DrawsOnFilter(RadioFilter):
+    """On which budget bills draw, where a link says so: a plan's page shows what became of each."""
+
+    title = "draws on"
+    parameter_name = DRAWS_ON
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        budget = budget_named(request.GET.get(DRAWS_ON))
+        return [] if budget is None else [(str(budget.pk), str(budget))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        budget = budget_named(self.value())
+        if budget is None:
+            return queryset
+        name = queryset.model._meta.model_name
+        return queryset.filter(pk__in=lines_drawing_on(budget)[f"{name}s"].order_by().values(name))
+
+
+def budget_named(key: str | None) -> Budgeted | None:
+    """The service booking, or the budget of a category, that has this key."""
+    guid = key_in(key)
+    if guid is None:
+        return None
+    found = ServiceBooking.objects.filter(pk=guid).select_related("category").first()
+    return found or CategoryBudget.objects.filter(pk=guid).select_related("category").first()
+
+
 class ServicesFilter(RangeDateFilter):
     """When the services began."""
 
@@ -128,7 +163,10 @@ def statuses_of(model: Any) -> type[ClaimStatus] | type[InvoiceStatus]:
 
 
 def reason_told(group: dict[str, Any]) -> str:
-    return f"{group['status_reason'] or 'No reason'} ({group['count']:,}, {days_since(group['oldest'])} days)"
+    """A reason with how many are on hold for it, and for how long the first of them."""
+    days = days_since(group["oldest"])
+    first = "today" if days <= 0 else "1 day" if days == 1 else f"{days:,} days"
+    return f"{group['status_reason'] or 'No reason'} ({group['count']:,}, oldest {first})"
 
 
 # --- the list -------------------------------------------------------------------------------------------
@@ -151,6 +189,7 @@ class BillList(Administered):
         StatusFilter,
         HeldForFilter,
         AgeFilter,
+        DrawsOnFilter,
         ("start_date", ServicesFilter),
         ("status_date", DaysFilter),
         ("contact", AutocompleteSelectFilter),
