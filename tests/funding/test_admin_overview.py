@@ -134,6 +134,9 @@ def test_a_plans_page_leads_to_the_claims_and_invoices_that_draw_on_each_booking
     assert f'href="{to_invoices}"' in page
     assert listed(client, to_claims) == {str(drawing)}
     assert listed(client, to_invoices) == {str(invoice)}
+    answer = client.get(to_claims)
+    assert f"{booking}</a> of {plan.participant}" in answer.content.decode()
+    assert not any(tab["on"] for tab in answer.context["tabs"])
 
 
 def test_claims_are_listed_by_the_budget_of_a_category_that_they_draw_on(client):

@@ -146,8 +146,9 @@ def budget_named(key: str | None) -> Budgeted | None:
     guid = key_in(key)
     if guid is None:
         return None
-    found = ServiceBooking.objects.filter(pk=guid).select_related("category").first()
-    return found or CategoryBudget.objects.filter(pk=guid).select_related("category").first()
+    beside = ("category", "engagement__participant")
+    found = ServiceBooking.objects.filter(pk=guid).select_related(*beside).first()
+    return found or CategoryBudget.objects.filter(pk=guid).select_related(*beside).first()
 
 
 class ServicesFilter(RangeDateFilter):
@@ -255,7 +256,9 @@ class BillList(Administered):
             for queue in queues(self.model, statuses_of(self.model))
             if queue.count or queue.status == chosen
         ]
-        tabs = [{"label": "All", "count": "", "link": "?", "on": not chosen}, *shown]
+        budget = budget_named(request.GET.get(DRAWS_ON))
+        is_all = not chosen and budget is None
+        tabs = [{"label": "All", "count": "", "link": "?", "on": is_all}, *shown]
         reasons = []
         if chosen == ClaimStatus.ON_HOLD:
             reasons = [
@@ -266,7 +269,7 @@ class BillList(Administered):
                 }
                 for each in reasons_of_holds(self.model)
             ]
-        return {"tabs": tabs, "reasons": reasons}
+        return {"tabs": tabs, "reasons": reasons, "draws_on": budget}
 
     # --- columns
 
