@@ -25,7 +25,10 @@ def the_dates_are_in_order(draft: Draft) -> Iterator[Finding]:
 
 
 def the_staff_member_may_administer_funding_invoices(draft: Draft) -> Iterator[Finding]:
-    if MAY_ADMINISTER not in draft.permissions:
+    if draft.permissions is None:
+        message = f"The login of {draft.staff} is closed; name somebody who is still there."
+        yield Finding("PermissionNeeded", "staff", message)
+    elif MAY_ADMINISTER not in draft.permissions:
         message = (
             f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
             " whose role has it."

@@ -86,7 +86,7 @@ class ApprovalAction(models.TextChoices):
 
 
 class ClaimStatus(models.TextChoices):
-    """Where a claim stands (interface.md 3)."""
+    """Where a claim stands."""
 
     AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
     SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"

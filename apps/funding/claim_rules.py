@@ -61,7 +61,7 @@ def the_provider_invoice_is_open(draft: Draft) -> Iterator[Finding]:
 def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Finding]:
     if draft.used_by is not None:
         message = f"The provider invoice is not reusable, and {draft.used_by} is built on it already."
-        yield Finding("AlreadyUsed", "provider_invoice", message)
+        yield Finding("AlreadyUsed", "provider_invoice", message, draft.is_lost)
 
 
 def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Finding]:

@@ -58,6 +58,8 @@ def it_recurs_until_after_it_began(draft: Draft) -> Iterator[Finding]:
 
 
 def credit_needs_its_permission(draft: Draft) -> Iterator[Finding]:
+    if draft.permissions is None:
+        return
     credited = [line for line in draft.line_items if line.__dict__.get("is_credit_item")]
     if credited and bill_rules.MAY_CREDIT not in draft.permissions:
         message = (

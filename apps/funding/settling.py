@@ -15,7 +15,7 @@ from django.db import models
 
 from apps.core.identifiers import folded
 from apps.funding.choices import MissingAbnReason, SendPaymentTo, Zone
-from apps.funding.models import ZERO, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ProviderInvoice
 from apps.funding.pricing import PriceFound, PriceRequest, finding_prices
 from apps.odata.among import Among
 from apps.odata.asking import Conversation, Kept, alone, kept
@@ -58,31 +58,44 @@ def taking(drafts: Sequence[Draft]) -> Conversation[None]:
     They are put whole into ``provider_invoice``; contact, provider, reference and payee are theirs when not
     given, and ``differing`` names what was given and is not theirs.
     """
-    papers = yield from locking_provider_invoices(drafts)
+    papers, used = yield from locking_provider_invoices(drafts)
     for draft in drafts:
-        take_from(papers.get(key_of(draft, "provider_invoice")), draft)
+        key = key_of(draft, "provider_invoice")
+        draft.fill("was_used", key in used)
+        take_from(papers.get(key), draft)
         draft.fill("missing_abn_reason_code", missing_abn_reason(draft))
 
 
-def locking_provider_invoices(drafts: Sequence[Draft]) -> Conversation[Mapping[Any, ProviderInvoice]]:
+def locking_provider_invoices(
+    drafts: Sequence[Draft],
+) -> Conversation[tuple[Mapping[Any, ProviderInvoice], set[Any]]]:
     """The provider invoices that claims name or stand on, whole, by key, with contacts and providers.
 
     Nobody else builds on them now: they are locked in the order of their keys, before anything else, so
-    that two callers never wait for each other.
+    that two callers never wait for each other. With them the keys of those that a claim had taken before
+    they were waited for: who finds one taken now, and not among these, has lost it meanwhile.
     """
     keys = {key_of(draft, "provider_invoice") for draft in drafts}
     keys = (keys | {draft.__dict__.get("stands_on") for draft in drafts}) - {None}
     if not keys:
-        return {}
-    # The first of the questions locks what the others look at.
-    rows, *asked = yield [papers_locked(keys), *(one(keys) for one in WHOSE.values())]
+        return {}, set()
+    # The second of the questions locks what those after it look at.
+    users, rows, *asked = yield [users_of(keys), papers_locked(keys), *(one(keys) for one in WHOSE.values())]
     papers = [ProviderInvoice.from_db("default", PAPER_COLUMNS, row) for row in rows]
     for (name, (model, columns)), told in zip(ASKED.items(), asked, strict=True):
         found = {row[0]: model.from_db("default", columns, row) for row in told}
         for paper in papers:
             if (key := getattr(paper, f"{name}_id")) is not None:
                 setattr(paper, name, found[key])
-    return {paper.pk: paper for paper in papers}
+    return {paper.pk: paper for paper in papers}, {paper for paper, _, _ in users}
+
+
+@kept
+def users_of(keys: Any) -> models.QuerySet[Any, Any]:
+    """(provider invoice, key, number) of the claims that took these provider invoices."""
+    field: Any = Claim._meta.get_field("provider_invoice")
+    taken = Claim.objects.filter(Among(field, keys), takes_provider_invoice=True).order_by()
+    return taken.values_list("provider_invoice", "pk", "claim_number")
 
 
 PAPER_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from apps.core.identifiers import folded
 from apps.funding.bill_rules import MAY_ADMINISTER, MAY_CREDIT
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.settling import key_of
+from apps.funding.settling import key_of, users_of
 from apps.odata import clock
 from apps.odata.among import Among
 from apps.odata.asking import Conversation, all_of, kept
@@ -31,7 +31,10 @@ def look_up_claims(drafts: Sequence[Draft]) -> Conversation[None]:
 
 
 def look_up_permissions(drafts: Sequence[Draft]) -> Conversation[None]:
-    """Put the funding permissions of the staff members in charge into ``permissions``: one question."""
+    """Put the funding permissions of the staff members in charge into ``permissions``: one question.
+
+    ``None`` of those who have left or whose login is closed.
+    """
     keys = {key_of(draft, "staff") for draft in drafts} - {None}
     granted = granted_by((yield permissions_asked(keys))) if keys else {}
     for draft in drafts:
@@ -39,7 +42,7 @@ def look_up_permissions(drafts: Sequence[Draft]) -> Conversation[None]:
         if key is None:
             draft.spoil("permissions")
         else:
-            draft.fill("permissions", granted.get(key, frozenset()))
+            draft.fill("permissions", granted.get(key))
 
 
 NAMES = (MAY_ADMINISTER, MAY_CREDIT)
@@ -54,7 +57,7 @@ def permissions_asked(keys: Any) -> QuerySet[Any, Any]:
 
 
 def granted_by(rows: Iterable[tuple[Any, ...]]) -> dict[Any, frozenset[str]]:
-    """What staff members may do; those archived or whose login is disabled may do nothing."""
+    """What staff members may do; those archived or whose login is disabled are not among them."""
     now = clock.now()
     return {
         key: frozenset(name for name, has in zip(NAMES, each, strict=True) if everything or has)
@@ -75,7 +78,10 @@ def grants(permission: str) -> Exists:
 
 
 def look_up_uses(drafts: Sequence[Draft]) -> Conversation[None]:
-    """Put into ``used_by`` which claim took the provider invoice, one of these drafts included."""
+    """Put into ``used_by`` which claim took the provider invoice, one of these drafts included.
+
+    ``is_lost``: it was free until these drafts waited for it.
+    """
     taking = [draft for draft in drafts if draft.takes_provider_invoice]
     keys = {key_of(draft, "provider_invoice") for draft in taking} - {None}
     rows = (yield users_of(keys)) if keys else []
@@ -84,21 +90,15 @@ def look_up_uses(drafts: Sequence[Draft]) -> Conversation[None]:
     for number, draft in enumerate(drafts):
         paper = key_of(draft, "provider_invoice")
         draft.fill("used_by", None)
+        draft.fill("is_lost", False)
         if paper not in keys:
             continue
         key, claim = users.get(paper, (draft.key, None))
         if key != draft.key:
             draft.fill("used_by", f"claim {claim}")
+            draft.fill("is_lost", not draft.was_used)
         elif first.setdefault(paper, number) != number:
             draft.fill("used_by", f"record {first[paper] + 1} of this request")
-
-
-@kept
-def users_of(keys: Any) -> QuerySet[Any, Any]:
-    """(provider invoice, key, number) of the claims that took these provider invoices."""
-    field: Any = Claim._meta.get_field("provider_invoice")
-    taken = Claim.objects.filter(Among(field, keys), takes_provider_invoice=True).order_by()
-    return taken.values_list("provider_invoice", "pk", "claim_number")
 
 
 def look_up_references(drafts: Sequence[Draft]) -> Conversation[None]:

@@ -17,12 +17,14 @@ class Finding:
 
     ``place`` is an attribute of the draft (``"birthday"``) or a path into a list of it
     (``("line_items", 1, "quantity")``, ``("teams", 0)``). Each face spells it in its own way: the API in
-    wire names, the back office on the form field, an import on the column.
+    wire names, the back office on the form field, an import on the column. ``lost``: it was not so when the
+    request looked first; another writer came before it.
     """
 
     code: str
     place: str | tuple[str | int, ...]
     message: str
+    lost: bool = False
 
 
 class Unreadable(Exception):

@@ -104,6 +104,7 @@ def find_references(entity_set: EntitySet, body: Body, standing: models.Model | 
 def refusals_spelled(entity_set: EntitySet, body: Body) -> Iterator[None]:
     """Turn what a verb refuses, and the faults found before it, into one refusal in wire names."""
     found: list[tuple[int, Fault]] = []
+    lost = False
     try:
         yield
     except Warned as warned:
@@ -113,7 +114,10 @@ def refusals_spelled(entity_set: EntitySet, body: Body) -> Iterator[None]:
             ) from None
     except Refused as refused:
         found = spelled(entity_set, body, refused)
+        lost = any(finding.lost for _, finding in refused.findings)
     faults = sorted([*body.faults, *found], key=lambda fault: fault[0])
+    if lost:
+        raise Conflict("Another writer was first.", details=tuple(fault for _, fault in faults))
     if faults:
         raise ValidationFailed.of((fault for _, fault in faults), len({number for number, _ in faults}))
 

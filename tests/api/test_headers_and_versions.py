@@ -100,6 +100,13 @@ def test_a_method_cannot_be_overridden(api):
     refused(api.call("POST", "client/$count", {"_method": "GET"}, body, X_HTTP_Method_Override="GET"), 405)
 
 
+@pytest.mark.parametrize("address", ["$metadata", "/docs/openapi.json"])
+def test_descriptions_name_no_papers_that_callers_do_not_have(api, address):
+    told = api.get(address).content.decode()
+    assert "Where a claim stands" in told
+    assert re.findall(r"\w+\.(?:md|yaml|py)\b", told) == []
+
+
 def test_a_token_in_the_address_is_no_credential(api, nobody):
     token = api.authorization.removeprefix("Bearer ")
     for name in ("token", "access_token", "authorization"):

@@ -575,6 +575,13 @@ def test_the_staff_member_needs_the_permission(api, role, members):
     assert refusals(api, staff=staff) == [("PermissionNeeded", "value[0]/StaffGuid")]
 
 
+def test_whose_login_is_closed_is_said_so_and_not_to_lack_a_permission(api):
+    staff = a_staff_member(role=a_role(all_permissions=True))
+    type(staff).objects.filter(pk=staff.pk).update(disable_login_date=LONG_AGO)
+    (fault,) = api.post("claim", {"value": [a_claim_body(staff=staff)]}).json()["error"]["details"]
+    assert fault["message"].startswith(f"The login of {staff} is closed")
+
+
 def test_the_permission_is_the_roles(api):
     staff = a_staff_member(role=a_role_that_may("administer_funding_invoices"))
     assert posted(api, staff=staff)["StaffGuid"] == str(staff.pk)

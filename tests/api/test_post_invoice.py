@@ -181,6 +181,9 @@ def test_credit_items_need_a_permission_of_their_own(api):
     credited = [a_line_body(), a_line_body(IsCreditItem=True)]
     assert refusals(api, staff=staff, LineItems=credited) == [("PermissionNeeded", "value[0]/StaffGuid")]
     posted(api, staff=staff, LineItems=[a_line_body(IsCreditItem=False), a_line_body(IsCreditItem=None)])
+    gone = a_staff_member(role=a_role_that_may("administer_credit_invoices"))
+    type(gone).objects.filter(pk=gone.pk).update(archive_date=gone.creation_date)
+    assert refusals(api, staff=gone, LineItems=credited) == [("PermissionNeeded", "value[0]/StaffGuid")]
     both = a_role_that_may("administer_funding_invoices", "administer_credit_invoices")
     made = posted(api, staff=a_staff_member(role=both), LineItems=credited)
     assert [line["IsCreditItem"] for line in made["LineItems"]] == [False, True]

@@ -25,6 +25,7 @@ from tests.funding.bodies import (
     a_priced_entry,
     an_invoice_body,
 )
+from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact
 
 pytestmark = [
@@ -98,6 +99,35 @@ def test_one_of_twenty_claims_on_a_single_use_provider_invoice_wins_and_the_othe
                 assert (fault["code"], fault["target"]) == ("AlreadyUsed", "value[0]/ProviderInvoiceGuid")
         assert Claim.objects.filter(provider_invoice=paper).count() == 1
     assert Claim.objects.count() == ClaimLine.objects.count() == ROUNDS
+
+
+def test_who_waits_for_a_provider_invoice_and_finds_it_taken_has_lost_a_race():
+    """Fails where uses are first looked at after the wait: then nobody knows that it was free."""
+    authorization = an_application()
+    paper = a_paper()
+    free, late = a_claim_body(paper), {}
+    body = {"value": [a_claim_body(), free]}
+
+    def post():
+        try:
+            late["answer"] = Caller(authorization).post("claim", body, IGNORED)
+        finally:
+            connection.close()
+
+    waiter = threading.Thread(target=post)
+    with transaction.atomic():
+        ProviderInvoice.objects.select_for_update().get(pk=paper.pk)
+        waiter.start()
+        wait_until_somebody_waits()
+        a_claim(provider_invoice=paper, claim_number="Winner")
+    waiter.join(60)
+    assert late["answer"].status_code == 409
+    (fault,) = late["answer"].json()["error"]["details"]
+    assert (fault["code"], fault["target"]) == ("AlreadyUsed", "value[1]/ProviderInvoiceGuid")
+    assert "Winner" in fault["message"]
+    afterwards = Caller(authorization).post("claim", {"value": [free]}, IGNORED)
+    assert afterwards.status_code == 400  # no race any more: everybody can see it
+    assert Claim.objects.count() == 1
 
 
 def test_no_claim_slips_in_while_its_provider_invoice_is_rejected():

@@ -877,7 +877,7 @@ def test_the_number_of_statements_does_not_grow(django_assert_max_num_queries, k
             )
             for at in range(number)
         ]
-        with django_assert_max_num_queries(13) as counted:
+        with django_assert_max_num_queries(14) as counted:
             warnings_about(*drafts)
         counts.append(len(counted))
     assert counts[0] == counts[1]
