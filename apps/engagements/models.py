@@ -23,6 +23,11 @@ def money(label: str | None = None, **options: Any) -> models.DecimalField:
     return models.DecimalField(label, max_digits=14, decimal_places=2, **options)
 
 
+def sum_of_bills() -> models.DecimalField:
+    """What bills come to; each has an amount, so their sum needs more digits than one."""
+    return models.DecimalField(max_digits=20, decimal_places=2, default=ZERO, editable=False)
+
+
 class SupportCategory(Lookup, Record):
     """A category of the scheme, by which budgets are divided; 16 to 21 are those of PACE plans."""
 
@@ -144,9 +149,9 @@ class Budgeted(Record):
 
     budget = money(default=ZERO)
     used_elsewhere = money(default=ZERO, help_text="Drawn by others, or before this service was used.")
-    claimed = money(default=ZERO, editable=False)
-    paid = money(default=ZERO, editable=False)
-    waiting = money(default=ZERO, editable=False)
+    claimed = sum_of_bills()
+    paid = sum_of_bills()
+    waiting = sum_of_bills()
     management_type = models.CharField(
         "managed by", max_length=6, choices=ManagementType, default=ManagementType.PLAN
     )
