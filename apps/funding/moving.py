@@ -27,7 +27,7 @@ from apps.funding import drawing
 from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import InvoiceStatus
 from apps.funding.drawing import CENT, Drawn, PassedOn, amounts_of
-from apps.funding.holding import restate_claims_on_hold
+from apps.funding.holding import restate_claims_on
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -505,7 +505,8 @@ def carry_out(
     else:
         lines = lines_of(model, [key for key in after if not draw_alike(before[key], after[key])])
     written = [(change.bill, change.values) for change in changes]
-    write_bills(model, [*written, *hand_over(changes, standing, facts)], wish)
+    written += hand_over(changes, standing, facts)
+    write_bills(model, written, wish)
     tell_moves(model, changes, before, wish)
     drawn = drawn_by(lines, before, after, paid)
     made: dict[UUID, UUID] = {}
@@ -514,7 +515,7 @@ def carry_out(
         made, drawn = remade.keys, [*drawn, *remade.drawn]
     drawing.draw(drawn)
     if model is Claim and wish.verb in ABOUT_PROVIDER_INVOICES - {Verb.APPROVE}:
-        restate_claims_on_hold({change.bill.provider_invoice_id for change in changes})
+        restate_claims_on({bill.provider_invoice_id for bill, _ in written})
     return made
 
 

@@ -14,7 +14,7 @@ from apps.core import history, storing
 from apps.core.inserting import insert
 from apps.funding import provider_invoice_rules
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
-from apps.funding.holding import LIVE
+from apps.funding.holding import LIVE, restate_claims_on
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.moving import REASON_LENGTH, move
 from apps.funding.provider_invoice_rules import DECISIONS, ON_HOLD, Decision, possible_actions
@@ -49,7 +49,10 @@ def revise_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
         draft.fill("standing", standing.get(draft.key))
         draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
     storing.hold(ProviderInvoice, drafts, provider_invoice_rules.RULES)
-    return storing.apply_changes(ProviderInvoice, drafts, standing)
+    changed = storing.apply_changes(ProviderInvoice, drafts, standing)
+    if any("is_reusable" in draft.given for draft in drafts):
+        restate_claims_on(changed)
+    return changed
 
 
 def live_claims_on(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:

@@ -14,7 +14,7 @@ from typing import Any
 from apps.core import history, storing
 from apps.core.inserting import at_once, insert
 from apps.funding.bill_lines import draw_on_budgets, put_lines, store_lines
-from apps.funding.holding import restate_claims_on_hold
+from apps.funding.holding import mark_claimed, restate_claims_on
 from apps.funding.judging import CLAIMS, INVOICES, KINDS, Kind, judged
 from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
 from apps.funding.numbering import take_numbers
@@ -94,9 +94,11 @@ def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[An
         keys = storing.store(kind.model, drafts, {"entered_by": entered_by})
         store_lines(kind, drafts, keys)
         acknowledge(kind, warnings, keys)
+        if kind is CLAIMS:
+            mark_claimed(draft.provider_invoice for draft in drafts)
     if kind is CLAIMS:
         complete_provider_invoices(drafts)
-        tell_provider_invoices_on_hold(drafts)
+        tell_provider_invoices(drafts)
     draw_on_budgets(drafts)
     return keys
 
@@ -145,7 +147,7 @@ def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[A
         draft.given |= WORKED_OUT[kind.name]
     changed = storing.apply_changes(kind.model, drafts, standing, told)
     if kind is CLAIMS:
-        tell_provider_invoices_on_hold(drafts)
+        tell_provider_invoices(drafts)
     return changed
 
 
@@ -210,12 +212,13 @@ def fill_from_claim(paper: ProviderInvoice, draft: Draft) -> None:
         paper.reference = draft.provider_invoice_reference
 
 
-def tell_provider_invoices_on_hold(drafts: Sequence[Draft]) -> None:
-    """Provider invoices that are on hold learn that a claim is held up, or that one has left them."""
+def tell_provider_invoices(drafts: Sequence[Draft]) -> None:
+    """Those on hold learn that a claim is held up; others, that a standing claim has left them or come."""
+    moved = [draft for draft in drafts if draft.key is not None and has_moved(draft)]
     concerned = {draft.provider_invoice.pk for draft in drafts if is_on_hold(draft.provider_invoice)}
-    concerned |= {draft.stands_on for draft in drafts if draft.key is not None and has_moved(draft)}
+    concerned |= {key for draft in moved for key in (draft.stands_on, draft.provider_invoice.pk)}
     if concerned:
-        restate_claims_on_hold(concerned)
+        restate_claims_on(concerned)
 
 
 def is_on_hold(paper: ProviderInvoice) -> bool:

@@ -76,7 +76,11 @@ def a_claim(lines=1, **columns):
             **bill_columns(columns),
         }
     )
-    return with_lines(record, ClaimLine, "claim", lines)
+    made = with_lines(record, ClaimLine, "claim", lines)
+    if made.takes_provider_invoice or (paper.is_reusable and made.archive_date is None):
+        ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=True)
+        paper.is_claimed = True
+    return made
 
 
 def an_invoice(lines=1, **columns):

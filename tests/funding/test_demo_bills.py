@@ -15,7 +15,7 @@ from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding import drawing
 from apps.funding.choices import ApprovalStatus, ClaimStatus, InvoiceStatus
 from apps.funding.demo.planted import PLANTED, name_of
-from apps.funding.holding import restate_claims_on_hold
+from apps.funding.holding import restate_claims_on
 from apps.funding.judging import CLAIMS, INVOICES, judged
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -184,7 +184,7 @@ def test_one_budget_is_drawn_too_far_and_most_by_others_as_well():
 
 
 def test_what_holds_claims_up_is_told_on_provider_invoices():
-    assert restate_claims_on_hold(ProviderInvoice.objects.values_list("pk", flat=True)) == 0
+    assert restate_claims_on(ProviderInvoice.objects.values_list("pk", flat=True)) == 0
 
 
 def test_invoices_that_recur_have_come_up_to_the_day():

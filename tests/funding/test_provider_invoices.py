@@ -12,7 +12,7 @@ from apps.core.history import Author, writing_as
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.funding.holding import restate_claims_on_hold
+from apps.funding.holding import restate_claims_on
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.moving import move
 from apps.funding.provider_invoice_rules import DECISIONS, possible_actions
@@ -424,13 +424,13 @@ def test_claim_on_hold_is_restated_when_claims_come_and_go():
     record = a_provider_invoice()
     act_on([record.pk], "HoldByClient", a_member(), "Asks")
     claim = a_claim(provider_invoice=record)
-    assert restate_claims_on_hold([record.pk]) == 1
+    assert restate_claims_on([record.pk]) == 1
     record.refresh_from_db()
     assert record.claim_on_hold
-    assert restate_claims_on_hold([record.pk]) == 0
+    assert restate_claims_on([record.pk]) == 0
     claim.archive_date = clock.now()
     claim.save()
-    assert restate_claims_on_hold([record.pk]) == 1
+    assert restate_claims_on([record.pk]) == 1
     record.refresh_from_db()
     assert not record.claim_on_hold
     last = Change.objects.filter(record_key=str(record.pk)).first()

@@ -60,17 +60,14 @@ class Row:
 def work_queues(page: Any, request: HttpRequest) -> HttpResponse:
     """All queues on one page: how many wait, and for how long the first of them has."""
     check_may_view(page, request)
-    keys = inbox.waiting_keys()
-    first = ProviderInvoice.objects.filter(inbox.one_of(keys)).order_by("creation_date", "guid").first()
     papers = queues(ProviderInvoice, ApprovalStatus, "approval_status", "creation_date")
-    to_claim = Queue(inbox.WAITING, "To be claimed", len(keys), first.creation_date if first else None)
     groups = [
-        ("Provider invoices", linked(ProviderInvoice, [to_claim, *papers])),
+        ("Provider invoices", linked(ProviderInvoice, [inbox.waiting_queue(), *papers])),
         ("Claims", linked(Claim, queues(Claim, statuses_of(Claim)))),
         ("Invoices", linked(Invoice, queues(Invoice, statuses_of(Invoice)))),
     ]
-    may_add = page.has_add_permission(request)
-    context = {"groups": groups, "next_link": claim_address(first) if first and may_add else None}
+    first = inbox.waiting().first() if page.has_add_permission(request) else None
+    context = {"groups": groups, "next_link": claim_address(first) if first else None}
     return shown(page, request, "funding/queues.html", "Work queues", context)
 
 

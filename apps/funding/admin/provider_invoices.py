@@ -26,14 +26,18 @@ from apps.funding.admin.bill_lists import contacts_named, providers_named, two_l
 from apps.funding.admin.bill_moves import move_told
 from apps.funding.admin.papers import claim_address, paper_shown
 from apps.funding.admin.prices import money
-from apps.funding.admin.queues import CappedPaginator, Queue, ShortPaginator, days_since, queues
+from apps.funding.admin.queues import CappedPaginator, ShortPaginator, days_since, queues
 from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.holding import restate_claims_on
+from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.provider_invoice_rules import possible_actions
+from apps.odata.among import Among
 from apps.odata.drafts import Draft
 from apps.people.models import Staff
 
 STATUS, WAITING = "status", inbox.WAITING
+
+KEY: Any = ProviderInvoice._meta.pk
 
 COLOURS = {
     ApprovalStatus.UNACTIONED.value: "warning",
@@ -73,13 +77,6 @@ class ProviderInvoiceForm(RulesForm):
         return draft
 
 
-def waiting_keys_of(request: HttpRequest) -> list[Any]:
-    """The keys of those that wait for a claim; read once for a request."""
-    if not hasattr(request, "_waiting_keys"):
-        request._waiting_keys = inbox.waiting_keys()  # type: ignore[attr-defined]
-    return request._waiting_keys  # type: ignore[attr-defined]
-
-
 class ApprovalFilter(RadioFilter):
     """What was decided; and those that nobody claimed yet."""
 
@@ -91,7 +88,7 @@ class ApprovalFilter(RadioFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() == WAITING:
-            return queryset.filter(inbox.one_of(waiting_keys_of(request)))
+            return queryset.filter(WAITS_FOR_CLAIM)
         return queryset.filter(approval_status=self.value()) if self.value() else queryset
 
 
@@ -203,10 +200,9 @@ class ProviderInvoiceAdmin(ActsOnMany):
         ]
         tabs = [
             {"label": "All", "count": "", "link": "?", "on": not chosen},
-            # Counting these takes a look at all claims: only where they are worked off.
             {
                 "label": "To be claimed",
-                "count": Queue(WAITING, "", len(waiting_keys_of(request))).told if chosen == WAITING else "",
+                "count": inbox.waiting_queue().told,
                 "link": f"?{STATUS}={WAITING}",
                 "on": chosen == WAITING,
             },
@@ -271,6 +267,9 @@ class ProviderInvoiceAdmin(ActsOnMany):
         if not change and isinstance(request.user, Staff):
             obj.created_by = request.user
         super().save_model(request, obj, form, change)
+        if change:
+            # The form wrote what it had read, and may have made the provider invoice reusable.
+            restate_claims_on([obj.pk])
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -326,7 +325,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
         return Outcome(len(acted.done), [(each.key, each.label, each.message) for each in acted.refused])
 
     def archive_or_restore(self, request: HttpRequest, keys: Sequence[Any], name: str) -> Outcome:
-        records = ProviderInvoice.objects.filter(inbox.one_of(list(keys)))
+        records = ProviderInvoice.objects.filter(Among(KEY, keys))
         if name == RESTORE.name:
             return Outcome(self.restore_records(request, records))
         kept = records.filter(inbox.CLAIMED).select_related("provider", "contact")

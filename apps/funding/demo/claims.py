@@ -315,6 +315,7 @@ def paper_of(chance: Random, office: Office, drawn: Drawn, morning: int) -> Row:
         "document_id": None,
         "created_by_id": office.funders.at(chance, came),
         **UNDECIDED,
+        "is_claimed": claim["archive_date"] is None,
     }
     decided = came + (claim["creation_date"] - came) / 2
     luck = chance.random()
@@ -337,6 +338,7 @@ UNDECIDED: Row = {
     "approval_status": ApprovalStatus.UNACTIONED.value,
     "auto_approved": False,
     "claim_on_hold": False,
+    "is_claimed": False,
     "rejection_reason": None,
     "actioned_by_id": None,
     "actioned_date": None,

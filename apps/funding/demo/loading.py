@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from django.db import models
+from django.db import models, transaction
 from stdnum.au import abn
 
 from apps.core.demo import BATCH, Context, DemoSet, Size
@@ -32,6 +32,7 @@ from apps.funding.demo.invoices import invoices
 from apps.funding.demo.planted import PLANTED, how_many, planted
 from apps.funding.demo.purses import plans, tell
 from apps.funding.demo.shelf import read_shelf
+from apps.funding.holding import restate_all
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -62,6 +63,9 @@ def load(context: Context) -> None:
     if seeds:
         store(context, Claim, ClaimLine, planted(office, count - seeds), count)
     store_inbox(context, inbox(office, context.sizes["inbox"], count + 1))
+    # Of some, the claim that had them was archived later, or they are reusable and another claim came.
+    with transaction.atomic():
+        restate_all()
     tell(office.drawn)
 
 

@@ -374,4 +374,5 @@ def paper_of(office: Office, seed: Seed, drawn: Drawn, nth: int) -> Row:
         "document_id": None,
         "created_by_id": drawn.row["staff_id"],
         **UNDECIDED,
+        "is_claimed": True,
     }

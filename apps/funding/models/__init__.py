@@ -11,9 +11,10 @@ from apps.funding.models.claims import (
 )
 from apps.funding.models.moves import AcknowledgedWarning, NumberSequence, StatusMove
 from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.funding.models.provider_invoices import ProviderInvoice
+from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, ProviderInvoice
 
 __all__ = [
+    "WAITS_FOR_CLAIM",
     "ZERO",
     "AcknowledgedWarning",
     "Bill",

@@ -11,12 +11,23 @@ from apps.documents.models import Document
 from apps.funding.choices import ApprovalStatus, SendPaymentTo
 from apps.people.models import Client, Contact, Staff
 
+#: Those that wait for a claim; on hold or rejected ones wait for somebody else.
+WAITS_FOR_CLAIM = Q(
+    archive_date=None,
+    is_claimed=False,
+    approval_status__in=(ApprovalStatus.UNACTIONED.value, ApprovalStatus.APPROVED.value),
+)
+
 
 class ProviderInvoice(Record):
     """What a provider billed. A claim is built on it, or several when it is reusable.
 
     Nearly everything may be missing while it is only a paper that came in; the claim supplies the rest.
+    ``is_claimed``: a claim has it alone or, of a reusable one, is current. ``holding`` keeps it right, so
+    that those which wait for a claim are found without a look at all claims.
     """
+
+    unrecorded_columns = frozenset({"is_claimed"})
 
     reference = models.CharField(max_length=100, null=True, blank=True)
     reference_key = FoldedField(of="reference", max_length=300)
@@ -57,6 +68,7 @@ class ProviderInvoice(Record):
     )
     auto_approved = models.BooleanField("approved without anybody", default=False, editable=False)
     claim_on_hold = models.BooleanField("claim is on hold", default=False, editable=False)
+    is_claimed = models.BooleanField("claimed", default=False, editable=False)
     rejection_reason = models.CharField(max_length=400, null=True, editable=False)
     actioned_by = models.ForeignKey(
         Staff,
@@ -75,6 +87,9 @@ class ProviderInvoice(Record):
             models.Index(fields=["creation_date", "guid"], name="funding_provider_newest"),
             models.Index(fields=["modify_date", "guid"], name="funding_provider_modified"),
             models.Index(fields=["approval_status", "creation_date"], name="funding_provider_by_status"),
+            models.Index(
+                fields=["creation_date", "guid"], condition=WAITS_FOR_CLAIM, name="funding_provider_waiting"
+            ),
         )
         constraints = (
             models.UniqueConstraint(

@@ -1,0 +1,31 @@
+"""The command ``restate_provider_invoices``: what they say of the claims on them, looked up anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
+
+from apps.funding.holding import restate_all
+
+
+class Command(BaseCommand):
+    help = (
+        "Looks up anew which provider invoices are claimed and which hold a claim up, and puts right those"
+        " that say otherwise. Safe while people work."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="say how many are wrong, change none")
+
+    def handle(self, *args: Any, dry_run: bool = False, **options: Any) -> None:
+        with transaction.atomic():
+            wrong = restate_all()
+            transaction.set_rollback(dry_run)
+        if not wrong:
+            self.stdout.write("Every provider invoice agrees with its claims.")
+        elif dry_run:
+            self.stdout.write(f"{wrong:,} provider invoices do not agree with their claims.")
+        else:
+            self.stdout.write(f"Put right: {wrong:,} provider invoices.")

@@ -1,0 +1,254 @@
+"""Which provider invoices wait for a claim: they say what their claims say, whatever happens."""
+
+import contextlib
+import importlib
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.core import archiving
+from apps.core.models import Change
+from apps.funding.admin import inbox
+from apps.funding.choices import ApprovalAction
+from apps.funding.holding import restate_all
+from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.moving import move, possible
+from apps.funding.receiving import act_on, revise_provider_invoices
+from apps.funding.submitting import revise_claims
+from apps.funding.transitions import Verb
+from apps.odata.drafts import Draft, Refused
+from apps.odata.errors import ODataError
+from tests.funding.admin_forms import BACKEND, PAPERS
+from tests.funding.bodies import a_claim_body, a_funder, a_paper, a_priced_entry, submitted
+from tests.funding.builders import a_claim
+from tests.people.records import form_data
+
+pytestmark = pytest.mark.django_db
+
+MIGRATION = importlib.import_module("apps.funding.migrations.0004_claimed_provider_invoices")
+
+
+def looked_up():
+    """Those that wait, looked up among all claims: current, not decided against, and no claim has them."""
+    current = ProviderInvoice.objects.filter(
+        archive_date=None, approval_status__in=("Unactioned", "Approved")
+    ).order_by()
+    claims = Claim.objects.filter(provider_invoice=OuterRef("pk")).order_by()
+    alone = current.filter(~Exists(claims.filter(takes_provider_invoice=True)), is_reusable=False)
+    shared = current.filter(~Exists(claims.filter(archive_date=None)), is_reusable=True)
+    return {paper.pk for some in (alone, shared) for paper in some}
+
+
+def waiting():
+    return {paper.pk for paper in inbox.waiting()}
+
+
+#: What is done (see ``Office.deeds``), to which of the records, and in which way.
+walks = st.lists(
+    st.tuples(st.integers(0, 99), st.integers(0, 9), st.integers(0, 99)), min_size=6, max_size=20
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(walk=walks)
+def test_whatever_happens_they_say_what_their_claims_say(db, walk):
+    with transaction.atomic():
+        office = Office()
+        for step in walk:
+            office.do(*step)
+            assert waiting() == looked_up(), step
+            assert restate_all() == 0, step
+        transaction.set_rollback(True)
+
+
+class Office:
+    """Somebody who does what can be done to a few provider invoices and the claims on them."""
+
+    def __init__(self):
+        self.staff, self.entry = a_funder(), a_priced_entry()
+        self.papers = [a_paper(), a_paper(is_reusable=True), a_paper(contact=None)]
+        self.deeds = (self.submit, self.submit, self.revise, self.move, self.move, self.move, self.decide)
+        self.deeds += (self.file_away, self.take_out, self.reuse)
+
+    def do(self, deed, which, how):
+        with contextlib.suppress(Refused, ODataError):
+            self.deeds[deed % len(self.deeds)](which, how)
+
+    def paper(self, which):
+        return ProviderInvoice.objects.get(pk=self.papers[which % len(self.papers)].pk)
+
+    def claims(self, which):
+        """One of the claims that there are, as a list; none while there are none."""
+        known = list(Claim.objects.order_by("claim_number"))
+        return known[which % max(len(known), 1) :][:1]
+
+    def submit(self, which, how):
+        contact = {"ContactGuid": str(self.papers[0].contact_id)}
+        submitted("claim", a_claim_body(self.paper(which), self.staff, self.entry, **contact))
+
+    def revise(self, which, how):
+        for claim in self.claims(which):
+            values = {"provider_invoice": self.paper(how)}
+            revise_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
+
+    def move(self, which, how):
+        for claim in self.claims(which):
+            rows = possible(claim)
+            verbs = [row.verb for row in rows] if rows and how % 4 else list(Verb)
+            verb = verbs[how % len(verbs)]
+            move(Claim, [claim.pk], verb, reason="Because", amounts={claim.pk: Decimal("0.01")})
+
+    def decide(self, which, how):
+        action = ApprovalAction.values[how % len(ApprovalAction.values)]
+        act_on([self.paper(which).pk], action, self.staff, "Because")
+
+    def file_away(self, which, how):
+        archiving.archive(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
+
+    def take_out(self, which, how):
+        archiving.restore(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
+
+    def reuse(self, which, how):
+        paper = self.paper(which)
+        values = {"is_reusable": not paper.is_reusable}
+        revise_provider_invoices([Draft(values, given=values, key=paper.pk)])
+
+
+# --- step by step ---------------------------------------------------------------------------------------
+
+
+def is_claimed(paper):
+    return ProviderInvoice.objects.get(pk=paper.pk).is_claimed
+
+
+def test_a_claim_on_it_ends_its_waiting_and_its_history_tells_nothing_of_it():
+    papers = [a_paper(), a_paper(is_reusable=True)]
+    before = [paper.modify_date for paper in papers]
+    assert waiting() == {paper.pk for paper in papers}
+    submitted("claim", *(a_claim_body(paper) for paper in papers))
+    assert waiting() == set()
+    assert [ProviderInvoice.objects.get(pk=paper.pk).modify_date for paper in papers] == before
+    assert not Change.objects.filter(record_type="funding.providerinvoice", kind="Changed").exists()
+
+
+def test_a_claim_that_moves_lets_one_wait_and_takes_the_other():
+    old, new = a_paper(), a_paper()
+    (key,) = submitted("claim", a_claim_body(old))
+    values = {"provider_invoice": ProviderInvoice.objects.get(pk=new.pk)}
+    revise_claims([Draft(values, given=values, key=key)], ignore_warnings=True)
+    assert (is_claimed(old), is_claimed(new)) == (False, True)
+
+
+def test_an_archived_claim_lets_its_provider_invoice_wait_and_takes_it_again_when_restored():
+    paper = a_paper()
+    keys = submitted("claim", a_claim_body(paper))
+    move(Claim, keys, "archive")
+    assert not is_claimed(paper)
+    move(Claim, keys, "restore")
+    assert is_claimed(paper)
+
+
+def test_a_form_that_was_read_before_the_claim_came_does_not_undo_it(client):
+    """The form writes the whole record; what it had read may be old by then."""
+    client.force_login(a_funder(), BACKEND)
+    paper = a_paper()
+    a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
+    ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=False)
+    page = f"{PAPERS}{paper.pk}/change/"
+    answer = client.post(page, form_data(client.get(page), invoice_total="12.50"))
+    assert answer.status_code == 302
+    assert is_claimed(paper)
+
+
+def test_a_rejected_claim_lets_a_reusable_one_wait_once_it_is_for_one_claim_only():
+    paper = a_paper(is_reusable=True)
+    a_claim(
+        provider_invoice=paper,
+        contact=paper.contact,
+        provider=paper.provider,
+        funding_status="PaymentProviderRejected",
+    )
+    assert is_claimed(paper)
+    values = {"is_reusable": False}
+    revise_provider_invoices([Draft(values, given=values, key=paper.pk)])
+    assert not is_claimed(paper)
+    assert waiting() == looked_up() == {paper.pk}
+
+
+# --- all of them ----------------------------------------------------------------------------------------
+
+
+def some_of_each():
+    """Provider invoices that wait and that do not, all of which say the contrary."""
+    free, shared, archived = a_paper(), a_paper(is_reusable=True), a_paper()
+    claimed, used = a_paper(), a_paper(is_reusable=True)
+    for paper in (claimed, used):
+        a_claim(provider_invoice=paper)
+    move(Claim, [a_claim(provider_invoice=archived).pk], "archive")
+    right = {paper.pk: is_claimed(paper) for paper in (free, shared, archived, claimed, used)}
+    assert sorted(right.values()) == [False, False, False, True, True]
+    ProviderInvoice.objects.filter(pk__in=right).update(is_claimed=~F("is_claimed"))
+    return right
+
+
+def all_say():
+    return dict(ProviderInvoice.objects.values_list("pk", "is_claimed"))
+
+
+def test_a_command_puts_right_what_provider_invoices_say():
+    right, out = some_of_each(), StringIO()
+    call_command("restate_provider_invoices", "--dry-run", stdout=out)
+    assert all_say() != right
+    call_command("restate_provider_invoices", stdout=out)
+    assert all_say() == right
+    call_command("restate_provider_invoices", stdout=out)
+    assert out.getvalue().splitlines() == [
+        "5 provider invoices do not agree with their claims.",
+        "Put right: 5 provider invoices.",
+        "Every provider invoice agrees with its claims.",
+    ]
+
+
+def test_those_that_stood_before_are_looked_up_once():
+    right = some_of_each()
+    ProviderInvoice.objects.update(is_claimed=False)
+    MIGRATION.say_which_are_claimed(apps, None)
+    assert all_say() == right
+
+
+# --- what it costs --------------------------------------------------------------------------------------
+
+
+def test_statements_are_constant_in_the_number_of_claims():
+    counts = []
+    for number in (1, 5):
+        bodies = [a_claim_body(a_paper(), a_funder(), a_priced_entry()) for _ in range(number)]
+        with CaptureQueriesContext(connection) as seen:
+            submitted("claim", *bodies)
+        counts.append([each["sql"] for each in seen if '"is_claimed" = TRUE' in each["sql"]])
+    assert [len(found) for found in counts] == [1, 1]
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite makes no trips")
+def test_a_single_claim_makes_no_trip_of_its_own_for_it():
+    """It goes with the claim's own rows."""
+    body = a_claim_body(a_paper(), a_funder(), a_priced_entry())
+    with CaptureQueriesContext(connection) as seen:
+        submitted("claim", body)
+    (sent,) = [each["sql"] for each in seen if '"is_claimed" = TRUE' in each["sql"]]
+    assert 'INSERT INTO "funding_claim"' in sent
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's plans are told otherwise")
+def test_those_that_wait_are_read_from_an_index_of_their_own():
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "funding_provider_waiting" in inbox.waiting()[:20].explain()
