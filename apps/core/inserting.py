@@ -51,6 +51,15 @@ def at_once() -> Iterator[None]:
             cursor.execute("; ".join(waiting))
 
 
+def waits(statement: str, params: Sequence[Any]) -> bool:
+    """Whether a statement waits for the end of the block; whoever is told that it does not executes it."""
+    waiting = _WAITING.get()
+    if waiting is None:
+        return False
+    waiting.append(ClientCursor(connection.connection).mogrify(statement, params))
+    return True
+
+
 def insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Store rows of Python values; ``columns`` name their fields in the same order (``client_id``).
 
@@ -124,12 +133,8 @@ def _insert_few(
     cursor: Any, table: str, fields: tuple[models.Field, ...], rows: Sequence[Sequence[Any]]
 ) -> None:
     head, row = _insert_texts(table, fields)
-    waiting = _WAITING.get()
-    if waiting is None:
+    if not all(waits(f"{head}{row}", values) for values in rows):
         cursor.execute(f"{head}{', '.join([row] * len(rows))}", list(chain.from_iterable(rows)))
-        return
-    written = ClientCursor(connection.connection)
-    waiting += [written.mogrify(f"{head}{row}", values) for values in rows]
 
 
 def mark(model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
@@ -139,18 +144,15 @@ def mark(model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
     """
     if not keys:
         return
-    key, waiting = model._meta.pk, _WAITING.get()
+    key = model._meta.pk
     assert key is not None
     table, where = _quoted(model._meta.db_table), _quoted(str(key.column))
     told = f"UPDATE {table} SET {_quoted(column)} = TRUE WHERE {where} = "  # noqa: S608  our own names
     with connection.cursor() as cursor:
         if connection.vendor != "postgresql":
             cursor.executemany(f"{told}%s", [(guid.hex,) for guid in keys])
-        elif waiting is None:
+        elif not waits(f"{told}ANY(%s::uuid[])", [array_of_guids(keys)]):
             cursor.execute(f"{told}ANY(%s::uuid[])", [array_of_guids(keys)])
-        else:
-            written = ClientCursor(connection.connection)
-            waiting.append(written.mogrify(f"{told}ANY(%s::uuid[])", [array_of_guids(keys)]))
 
 
 @lru_cache(maxsize=256)

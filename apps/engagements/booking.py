@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.core import storing
+from apps.core.inserting import waits
 from apps.engagements import booking_rules
 from apps.engagements.models import (
     ZERO,
@@ -161,13 +162,16 @@ def _write_at_once(of: type[Budgeted], rows: Sequence[tuple[UUID, Amounts]], ass
         for name in COLUMNS
     )
     columns = [[guid for guid, _ in rows], *([getattr(each, name) for _, each in rows] for name in COLUMNS)]
+    statement = (
+        f"UPDATE {quote(of._meta.db_table)} _budget SET {assignments}"  # noqa: S608  our own names
+        " FROM unnest(%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[])"
+        " _told (guid, claimed, paid, waiting) WHERE _budget.guid = _told.guid"
+    )
+    if waits(statement, columns):
+        # Whoever lets it wait stores lines of these budgets with it: their references are checked.
+        return len(rows)
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE {quote(of._meta.db_table)} _budget SET {assignments}"  # noqa: S608  our own names
-            " FROM unnest(%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[])"
-            " _told (guid, claimed, paid, waiting) WHERE _budget.guid = _told.guid",
-            columns,
-        )
+        cursor.execute(statement, columns)
         return int(cursor.rowcount)
 
 

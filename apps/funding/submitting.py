@@ -96,10 +96,10 @@ def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[An
         acknowledge(kind, warnings, keys)
         if kind is CLAIMS:
             mark_claimed(draft.provider_invoice for draft in drafts)
+        draw_on_budgets(drafts)
     if kind is CLAIMS:
         complete_provider_invoices(drafts)
         tell_provider_invoices(drafts)
-    draw_on_budgets(drafts)
     return keys
 
 
