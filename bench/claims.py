@@ -229,7 +229,7 @@ def new_claims(number: int, stock: Callable[[Callable[[], object]], Contender]) 
 
 
 def remove_claims() -> None:
-    """Whatever a measured POST stored: claims, lines, warnings, history, and what plans counted."""
+    """Whatever a measured POST stored, and what plans and provider invoices say of it."""
     chosen = "(SELECT guid FROM funding_claim WHERE claim_number LIKE %s)"
     with connection.cursor() as cursor:
         for statement in (
@@ -244,5 +244,6 @@ def remove_claims() -> None:
             f"DELETE FROM funding_acknowledgedwarning WHERE claim_id IN {chosen}",
             f"DELETE FROM funding_claimline WHERE claim_id IN {chosen}",
             "DELETE FROM funding_claim WHERE claim_number LIKE %s",
+            "UPDATE funding_providerinvoice SET is_claimed = FALSE WHERE is_claimed AND reference LIKE %s",
         ):
             cursor.execute(statement, [f"{MARK}%"])
