@@ -118,13 +118,22 @@ def test_invoices_have_verbs_of_their_own():
     [
         (["approve"], "Give a number, or a file of numbers."),
         (["approve", "C-1", "--by", "nobody@example.org"], "Nobody has the email nobody@example.org."),
-        (["approve", "--file", "/nowhere.csv"], "/nowhere.csv cannot be read"),
-        (["pay-in-part", "C-1", "--amount", "much"], "invalid amount value: 'much'"),
+        (["approve", "--file", "/nowhere.csv"], "/nowhere.csv cannot be read: No such file or directory"),
+        (["pay-in-part", "C-1", "--amount", "much"], "much is no amount; 1234.50 is one."),
         (["pay-in-part", "C-1", "c-1", "--amount", "5"], "c-1 stands there twice: sum its payments up."),
-        (["pay", "C-1", "--date", "2026-02-30"], "invalid day value: '2026-02-30'"),
+        (["pay", "C-1", "--date", "2026-02-30"], "2026-02-30 is no date; write it as 2026-07-31."),
     ],
 )
 def test_what_cannot_be_tried_is_said(words, said):
     with pytest.raises(CommandError, match=said) as raised:
         call_command("move_claims", *words)
     assert raised.value.returncode != 0
+
+
+def test_a_faulty_amount_in_a_file_is_told_with_its_line(tmp_path):
+    file = tmp_path / "paid.csv"
+    file.write_text("C-1,40.00\n\nC-2,forty\n")
+    with pytest.raises(CommandError) as raised:
+        call_command("move_claims", "pay-in-part", "--file", str(file))
+    assert str(raised.value) == f"{file}, line 3: forty is no amount; 1234.50 is one."
+    assert raised.value.returncode == 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import sys
-from collections.abc import Iterator
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -42,8 +43,8 @@ class MoveCommand(BaseCommand):
             help="CSV without a header: a number per line, and behind it what was paid, if anything was",
         )
         parser.add_argument("--reason", help="why; some verbs need it")
-        parser.add_argument("--amount", type=amount, help="what was paid of each of the NUMBERs")
-        parser.add_argument("--date", type=day, help="the day of a payment (today): 2026-07-31")
+        parser.add_argument("--amount", type=argument(amount), help="what was paid of each of the NUMBERs")
+        parser.add_argument("--date", type=argument(day), help="the day of a payment (today): 2026-07-31")
         parser.add_argument(
             "--by", metavar="EMAIL", help="the staff member in whose name; the system's when left out"
         )
@@ -82,11 +83,15 @@ class MoveCommand(BaseCommand):
             return
         try:
             with file.open(encoding="utf-8-sig", newline="") as lines:
-                for row in csv.reader(lines):
+                rows = csv.reader(lines)
+                for row in rows:
                     cells = [cell.strip() for cell in row]
                     if any(cells):
-                        yield cells[0], amount(cells[1]) if cells[1:2] and cells[1] else each
-        except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
+                        paid = told_in(file, rows.line_num, cells[1:2])
+                        yield cells[0], each if paid is None else paid
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}", returncode=UNUSABLE) from None
+        except (UnicodeDecodeError, csv.Error) as error:
             raise CommandError(f"{file} cannot be read: {error}", returncode=UNUSABLE) from None
 
     def keys_of(self, numbers: Any) -> dict[str, UUID]:
@@ -138,8 +143,34 @@ def amount(text: str) -> Decimal:
     return found
 
 
+def told_in(file: Path, line: int, cells: Sequence[str]) -> Decimal | None:
+    """The amount in a file's cell; ``None`` when the cell is empty or not there."""
+    if not cells or not cells[0]:
+        return None
+    try:
+        return amount(cells[0])
+    except ValueError as error:
+        raise CommandError(f"{file}, line {line:,}: {error}", returncode=UNUSABLE) from None
+
+
 def day(text: str) -> dt.date:
-    return dt.date.fromisoformat(text)
+    """``ValueError`` for what is no date."""
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text} is no date; write it as 2026-07-31.") from None
+
+
+def argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Tell the command line's user what ``read`` says is wrong; of a ``ValueError`` it would not."""
+
+    def told(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise ArgumentTypeError(str(error)) from None
+
+    return told
 
 
 def staff_member(email: str) -> Staff:
