@@ -106,6 +106,16 @@ def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_
     assert again.out.startswith("3 rows: 0 new, 0 changed, 3 unchanged")
 
 
+@pytest.mark.parametrize("period", ["Start date,End date", "From,To", "Period start,Period end"])
+def test_a_list_of_papers_may_have_the_headers_of_a_list_of_claims(tmp_path, period):
+    header = f"Invoice No,Provider ABN,NDIS Number,Staff email,{period},Total"
+    row = "P-1,51824753556,430000001,fay@example.org,01/07/2025,13/07/2025,70"
+    assert imported("providerInvoice", a_file(tmp_path, row, header=header)).status == 0
+    paper = ProviderInvoice.objects.get(reference="P-1")
+    assert (paper.service_start_date, paper.service_end_date) == (dt.date(2025, 7, 1), dt.date(2025, 7, 13))
+    assert paper.created_by.primary_email == "fay@example.org"
+
+
 def test_papers_without_a_reference_are_the_ones_that_equal_them(tmp_path):
     path = a_file(tmp_path, ",51824753556,,,77.00,", header=PAPERS)
     assert imported("providerInvoice", path).out.startswith("1 row: 1 new")
