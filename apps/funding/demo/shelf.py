@@ -84,7 +84,7 @@ def read_shelf(price_book: str) -> Shelf:
     """The shelf of a price book that stands, with the prices that stand in it."""
     book = PriceBook.objects.get(name_key=folded(price_book))
     articles: dict[str, Article] = {}
-    rows = Price.objects.filter(entry__price_book=book).order_by("start_date")
+    rows = Price.objects.filter(entry__price_book=book).order_by("start_date", "entry__product__code", "zone")
     for product, code, name, unit, zone, first, last, amount in rows.values_list(
         *("entry__product", "entry__product__code", "entry__product__name", "entry__product__unit"),
         *("zone", "start_date", "end_date", "amount"),
