@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import connection
 from stdnum.au import abn
 
+from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import new_guid
-from apps.core.inserting import insert
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Price, ProviderInvoice
 from apps.odata import clock
@@ -79,7 +79,7 @@ def ground(number: int) -> Ground:
     papers = [new_guid() for _ in range(number)]
     remove_claims()
     ProviderInvoice.objects.filter(reference__startswith=MARK).delete()
-    insert(
+    bulk_insert(
         ProviderInvoice,
         ("guid", "reference", "contact_id", "provider_id"),
         (

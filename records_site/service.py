@@ -9,7 +9,7 @@ from apps.funding.resources import (
     PriceBookResource,
     ProviderInvoiceResource,
 )
-from apps.odata.service import Service
+from apps.odata.declaration.service import Service
 from apps.people.resources import (
     ClientResource,
     ContactResource,

@@ -4,11 +4,11 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from apps.core.back_office import ChoosingView
+from apps.core.admin_base import ChoosingView
 from apps.documents.viewsets import VIEWSETS as DOCUMENTS
 from apps.engagements.viewsets import VIEWSETS as ENGAGEMENTS
 from apps.funding.viewsets import VIEWSETS as FUNDING
-from apps.odata.routing import service_urls
+from apps.odata.http.router import service_urls
 from apps.people.viewsets import VIEWSETS as PEOPLE
 from apps.sales.viewsets import VIEWSETS as SALES
 
@@ -17,7 +17,7 @@ urlpatterns = [
     path("", include("apps.access.urls")),
     *service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES, *FUNDING)),
     re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
-    path("docs/", include("apps.odata.docs_urls")),
+    path("docs/", include("apps.odata.http.docs_urls")),
     path(
         "admin/autocomplete/",
         admin.site.admin_view(ChoosingView.as_view(admin_site=admin.site)),

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 from apps.access import scopes
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.registering import give_secret, renew_secret, restore_application, revoke_application
-from apps.core.back_office import RecordAdmin, RulesForm
+from apps.core.admin_base import RecordAdmin, RulesForm
 
 
 def scope_choices() -> list[tuple[str, str]]:

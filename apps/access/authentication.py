@@ -71,7 +71,7 @@ class StaffSessionAuthentication(BaseAuthentication):
         if request.method not in SAFE_METHODS:
             raise Forbidden("A back-office session may only read here. To write, use an API application.")
         caller = StaffCaller(staff)
-        history.write_as(history.Author("API", staff_id=staff.pk, request_id=request_id(request)))
+        history.set_author(history.Author("API", staff_id=staff.pk, request_id=request_id(request)))
         return staff, caller
 
     def authenticate_header(self, request: Request) -> str:
@@ -104,7 +104,7 @@ def not_recognised() -> Unauthenticated:
 
 def write_as(caller: ApplicationCaller, request: Request) -> None:
     """From here on this application is the author of what is written."""
-    history.write_as(history.Author("API", application=caller.name, request_id=request_id(request)))
+    history.set_author(history.Author("API", application=caller.name, request_id=request_id(request)))
 
 
 def request_id(request: Request) -> str | None:

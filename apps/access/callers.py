@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.access.scopes import READ, WRITE, grants
-from apps.odata.schema import EntitySet
+from apps.odata.declaration.schema import EntitySet
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Limits:
 
 @dataclass(slots=True)
 class ApplicationCaller:
-    """An API application (see ``apps.odata.callers.Caller``).
+    """An API application (see ``apps.odata.http.callers.Caller``).
 
     ``scopes`` are sets that must each grant a right: the application's own, and those its token was
     narrowed to. So what is taken from the application is taken from the tokens it holds. ``by_token``

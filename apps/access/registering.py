@@ -11,7 +11,7 @@ from django.db import transaction
 from apps.access import scopes
 from apps.access.credentials import digest, new_secret
 from apps.access.models import ApiApplication
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.odata import clock
 
 
@@ -21,7 +21,7 @@ def register_application(name: str, scope: Iterable[str] = scopes.EVERYTHING) ->
     ``ValidationError`` for a name that is taken or too long and for scopes this service does not offer.
     """
     application = ApiApplication(name=name.strip(), scope=scopes.spelled(scope))
-    if ApiApplication.objects.filter(name_key=folded(application.name)).exists():
+    if ApiApplication.objects.filter(name_key=normalised(application.name)).exists():
         raise ValidationError({"name": f"There is an API application {application.name} already."})
     secret = give_secret(application)
     application.full_clean(exclude=["name_key"])

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 
 from django.core.exceptions import ValidationError
 
-from apps.odata import service
-from apps.odata.declaration import POST, PUT
+from apps.odata.declaration import service
+from apps.odata.declaration.resource import POST, PUT
 
 READ, WRITE = "read", "write"
 EVERYTHING = (READ, WRITE)

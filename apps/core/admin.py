@@ -13,8 +13,8 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateTimeFil
 from unfold.decorators import display
 from unfold.views import ChangeList
 
-from apps.core import history_lines
-from apps.core.back_office import RecordAdmin
+from apps.core import history_display
+from apps.core.admin_base import RecordAdmin
 from apps.core.models import Change, Subscriber
 
 admin.site.unregister(Group)  # what somebody may do, their role says
@@ -70,7 +70,7 @@ class ToldChanges(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         changes: list[Any] = list(self.result_list)  # type: ignore[has-type]
-        for change, line in zip(changes, history_lines.told(changes), strict=True):
+        for change, line in zip(changes, history_display.entries(changes), strict=True):
             change.line = line
         self.result_list = changes
 
@@ -111,7 +111,7 @@ class ChangeAdmin(ModelAdmin):
     def what(self, change: Any) -> str:
         return str(change.line.what)
 
-    @display(description="kind", ordering="kind", label=history_lines.COLOURS)
+    @display(description="kind", ordering="kind", label=history_display.COLOURS)
     def kind_label(self, change: Change) -> str:
         return change.kind
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import models
 from django.db.models.expressions import Col
 
-from apps.odata.record_json import TODAY, with_today
+from apps.odata.read.record_json import TODAY, with_today
 
 
 class ComputedColumn(Col):

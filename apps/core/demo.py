@@ -18,7 +18,7 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from apps.core import history
-from apps.core.inserting import insert
+from apps.core.bulk_insert import bulk_insert
 
 YEARS = 3
 DAY_STARTS = dt.time(8)
@@ -120,8 +120,8 @@ class Context:
         """Store rows of values in the columns' order, in batches, with their history; ``count`` of them."""
         left, key = iter(rows), columns.index(model._meta.pk.attname)
         while batch := list(itertools.islice(left, BATCH)):
-            insert(model, columns, batch)
-            history.lines(model, [row[key] for row in batch], "Created")
+            bulk_insert(model, columns, batch)
+            history.write_entries(model, [row[key] for row in batch], "Created")
             self.stored(model, len(batch), count)
 
 

@@ -26,14 +26,14 @@ from apps.core.importing.reports import text_cell
 from apps.core.importing.tables import Unusable
 from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
-from apps.odata.declaration import Part, ReadOnly
+from apps.odata.declaration.resource import Navigation, ReadOnly
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.declaration.schema import entity_set as bound
 from apps.odata.errors import ODataError
-from apps.odata.flat import Column, columns, formula_safe, rows
-from apps.odata.options import parse_options
-from apps.odata.reading import Reading
-from apps.odata.schema import EntitySet
-from apps.odata.schema import entity_set as bound
-from apps.odata.streams import ndjson_lines
+from apps.odata.http.streams import ndjson_lines
+from apps.odata.query.options import parse_options
+from apps.odata.read.flattening import Column, columns, formula_safe, rows
+from apps.odata.read.reader import Reading
 
 
 class Operator:
@@ -86,8 +86,8 @@ def with_names(entity_set: EntitySet) -> EntitySet:
         ReadOnly(finder.name, source=f"{entity_set.type.properties[finder.member].path}__{finder.by}")
         for finder in finders
     ]
-    parts = [member for member in served.fields if isinstance(member, Part)]
-    own = [member for member in served.fields if not isinstance(member, Part)]
+    parts = [member for member in served.fields if isinstance(member, Navigation)]
+    own = [member for member in served.fields if not isinstance(member, Navigation)]
     return bound(type(served.__name__, (served,), {"fields": (*own, *names, *parts)}))
 
 

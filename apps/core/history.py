@@ -14,7 +14,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models
 
-from apps.core.inserting import insert
+from apps.core.bulk_insert import bulk_insert
 from apps.odata import clock
 
 
@@ -37,13 +37,13 @@ def author() -> Author:
     return _AUTHOR.get()
 
 
-def write_as(who: Author) -> None:
+def set_author(who: Author) -> None:
     """From here on in this context, ``who`` writes (a request's authentication says so)."""
     _AUTHOR.set(who)
 
 
 @contextmanager
-def writing_as(who: Author) -> Iterator[None]:
+def as_author(who: Author) -> Iterator[None]:
     """Within the block, ``who`` writes."""
     token = _AUTHOR.set(who)
     try:
@@ -98,7 +98,7 @@ def json_value(value: Any) -> Any:
 def record_save(record: Any, adding: bool) -> None:
     """Write the line of a record just saved; nothing when nothing changed."""
     if adding:
-        lines(type(record), [record.pk], "Created")
+        write_entries(type(record), [record.pk], "Created")
         return
     changed = differences(record)
     if not changed:
@@ -106,7 +106,7 @@ def record_save(record: Any, adding: bool) -> None:
     kind = "Changed"
     if "archive_date" in changed:
         kind = "Restored" if record.archive_date is None else "Archived"
-    lines(type(record), [record.pk], kind, changed)
+    write_entries(type(record), [record.pk], kind, changed)
 
 
 def record_delete(record: Any) -> None:
@@ -116,30 +116,32 @@ def record_delete(record: Any) -> None:
         for name, value in column_values(record).items()
         if value is not None and name not in record.secret_columns
     }
-    lines(type(record), [record.pk], "Deleted", held)
+    write_entries(type(record), [record.pk], "Deleted", held)
 
 
 def record_list(record: Any, name: str, before: Iterable[str], after: Iterable[str]) -> None:
     """Write that a list of the record (its teams) changed; nothing when it did not."""
     old, new = sorted(before), sorted(after)
     if old != new:
-        lines(type(record), [record.pk], "Changed", {name: [old, new]})
+        write_entries(type(record), [record.pk], "Changed", {name: [old, new]})
 
 
-def lines(
+def write_entries(
     model: type[models.Model],
     keys: Iterable[Any],
     kind: str,
     changed: dict[str, list[Any]] | None = None,
 ) -> None:
     """One line for each key, by whoever writes now."""
-    write(model, ((key, kind, changed) for key in keys))
+    write_changes(model, ((key, kind, changed) for key in keys))
 
 
-def write(model: type[models.Model], entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]]) -> None:
+def write_changes(
+    model: type[models.Model], entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]]
+) -> None:
     """A line for each (key, kind, differences), by whoever writes now, in one statement."""
     who, at, label = author(), clock.now(), model._meta.label_lower
-    insert(
+    bulk_insert(
         apps.get_model("core", "Change"),
         (
             "record_key",

@@ -18,7 +18,7 @@ def new_guid() -> uuid.UUID:
     return uuid.UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
 
 
-def folded(text: str | None) -> str | None:
+def normalised(text: str | None) -> str | None:
     """The form in which unique texts are compared: composed, trimmed, without regard to case.
 
     ``"  Café Pty Ltd"`` and ``"CAFE\\u0301 pty ltd"`` are one name. Empty texts are no text.

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.core import history
 from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.odata.refusing import refuse
+from apps.odata.http.exceptions import refuse
 
 Answer = Callable[[HttpRequest], HttpResponse]
 
@@ -53,7 +53,7 @@ class RequestContext:
         given = request.headers.get("X-Request-ID", "")
         request_id = given if _PLAIN_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
-        with history.writing_as(history.Author(channel="API", request_id=request_id)):
+        with history.as_author(history.Author(channel="API", request_id=request_id)):
             response = self.answer(request)
         response["X-Request-ID"] = request_id
         return response
@@ -84,5 +84,5 @@ class BackOfficeAuthor:
             staff_id=request.user.pk if request.user.is_authenticated else None,
             request_id=request.request_id,  # type: ignore[attr-defined]
         )
-        with history.writing_as(who):
+        with history.as_author(who):
             return self.get_response(request)

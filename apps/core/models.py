@@ -12,14 +12,14 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
 
 from apps.core import history
-from apps.core.identifiers import folded, new_guid
+from apps.core.identifiers import new_guid, normalised
 from apps.odata import clock
 
 #: Filled by the system on every write; a change of these alone is no change.
 STAMPS = frozenset({"creation_date", "modify_date"})
 
 
-class FoldedField(models.CharField):
+class NormalisedField(models.CharField):
     """A hidden twin of a text in the form its uniqueness is judged by (see ``identifiers.folded``).
 
     Folding makes up to three characters of one, so its length is three times the text's.
@@ -42,7 +42,7 @@ class FoldedField(models.CharField):
         return name, path, args, {**options, "of": self.of}
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        value = folded(getattr(model_instance, self.of))
+        value = normalised(getattr(model_instance, self.of))
         setattr(model_instance, self.attname, value)
         return value
 
@@ -110,7 +110,7 @@ class Lookup(models.Model):
     is_lookup: ClassVar[bool] = True
 
     name = models.CharField(max_length=90)
-    name_key = FoldedField(of="name", unique=True)
+    name_key = NormalisedField(of="name", unique=True)
 
     class Meta:
         abstract = True

@@ -20,14 +20,14 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilt
 from unfold.decorators import display
 from unfold.utils import parse_date_str
 
-from apps.core.back_office import ArchivedFilter, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.documents import document_rules
 from apps.documents.file_types import allowed
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.receiving import FILES, LISTS
 from apps.documents.sending import IMAGES, PDF, file_answer
 from apps.documents.upload_forms import UploadForm, upload
-from apps.odata.errors import Fault, ODataError, counted
+from apps.odata.errors import ErrorDetail, ODataError, counted
 from apps.people.admin import LookupAdmin
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
@@ -205,13 +205,13 @@ def told(refused: ODataError) -> dict[str, Any]:
     return {"message": refused.message, "faults": [placed(fault) for fault in refused.details]}
 
 
-def placed(fault: Fault) -> dict[str, Any]:
+def placed(fault: ErrorDetail) -> dict[str, Any]:
     found = _PLACE.fullmatch(fault.target or "")
     row, name = (int(found[2]), found[1]) if found else (None, fault.target or "")
     return {"row": row, "column": LABELS.get(name, ""), "message": fault.message}
 
 
-def sentence(fault: Fault) -> str:
+def sentence(fault: ErrorDetail) -> str:
     """A fault for people without a script: ``File 2, category: …``."""
     at = placed(fault)
     place = "" if at["row"] is None else f"File {at['row'] + 1}, {at['column']}: "

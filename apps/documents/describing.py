@@ -8,7 +8,7 @@ from django.conf import settings
 
 from apps.documents.file_types import allowed
 from apps.odata.errors import counted
-from apps.odata.openapi import JSON, refusals, shared
+from apps.odata.metadata.openapi import JSON, refusals, shared
 
 Json = dict[str, Any]
 

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.documents.file_types import allowed, extension_of, is_known
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 
-def a_document_has_a_name(draft: Draft) -> Iterator[Finding]:
+def a_document_has_a_name(draft: Draft) -> Iterator[Issue]:
     if not draft.name or not draft.name.strip():
-        yield Finding("Required", "name", "A document has a name.")
+        yield Issue("Required", "name", "A document has a name.")
 
 
-def a_file_has_a_name(draft: Draft) -> Iterator[Finding]:
+def a_file_has_a_name(draft: Draft) -> Iterator[Issue]:
     if not draft.file_name:
-        yield Finding("Required", "file_name", "The file has no name.")
+        yield Issue("Required", "file_name", "The file has no name.")
 
 
-def a_file_is_not_empty(draft: Draft) -> Iterator[Finding]:
+def a_file_is_not_empty(draft: Draft) -> Iterator[Issue]:
     if not draft.size:
-        yield Finding("Empty", "file_name", f"{called(draft)} is empty: it has no bytes.")
+        yield Issue("Empty", "file_name", f"{called(draft)} is empty: it has no bytes.")
 
 
-def a_file_is_of_a_type_that_is_allowed(draft: Draft) -> Iterator[Finding]:
+def a_file_is_of_a_type_that_is_allowed(draft: Draft) -> Iterator[Issue]:
     extension = extension_of(draft.file_name)
     told = {extension} if extension else draft.content
     if draft.size and not told & allowed():
         what = f"{extension} files are" if extension else "Files of this type are"
-        yield Finding(
+        yield Issue(
             "TypeNotAllowed", "file_name", f"{what} not kept here; kept are {', '.join(sorted(allowed()))}."
         )
 
 
-def a_file_is_what_its_name_says(draft: Draft) -> Iterator[Finding]:
+def a_file_is_what_its_name_says(draft: Draft) -> Iterator[Issue]:
     extension = extension_of(draft.file_name)
     if not draft.size or extension not in allowed() or not is_known(extension):
         return
     if extension not in draft.content:
-        yield Finding(
+        yield Issue(
             "TypeMismatch",
             "file_name",
             f"{called(draft)} is {extension} by its name, and not by its content.",

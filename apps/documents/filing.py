@@ -9,19 +9,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from apps.core import storing
+from apps.core import saving
 from apps.documents import document_rules
 from apps.documents.keeping import KeptFile, StorageFails, hold_off_sweeps
 from apps.documents.models import Document
 from apps.documents.storage import documents
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 
 
 def describe(draft: Draft, file: KeptFile) -> None:
     """Let a draft speak of the file it is about; without a name it takes the file's own."""
     for name, value in asdict(file).items():
         draft.fill(name, value)
-    if "name" not in draft.faulty and not draft.name:
+    if "name" not in draft.invalid and not draft.name:
         draft.fill("name", file.file_name)
 
 
@@ -30,17 +30,17 @@ def file_documents(drafts: Sequence[Draft]) -> list[Any]:
 
     Raises ``Refused``, or ``StorageFails`` when a file is not in the storage any more.
     """
-    storing.hold(Document, drafts, document_rules.FILE_RULES)
+    saving.validate(Document, drafts, document_rules.FILE_RULES)
     hold_off_sweeps()
     check_files_are_there(draft.storage_key for draft in drafts)
-    return storing.store(Document, drafts)
+    return saving.insert_records(Document, drafts)
 
 
 def revise_documents(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of standing documents give; the keys of those that were not so already."""
-    standing = storing.complete(Document, drafts)
-    storing.hold(Document, drafts, document_rules.RULES)
-    return storing.apply_changes(Document, drafts, standing)
+    standing = saving.load_existing(Document, drafts)
+    saving.validate(Document, drafts, document_rules.RULES)
+    return saving.save_changes(Document, drafts, standing)
 
 
 def check_files_are_there(keys: Iterable[str]) -> None:

@@ -16,27 +16,27 @@ from apps.documents.filing import describe, file_documents, revise_documents
 from apps.documents.keeping import Keeping
 from apps.documents.models import LONGEST_PATH, Document, DocumentCategory
 from apps.documents.storage import PIECE
-from apps.odata.declaration import Key, Optional, ReadOnly, RefersTo, Required, Resource, Shape
-from apps.odata.drafts import Draft, Finding, Refused
-from apps.odata.json_values import ValueFault
-from apps.odata.schema import EntitySet, entity_set
+from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required, Resource
+from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
+from apps.odata.write.json_values import JsonValueError
 from apps.people.models import Client, Staff
 
 #: Between a file's path and its hash in ``Document.import_source``.
 HASH = "#"
 
 
-class ClientInIndex(Shape):
+class ClientInIndex(NestedType):
     model = Client
     fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("UniqueCode"))
 
 
-class CategoryInIndex(Shape):
+class CategoryInIndex(NestedType):
     model = DocumentCategory
     fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"))
 
 
-class StaffInIndex(Shape):
+class StaffInIndex(NestedType):
     model = Staff
     fields = (Key("StaffGuid"), ReadOnly("PrimaryEmail"), ReadOnly("UniqueCode"))
 
@@ -94,21 +94,21 @@ class DocumentImport(Importing):
     def file_at(self, text: str) -> Path:
         """The file of that path below the folder of the index; ``ValueFault`` when there is none to take."""
         if len(text) > LONGEST_PATH:
-            raise ValueFault("TooLong", f"may have {LONGEST_PATH} characters at most.")
+            raise JsonValueError("TooLong", f"may have {LONGEST_PATH} characters at most.")
         path = (self.folder / text.replace("\\", "/")).resolve()
         if not path.is_relative_to(self.folder):
-            raise ValueFault("NotAllowed", "lies outside the folder of the index.")
+            raise JsonValueError("NotAllowed", "lies outside the folder of the index.")
         if not path.is_file():
-            raise ValueFault("NotFound", f"is not there: {text} in the folder of the index.")
+            raise JsonValueError("NotFound", f"is not there: {text} in the folder of the index.")
         if path.stat().st_size > settings.DOCUMENT_MAX_BYTES:
-            raise ValueFault("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
+            raise JsonValueError("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
         return path
 
     def create(self, drafts: Sequence[Draft]) -> Any:
         for draft in drafts:
-            if "import_source" in draft.faulty:
+            if "import_source" in draft.invalid:
                 for name in ("file_name", "size", "content", "name", "storage_key"):
-                    draft.spoil(name)
+                    draft.mark_invalid(name)
             elif "storage_key" not in draft.__dict__:  # kept before, if the verb is asked again
                 path = self.folder / draft.import_source.rpartition(HASH)[0]
                 describe(draft, self.keeping.keep(pieces_of(path), path.name))
@@ -119,12 +119,12 @@ class DocumentImport(Importing):
             Document.objects.filter(pk__in=[draft.key for draft in drafts]).values_list("pk", "import_source")
         )
         moved = [
-            (number, Finding("NotAllowed", "import_source", "A document's file stays; add another document."))
+            (number, Issue("NotAllowed", "import_source", "A document's file stays; add another document."))
             for number, draft in enumerate(drafts)
             if draft.__dict__.get("import_source") not in (None, standing[draft.key])
         ]
         if moved:
-            raise Refused(moved)
+            raise ValidationFailed(moved)
         return revise_documents(drafts)
 
     def close(self) -> None:

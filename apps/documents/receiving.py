@@ -22,12 +22,12 @@ from apps.documents.filing import describe
 from apps.documents.keeping import Keeping, KeptFile
 from apps.documents.models import Document
 from apps.documents.storage import PIECE
-from apps.odata.bodies import Body
-from apps.odata.drafts import Draft
-from apps.odata.errors import BadBody, Conflict, Fault, TooLarge, ValidationFailed, counted
-from apps.odata.json_values import ValueFault, reader_of
-from apps.odata.schema import EntitySet, StructuralProperty
-from apps.odata.writing import Created, create_of
+from apps.odata.declaration.schema import EntitySet, StructuralProperty
+from apps.odata.errors import BadBody, Conflict, ErrorDetail, InvalidRecords, TooLarge, counted
+from apps.odata.write.bodies import Body
+from apps.odata.write.dispatch import Created, create_of
+from apps.odata.write.drafts import Draft
+from apps.odata.write.json_values import JsonValueError, reader_of
 
 FILES = "Files"
 
@@ -265,11 +265,11 @@ def store_upload(entity_set: EntitySet, upload: Upload) -> Created:
     """File the documents of an upload, all or none; raises as ``create_of`` does, in the form's places."""
     try:
         return create_of(entity_set, lambda: read_upload(entity_set, upload))
-    except (ValidationFailed, Conflict) as refused:
+    except (InvalidRecords, Conflict) as refused:
         raise replace(refused, details=tuple(map(by_field, refused.details))) from refused.__cause__
 
 
-def by_field(fault: Fault) -> Fault:
+def by_field(fault: ErrorDetail) -> ErrorDetail:
     """``ClientGuidList[1]`` for ``value[1]/ClientGuid``."""
     found = _PLACE.fullmatch(fault.target or "")
     if found is None:
@@ -280,7 +280,7 @@ def by_field(fault: Fault) -> Fault:
 
 #: What a draft holds of a list: a value, and whether it has a fault of its own.
 Held = tuple[Any, bool]
-Faults = list[tuple[int, Fault]]
+Faults = list[tuple[int, ErrorDetail]]
 
 
 def read_upload(entity_set: EntitySet, upload: Upload) -> Body:
@@ -288,15 +288,15 @@ def read_upload(entity_set: EntitySet, upload: Upload) -> Body:
     faults: Faults = []
     number = len(upload.files)
     if not number:
-        faults.append((0, Fault("Required", FILES, "One file or more is required.")))
+        faults.append((0, ErrorDetail("Required", FILES, "One file or more is required.")))
     columns = {each.attribute: column_of(entity_set, each, upload, faults) for each in LISTS}
     drafts = [draft_of(file, place, columns) for place, file in enumerate(upload.files)]
     for place, draft in enumerate(drafts):
         if len(draft.file_name) > LONGEST_FILE_NAME:
             message = f"A file's name may have {LONGEST_FILE_NAME} characters at most."
-            faults.append((place, Fault("TooLong", f"{FILES}[{place}]", message)))
-            draft.spoil("file_name")
-            draft.spoil("name")
+            faults.append((place, ErrorDetail("TooLong", f"{FILES}[{place}]", message)))
+            draft.mark_invalid("file_name")
+            draft.mark_invalid("name")
     return Body(drafts, faults=faults)
 
 
@@ -307,13 +307,15 @@ def column_of(entity_set: EntitySet, each: ParallelList, upload: Upload, faults:
     held = list(read_entries(each, texts, reader_of(property_of(entity_set, each)), faults))
     if not texts:
         if each.required:
-            faults.append((0, Fault("Required", each.name, f"A {each.noun} is required for each file.")))
+            faults.append(
+                (0, ErrorDetail("Required", each.name, f"A {each.noun} is required for each file."))
+            )
         return [(None, each.required)] * number
     if len(texts) == number:
         return held
     entries = "entry" if len(texts) == 1 else "entries"
     message = f"{each.name} has {len(texts):,} {entries} for {counted(number, 'file')}."
-    faults.append((0, Fault("CountMismatch", each.name, message)))
+    faults.append((0, ErrorDetail("CountMismatch", each.name, message)))
     return [(None, True)] * number
 
 
@@ -342,23 +344,23 @@ def read_entries(
         target = f"{each.name}[{place}]"
         if text is None:
             if each.required:
-                faults.append((place, Fault("Required", target, f"A {each.noun} is required.")))
+                faults.append((place, ErrorDetail("Required", target, f"A {each.noun} is required.")))
             yield None, each.required
             continue
         try:
             yield read(text.strip() if each.between_commas else text), False
-        except ValueFault as fault:
-            faults.append((place, Fault(fault.code, target, f"The {each.noun} {fault.sentence}")))
+        except JsonValueError as fault:
+            faults.append((place, ErrorDetail(fault.code, target, f"The {each.noun} {fault.sentence}")))
             yield None, True
 
 
 def draft_of(file: KeptFile, place: int, columns: Mapping[str, list[Held]]) -> Draft:
     values = {name: entries[place][0] for name, entries in columns.items()}
-    faulty = {name for name, entries in columns.items() if entries[place][1]}
+    invalid = {name for name, entries in columns.items() if entries[place][1]}
     draft = Draft(
-        {name: value for name, value in values.items() if name not in faulty},
+        {name: value for name, value in values.items() if name not in invalid},
         given=[name for name, value in values.items() if value is not None],
-        faulty=faulty,
+        invalid=invalid,
     )
     describe(draft, file)
     return draft

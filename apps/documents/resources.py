@@ -8,7 +8,7 @@ from apps.documents.filing import file_documents
 from apps.documents.importing import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.shapes import DocumentCategoryBrief
-from apps.odata.declaration import GET, POST, Key, Optional, ReadOnly, RefersTo, Required, Resource
+from apps.odata.declaration.resource import GET, POST, Key, Optional, ReadOnly, RefersTo, Required, Resource
 
 
 class DocumentResource(Resource):

@@ -17,7 +17,7 @@ from apps.documents.keeping import storage_failure
 from apps.documents.models import Document
 from apps.documents.storage import documents
 from apps.odata.errors import ODataError
-from apps.odata.protocol import matches
+from apps.odata.http.protocol import matches
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")

@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from apps.documents.keeping import kept_together
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.receiving import Upload, store_upload
-from apps.odata.service import current
+from apps.odata.declaration.service import current
 from apps.people.models import Client
 
 

@@ -14,12 +14,12 @@ from apps.documents.keeping import kept_together
 from apps.documents.models import Document
 from apps.documents.receiving import Upload, receive, store_upload
 from apps.documents.sending import file_answer
-from apps.odata import protocol
 from apps.odata.errors import NotFound, UnsupportedMediaType
-from apps.odata.keys import read_key
-from apps.odata.options import QueryOptions
-from apps.odata.views import RecordViewSet
-from apps.odata.writing import Created
+from apps.odata.http import protocol
+from apps.odata.http.viewsets import RecordViewSet
+from apps.odata.query.keys import read_key
+from apps.odata.query.options import QueryOptions
+from apps.odata.write.dispatch import Created
 
 
 class DocumentViewSet(RecordViewSet):

@@ -23,7 +23,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RadioFilter
 from unfold.decorators import display
 
-from apps.core.back_office import ArchivedFilter, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.models import Subscriber
 from apps.engagements import booking_rules, engagement_rules
 from apps.engagements.choices import ParticipantType

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from apps.core import storing
-from apps.core.inserting import waits
+from apps.core import saving
+from apps.core.bulk_insert import is_deferred
 from apps.engagements import booking_rules
 from apps.engagements.models import (
     ZERO,
@@ -22,34 +22,34 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
-from apps.odata.among import Among
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft
 
 # --- bookings -------------------------------------------------------------------------------------------
 
 
 def make_bookings(drafts: Sequence[Draft]) -> list[Any]:
     """Store new service bookings; their keys in the order of the drafts. ``Refused`` tells all faults."""
-    storing.fill_defaults(ServiceBooking, drafts)
+    saving.apply_model_defaults(ServiceBooking, drafts)
     look_up(drafts)
-    storing.hold(ServiceBooking, drafts, booking_rules.RULES)
-    return storing.store(ServiceBooking, drafts)
+    saving.validate(ServiceBooking, drafts, booking_rules.RULES)
+    return saving.insert_records(ServiceBooking, drafts)
 
 
 def revise_bookings(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of standing bookings give; the keys of those that were not so already."""
-    standing = storing.complete(ServiceBooking, drafts)
+    standing = saving.load_existing(ServiceBooking, drafts)
     look_up(drafts)
-    storing.hold(ServiceBooking, drafts, booking_rules.RULES)
-    return storing.apply_changes(ServiceBooking, drafts, standing)
+    saving.validate(ServiceBooking, drafts, booking_rules.RULES)
+    return saving.save_changes(ServiceBooking, drafts, standing)
 
 
 def grant_budgets(drafts: Sequence[Draft]) -> list[Any]:
     """Store new budgets by category of PACE plans; their keys in the order of the drafts."""
-    storing.fill_defaults(CategoryBudget, drafts)
+    saving.apply_model_defaults(CategoryBudget, drafts)
     look_up(drafts)
-    storing.hold(CategoryBudget, drafts, booking_rules.CATEGORY_BUDGET_RULES)
-    return storing.store(CategoryBudget, drafts)
+    saving.validate(CategoryBudget, drafts, booking_rules.CATEGORY_BUDGET_RULES)
+    return saving.insert_records(CategoryBudget, drafts)
 
 
 def look_up(drafts: Sequence[Draft]) -> None:
@@ -144,17 +144,17 @@ def _write(of: type[Budgeted], amounts: Mapping[UUID, Amounts], assignment: str)
     if not amounts:
         return
     write = _write_at_once if connection.vendor == "postgresql" else _write_each
-    with storing.one_transaction():
+    with saving.in_transaction():
         keys = sorted(amounts)
         if write(of, [(key, amounts[key]) for key in keys], assignment) < len(keys):
-            standing = of._default_manager.filter(Among(of._meta.get_field("guid"), keys))
+            standing = of._default_manager.filter(AnyOf(of._meta.get_field("guid"), keys))
             raise KeyError(min(set(keys) - set(standing.values_list("pk", flat=True))))
 
 
 def _write_at_once(of: type[Budgeted], rows: Sequence[tuple[UUID, Amounts]], assignment: str) -> int:
     # An UPDATE takes rows as it comes upon them: several are locked in their order before.
     if len(rows) > 1:
-        key = Among(of._meta.get_field("guid"), [guid for guid, _ in rows])
+        key = AnyOf(of._meta.get_field("guid"), [guid for guid, _ in rows])
         list(of._default_manager.filter(key).order_by("pk").select_for_update().values_list("pk"))
     quote = connection.ops.quote_name
     assignments = ", ".join(
@@ -167,7 +167,7 @@ def _write_at_once(of: type[Budgeted], rows: Sequence[tuple[UUID, Amounts]], ass
         " FROM unnest(%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[])"
         " _told (guid, claimed, paid, waiting) WHERE _budget.guid = _told.guid"
     )
-    if waits(statement, columns):
+    if is_deferred(statement, columns):
         # Whoever lets it wait stores lines of these budgets with it: their references are checked.
         return len(rows)
     with connection.cursor() as cursor:

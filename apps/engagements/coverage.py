@@ -25,8 +25,8 @@ from apps.engagements.models import (
     ServiceBooking,
     last_day_of,
 )
-from apps.odata.among import Among
-from apps.odata.asking import Conversation, alone, kept
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import Conversation, alone, prepared_query
 
 
 class Support(NamedTuple):
@@ -167,17 +167,17 @@ def covering(
 def current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
     """The plans of participants that are not archived, the newest first."""
     field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(Among(field, contacts), archive_date=None)
+    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
     found: dict[UUID, list[ClientEngagement]] = defaultdict(list)
     for plan in rows.order_by("-plan_start_date", "guid"):
         found[plan.participant_id].append(plan)
     return found
 
 
-@kept
+@prepared_query
 def plans_asked(contacts: Any) -> QuerySet[Any, Any]:
     field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(Among(field, contacts), archive_date=None)
+    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
     return rows.order_by("-plan_start_date", "guid").values_list(
         "participant", "pk", "participant_type", *days
@@ -198,15 +198,15 @@ SHARED = ("pk", "engagement", "management_type", "category__number", "category__
 OWN = ("booking_start_date", "booking_end_date", "support_item", "support_purpose", "booking_number")
 
 
-@kept
+@prepared_query
 def bookings_asked(plans: Any) -> QuerySet[Any, Any]:
-    rows = ServiceBooking.objects.filter(Among(ServiceBooking._meta.get_field("engagement"), plans))
+    rows = ServiceBooking.objects.filter(AnyOf(ServiceBooking._meta.get_field("engagement"), plans))
     return rows.order_by("pk").values_list(*SHARED, *OWN)
 
 
-@kept
+@prepared_query
 def category_budgets_asked(plans: Any) -> QuerySet[Any, Any]:
-    rows = CategoryBudget.objects.filter(Among(CategoryBudget._meta.get_field("engagement"), plans))
+    rows = CategoryBudget.objects.filter(AnyOf(CategoryBudget._meta.get_field("engagement"), plans))
     return rows.order_by("pk").values_list(*SHARED)
 
 

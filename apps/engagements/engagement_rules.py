@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from apps.engagements.choices import ParticipantType
 from apps.engagements.models import ZERO, ClientEngagement
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 # --- what a rule has to look up -------------------------------------------------------------------------
 # A verb that judges many drafts looks up for all of them at once, and leaves it in the drafts.
@@ -44,31 +44,31 @@ def last_day(plan: Draft | ClientEngagement) -> dt.date:
 # --- rules ----------------------------------------------------------------------------------------------
 
 
-def the_plan_ends_after_it_starts(draft: Draft) -> Iterator[Finding]:
+def the_plan_ends_after_it_starts(draft: Draft) -> Iterator[Issue]:
     if draft.plan_start_date and draft.plan_end_date and draft.plan_end_date < draft.plan_start_date:
-        yield Finding("OutOfOrder", "plan_end_date", "The plan ends before it starts.")
+        yield Issue("OutOfOrder", "plan_end_date", "The plan ends before it starts.")
 
 
-def the_bookings_end_after_they_start(draft: Draft) -> Iterator[Finding]:
+def the_bookings_end_after_they_start(draft: Draft) -> Iterator[Issue]:
     start, end = draft.booking_start_date, draft.booking_end_date
     if start and end and end < start:
-        yield Finding("OutOfOrder", "booking_end_date", "The bookings end before they start.")
+        yield Issue("OutOfOrder", "booking_end_date", "The bookings end before they start.")
 
 
-def the_budget_is_not_negative(draft: Draft) -> Iterator[Finding]:
+def the_budget_is_not_negative(draft: Draft) -> Iterator[Issue]:
     if draft.total_budget_amount is not None and draft.total_budget_amount < 0:
-        yield Finding("OutOfRange", "total_budget_amount", "A budget is not negative.")
+        yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
 
 
-def only_pace_plans_are_endorsed(draft: Draft) -> Iterator[Finding]:
+def only_pace_plans_are_endorsed(draft: Draft) -> Iterator[Issue]:
     if draft.endorsement_date and draft.participant_type != ParticipantType.PACE:
-        yield Finding("NotAllowed", "endorsement_date", "Only PACE plans are endorsed.")
+        yield Issue("NotAllowed", "endorsement_date", "Only PACE plans are endorsed.")
 
 
-def nobody_coordinates_their_own_supports(draft: Draft) -> Iterator[Finding]:
+def nobody_coordinates_their_own_supports(draft: Draft) -> Iterator[Issue]:
     one, other = draft.participant, draft.support_coordinator
     if one is not None and other is not None and one.pk == other.pk:
-        yield Finding("NotAllowed", "support_coordinator", "Nobody is their own support coordinator.")
+        yield Issue("NotAllowed", "support_coordinator", "Nobody is their own support coordinator.")
 
 
 RULES = (
@@ -83,32 +83,32 @@ RULES = (
 # --- warnings -------------------------------------------------------------------------------------------
 
 
-def bookings_lie_within_the_plan(draft: Draft) -> Iterator[Finding]:
+def bookings_lie_within_the_plan(draft: Draft) -> Iterator[Issue]:
     for name in ("booking_start_date", "booking_end_date"):
         day = getattr(draft, name)
         if day and not draft.plan_start_date <= day <= draft.plan_end_date:
-            yield Finding("OutsidePlan", name, "It lies outside the plan's dates.")
+            yield Issue("OutsidePlan", name, "It lies outside the plan's dates.")
 
 
-def the_plan_commences_before_it_ends(draft: Draft) -> Iterator[Finding]:
+def the_plan_commences_before_it_ends(draft: Draft) -> Iterator[Issue]:
     if draft.plan_commencement_date and draft.plan_commencement_date > draft.plan_end_date:
-        yield Finding("OutsidePlan", "plan_commencement_date", "The plan would commence after its end.")
+        yield Issue("OutsidePlan", "plan_commencement_date", "The plan would commence after its end.")
 
 
-def the_plan_was_active_once(draft: Draft) -> Iterator[Finding]:
+def the_plan_was_active_once(draft: Draft) -> Iterator[Issue]:
     if draft.no_active_plan_from_date and draft.no_active_plan_from_date <= draft.plan_start_date:
-        yield Finding("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
+        yield Issue("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
 
 
-def somebody_manages_the_plan(draft: Draft) -> Iterator[Finding]:
+def somebody_manages_the_plan(draft: Draft) -> Iterator[Issue]:
     if not (draft.is_agency_managed or draft.is_self_managed or draft.is_plan_managed):
-        yield Finding("NoManagement", "is_plan_managed", "Nobody is said to manage the plan.")
+        yield Issue("NoManagement", "is_plan_managed", "Nobody is said to manage the plan.")
 
 
-def plans_of_a_participant_do_not_overlap(draft: Draft) -> Iterator[Finding]:
+def plans_of_a_participant_do_not_overlap(draft: Draft) -> Iterator[Issue]:
     for plan in other_plans(draft):
         if draft.plan_start_date <= last_day(plan) and plan.plan_start_date <= last_day(draft):
-            yield Finding(
+            yield Issue(
                 "PlansOverlap",
                 "plan_start_date",
                 f"Another plan of the participant runs from {plan.plan_start_date:%d %b %Y}"
@@ -116,10 +116,10 @@ def plans_of_a_participant_do_not_overlap(draft: Draft) -> Iterator[Finding]:
             )
 
 
-def bookings_do_not_exceed_the_budget(draft: Draft) -> Iterator[Finding]:
+def bookings_do_not_exceed_the_budget(draft: Draft) -> Iterator[Issue]:
     over = allocated(draft) - draft.total_budget_amount
     if over > 0:
-        yield Finding(
+        yield Issue(
             "OverAllocated",
             "total_budget_amount",
             f"The plan's bookings come to {allocated(draft):,.2f}, which is {over:,.2f} more.",

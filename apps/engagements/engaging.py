@@ -7,27 +7,27 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.core import storing
+from apps.core import saving
 from apps.engagements import engagement_rules
 from apps.engagements.categories import CATEGORIES, guid_of
 from apps.engagements.models import ClientEngagement, SupportCategory
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 
 
 def open_engagements(drafts: Sequence[Draft]) -> list[Any]:
     """Store new plans; their keys in the order of the drafts. ``Refused`` tells all that the rules find."""
-    storing.fill_defaults(ClientEngagement, drafts)
-    storing.hold(ClientEngagement, drafts, engagement_rules.RULES)
+    saving.apply_model_defaults(ClientEngagement, drafts)
+    saving.validate(ClientEngagement, drafts, engagement_rules.RULES)
     engagement_rules.look_up(drafts)
-    return storing.store(ClientEngagement, drafts)
+    return saving.insert_records(ClientEngagement, drafts)
 
 
 def revise_engagements(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of standing plans give; the keys of those that were not so already."""
-    standing = storing.complete(ClientEngagement, drafts)
-    storing.hold(ClientEngagement, drafts, engagement_rules.RULES)
+    standing = saving.load_existing(ClientEngagement, drafts)
+    saving.validate(ClientEngagement, drafts, engagement_rules.RULES)
     engagement_rules.look_up(drafts)
-    return storing.apply_changes(ClientEngagement, drafts, standing)
+    return saving.save_changes(ClientEngagement, drafts, standing)
 
 
 @transaction.atomic

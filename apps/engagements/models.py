@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.core.computed import ComputedDecimal
-from apps.core.models import FoldedField, Lookup, Record
+from apps.core.models import Lookup, NormalisedField, Record
 from apps.engagements.categories import LAST
 from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
 from apps.people.models import Client, Contact, Staff
@@ -190,7 +190,7 @@ class ServiceBooking(Budgeted):
     booking_start_date = models.DateField("from", null=True, blank=True)
     booking_end_date = models.DateField("to", null=True, blank=True)
     booking_number = models.CharField("number", max_length=50, null=True, blank=True)
-    booking_number_key = FoldedField(of="booking_number", unique=True, max_length=150)
+    booking_number_key = NormalisedField(of="booking_number", unique=True, max_length=150)
     balance_date = models.DateField(
         "used elsewhere as of", null=True, blank=True, help_text="The day the agency told the balance of."
     )

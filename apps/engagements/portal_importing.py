@@ -23,7 +23,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core import history
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.core.importing.cells import CellReader, cell_reader, cleaned
 from apps.core.importing.headers import plain
 from apps.core.importing.opening import opened
@@ -37,12 +37,13 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import current_plans
 from apps.engagements.engaging import open_engagements, revise_engagements
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
-from apps.odata import clock, service
-from apps.odata.among import Among
-from apps.odata.bodies import record_reader
-from apps.odata.drafts import Draft, Finding, Refused, judge
-from apps.odata.json_values import ValueFault
-from apps.people.enrolling import enrol_contacts
+from apps.odata import clock
+from apps.odata.any_of import AnyOf
+from apps.odata.declaration import service
+from apps.odata.write.bodies import record_reader
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, apply_rules
+from apps.odata.write.json_values import JsonValueError
+from apps.people.enrolling import create_contacts
 from apps.people.models import Client, Contact
 
 PARTICIPANT, NAME, NUMBER = "participant", "participant_name", "service_booking_id"
@@ -124,7 +125,7 @@ def import_bookings(
     report = Report(table, errors, listener.tell)
     clock.forget_now()
     try:
-        with history.writing_as(author()), timezone.override(Subscriber.current().zone):
+        with history.as_author(author()), timezone.override(Subscriber.current().zone):
             run = Run(places, create_participants)
             lines = run.read(table.rows())
             made = run.store(lines, dry_run)
@@ -185,7 +186,7 @@ class Run:
         lines = [self.read_row(row) for row in rows]
         first: dict[str, int] = {}
         for line in lines:
-            number = folded(line[NUMBER])
+            number = normalised(line[NUMBER])
             if number is not None and first.setdefault(number, line.row.number) != line.row.number:
                 self.refuse(line, NUMBER, "NotUnique", f"Row {first[number]:,} of the file has it already.")
         return lines
@@ -203,7 +204,7 @@ class Run:
                 continue
             try:
                 line.values[name] = self.readers[name](text)
-            except ValueFault as fault:
+            except JsonValueError as fault:
                 self.refuse(line, name, fault.code, f"It {fault.sentence}")
         self.check_category(line)
         status = line[STATUS]
@@ -272,7 +273,7 @@ class Run:
         return self.enrol(list(strangers.values()))
 
     def compare_name(self, line: Line, contact: Contact) -> None:
-        if line[NAME] and folded(line[NAME]) != folded(contact.full_name):
+        if line[NAME] and normalised(line[NAME]) != normalised(contact.full_name):
             self.warn(line, NAME, "NameDiffers", f"The contact of this number is {contact.full_name}.")
 
     def enrol(self, strangers: Sequence[Sequence[Line]]) -> int:
@@ -281,11 +282,11 @@ class Run:
         for lines in strangers:
             try:
                 named.append((lines, names_in(lines[0][NAME] or "")))
-            except ValueFault as fault:
+            except JsonValueError as fault:
                 for line in lines:
                     self.refuse(line, NAME, fault.code, f"A new participant's name {fault.sentence}")
         drafts = [new_contact({**name, "scheme_number": lines[0][PARTICIPANT]}) for lines, name in named]
-        keys = self.kept(enrol_contacts, drafts, [lines for lines, _ in named])
+        keys = self.kept(create_contacts, drafts, [lines for lines, _ in named])
         contacts = Contact.objects.in_bulk([key for key in keys if key is not None])
         for (lines, _), key in zip(named, keys, strict=True):
             for line in lines:
@@ -296,14 +297,14 @@ class Run:
 
     def find_bookings(self, lines: Sequence[Line]) -> None:
         """Give lines the booking of their number, where it stands already."""
-        numbers = {folded(line[NUMBER]) for line in lines}
+        numbers = {normalised(line[NUMBER]) for line in lines}
         twin = ServiceBooking._meta.get_field("booking_number_key")
-        standing = ServiceBooking.objects.filter(Among(twin, numbers)).select_related(
+        standing = ServiceBooking.objects.filter(AnyOf(twin, numbers)).select_related(
             "engagement__participant", "category"
         )
         by_number = {booking.booking_number_key: booking for booking in standing}
         for line in lines:
-            booking = by_number.get(folded(line[NUMBER]) or "")
+            booking = by_number.get(normalised(line[NUMBER]) or "")
             if booking is None:
                 continue
             if line.contact is None or booking.engagement.participant_id != line.contact.pk:
@@ -339,7 +340,7 @@ class Run:
         for lines, key in zip(groups, keys, strict=True):
             for line in lines:
                 line.plan = plans.get(key)
-        for number, finding in judge(drafts, engagement_rules.WARNINGS):
+        for number, finding in apply_rules(drafts, engagement_rules.WARNINGS):
             self.warn_of(groups[number][0], finding)
         return len(plans)
 
@@ -398,7 +399,7 @@ class Run:
             line.is_changed = True
         lines = [line for line, _ in changing]
         self.kept(verb, drafts, [[line] for line in lines])
-        for number, finding in judge(drafts, booking_rules.WARNINGS):
+        for number, finding in apply_rules(drafts, booking_rules.WARNINGS):
             self.warn_of(lines[number], finding)
 
     # --- what verbs say
@@ -409,7 +410,7 @@ class Run:
         """The keys that the verb gives the drafts; none when it refuses, which is told of their lines."""
         try:
             return verb(drafts) if drafts else []
-        except Refused as refused:
+        except ValidationFailed as refused:
             for number, finding in refused.findings:
                 for line in groups[number]:
                     column = COLUMN_OF.get(str(finding.place), PARTICIPANT)
@@ -423,7 +424,7 @@ class Run:
         remark = Remark(line.row, self.places.get(column), code, message, is_warning=True)
         line.warnings.append(remark)
 
-    def warn_of(self, line: Line, finding: Finding) -> None:
+    def warn_of(self, line: Line, finding: Issue) -> None:
         self.warn(line, COLUMN_OF.get(str(finding.place), PARTICIPANT), finding.code, finding.message)
 
 
@@ -457,7 +458,7 @@ def management_cell(text: str) -> str:
     """``Plan Managed`` is Plan."""
     word = plain(text).removesuffix("managed")
     if word not in MANAGEMENT:
-        raise ValueFault("NotAChoice", "must be Plan Managed, Agency Managed or Self Managed.")
+        raise JsonValueError("NotAChoice", "must be Plan Managed, Agency Managed or Self Managed.")
     return MANAGEMENT[word]
 
 
@@ -465,7 +466,7 @@ def category_cell(text: str) -> int:
     """``07`` is 7; a category's name may follow its number."""
     digits = text.split()[0]
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 4):
-        raise ValueFault("InvalidNumber", "must be the number of a support category.")
+        raise JsonValueError("InvalidNumber", "must be the number of a support category.")
     return int(digits)
 
 
@@ -473,7 +474,7 @@ def names_in(text: str) -> Mapping[str, str]:
     """First and last name, the last being the last word."""
     first, _, last = text.rpartition(" ")
     if not first:
-        raise ValueFault("Required", "must have a first and a last part.")
+        raise JsonValueError("Required", "must have a first and a last part.")
     members = service.current().by_model[Contact].type.properties
     return {
         "first_name": cell_reader(members["FirstName"])(first),
@@ -486,7 +487,7 @@ def names_in(text: str) -> Mapping[str, str]:
 
 def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]]:
     """The contacts of scheme numbers; archived ones only where there is no other."""
-    contacts = Contact.objects.filter(Among(Contact._meta.get_field("scheme_number"), numbers))
+    contacts = Contact.objects.filter(AnyOf(Contact._meta.get_field("scheme_number"), numbers))
     found: dict[str, list[Contact]] = defaultdict(list)
     for contact in contacts.order_by("pk"):
         found[str(contact.scheme_number)].append(contact)

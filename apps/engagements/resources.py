@@ -8,7 +8,16 @@ from apps.engagements.choices import ParticipantType
 from apps.engagements.importing import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, SupportCategory
 from apps.engagements.shapes import ParticipantShape, RepresentativeOfParticipant, ServiceBookingShape
-from apps.odata.declaration import Contains, Embedded, Key, Optional, ReadOnly, RefersTo, Required, Resource
+from apps.odata.declaration.resource import (
+    Contains,
+    Embedded,
+    Key,
+    Optional,
+    ReadOnly,
+    RefersTo,
+    Required,
+    Resource,
+)
 
 
 class ClientEngagementResource(Resource):

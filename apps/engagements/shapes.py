@@ -1,11 +1,11 @@
 """The objects that engagements are made of and refer to (interface.md 2.9)."""
 
 from apps.engagements.models import ServiceBooking, SupportCategory
-from apps.odata.declaration import Embedded, Key, ReadOnly, RefersTo, Shape
+from apps.odata.declaration.resource import Embedded, Key, NestedType, ReadOnly, RefersTo
 from apps.people.models import Contact
 
 
-class AddressOfPerson(Shape):
+class AddressOfPerson(NestedType):
     """Where a participant or a representative lives."""
 
     fields = (
@@ -19,7 +19,7 @@ class AddressOfPerson(Shape):
     )
 
 
-class ParticipantShape(Shape):
+class ParticipantShape(NestedType):
     """Whose plan it is."""
 
     model = Contact
@@ -41,7 +41,7 @@ class ParticipantShape(Shape):
 _SPEAKER = "participant__representative__"
 
 
-class RepresentativeOfParticipant(Shape):
+class RepresentativeOfParticipant(NestedType):
     """Who speaks for the participant, and as what. A contact has one representative, for every plan."""
 
     fields = (
@@ -56,12 +56,12 @@ class RepresentativeOfParticipant(Shape):
     )
 
 
-class CategoryShape(Shape):
+class CategoryShape(NestedType):
     model = SupportCategory
     fields = (Key("CategoryGuid"), ReadOnly("Name"), ReadOnly("ArchivedDate", source="archive_date"))
 
 
-class ServiceBookingShape(Shape):
+class ServiceBookingShape(NestedType):
     """A part of the plan's budget, set aside for a support."""
 
     model = ServiceBooking

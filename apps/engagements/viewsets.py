@@ -1,7 +1,7 @@
 """The endpoints of engagements (interface.md 2.9; decisions.md 7)."""
 
 from apps.engagements import resources
-from apps.odata.views import RecordViewSet
+from apps.odata.http.viewsets import RecordViewSet
 
 
 class ClientEngagementViewSet(RecordViewSet):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core import history, storing
+from apps.core import history, saving
 from apps.funding.choices import CancellationReason, ClaimStatus
 from apps.funding.drawing import Drawn, amounts_of, draw
 from apps.funding.judging import Kind
 from apps.funding.models import ZERO, LineItem
-from apps.odata.among import Among
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft
 
 #: What became of the lines of a bill, as its history tells it: {"Line 2": [before, after]}.
 Told = dict[str, list[Any]]
@@ -45,7 +45,7 @@ def place_lines(bill: Draft, key: Any) -> None:
 
 
 def insert_lines(kind: Kind, lines: Sequence[Draft]) -> None:
-    storing.insert_rows(kind.line_model, lines, {kind.name: lambda line: line.__dict__["bill_key"]})
+    saving.insert_rows(kind.line_model, lines, {kind.name: lambda line: line.__dict__["bill_key"]})
 
 
 def drawn_by(line: Draft, status: str) -> Drawn:
@@ -126,7 +126,7 @@ def drawn_before(record: LineItem, status: str) -> Drawn:
 def put(record: LineItem, line: Draft) -> None:
     """Set the columns of a standing line to what its draft says."""
     for column in record._meta.concrete_fields:
-        if column.name not in line.__dict__ or column.name in storing.KEPT:
+        if column.name not in line.__dict__ or column.name in saving.SYSTEM_COLUMNS:
             continue
         value = line.__dict__[column.name]
         if column.is_relation:
@@ -139,9 +139,9 @@ def put(record: LineItem, line: Draft) -> None:
 
 def write(kind: Kind, changes: Changes) -> None:
     if changes.removed:
-        kind.line_model.objects.filter(Among(kind.line_model._meta.pk, changes.removed)).delete()
+        kind.line_model.objects.filter(AnyOf(kind.line_model._meta.pk, changes.removed)).delete()
     for names, records in changes.changed.items():
-        storing.update(kind.line_model, names, records)
+        saving.update(kind.line_model, names, records)
     if changes.added:
         insert_lines(kind, changes.added)
     draw(changes.drawn)

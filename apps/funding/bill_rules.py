@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.funding.line_rules import MOST
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 MAY_ADMINISTER = "funding.administer_funding_invoices"
 MAY_CREDIT = "funding.administer_credit_invoices"
 
 
-def missing(draft: Draft, names: dict[str, str]) -> Iterator[Finding]:
+def missing(draft: Draft, names: dict[str, str]) -> Iterator[Issue]:
     """``Required`` for each member that is not there; those with faults of their own are told already."""
     for name, label in names.items():
-        if name not in draft.faulty and draft.__dict__.get(name) in (None, []):
-            yield Finding("Required", name, f"{label} is required.")
+        if name not in draft.invalid and draft.__dict__.get(name) in (None, []):
+            yield Issue("Required", name, f"{label} is required.")
 
 
-def the_dates_are_in_order(draft: Draft) -> Iterator[Finding]:
+def the_dates_are_in_order(draft: Draft) -> Iterator[Issue]:
     if draft.end_date < draft.start_date:
         message = f"EndDate {draft.end_date} lies before StartDate {draft.start_date}."
-        yield Finding("OutOfOrder", "end_date", message)
+        yield Issue("OutOfOrder", "end_date", message)
 
 
-def the_staff_member_may_administer_funding_invoices(draft: Draft) -> Iterator[Finding]:
+def the_staff_member_may_administer_funding_invoices(draft: Draft) -> Iterator[Issue]:
     if draft.permissions is None:
         message = f"The login of {draft.staff} is closed; name somebody who is still there."
-        yield Finding("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", message)
     elif MAY_ADMINISTER not in draft.permissions:
         message = (
             f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
             " whose role has it."
         )
-        yield Finding("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", message)
 
 
-def the_total_can_be_written(draft: Draft) -> Iterator[Finding]:
+def the_total_can_be_written(draft: Draft) -> Iterator[Issue]:
     if abs(draft.total) > MOST:
         message = f"The lines come to {abs(draft.total):,.2f}; {MOST:,} is the most. Divide them."
-        yield Finding("OutOfRange", "line_items", message)
+        yield Issue("OutOfRange", "line_items", message)

@@ -21,7 +21,7 @@ from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.facts import LineFacts, ProductFacts
 from apps.funding.pricing import PriceFound
 from apps.funding.public_holidays import Kind, holiday_name, kinds_of
-from apps.odata.drafts import Draft, Finding, Rule
+from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: What a rule finds in a line: a code, the member of the line to look at (none: all of it), a sentence.
 Found = tuple[str, str | None, str]
@@ -31,7 +31,7 @@ LineRule = Callable[[Draft, Draft, LineFacts], Found | None]
 def in_each_line(*rules: LineRule) -> Rule:
     """One rule of several about a line, held against every line that can be read whole, line by line."""
 
-    def each(draft: Draft) -> Iterator[Finding]:
+    def each(draft: Draft) -> Iterator[Issue]:
         for line in draft.line_items or ():
             facts = line.facts
             if facts is None:
@@ -41,7 +41,7 @@ def in_each_line(*rules: LineRule) -> Rule:
                 if found is not None:
                     code, member, message = found
                     place = ("line_items", facts.number)
-                    yield Finding(code, place if member is None else (*place, member), message)
+                    yield Issue(code, place if member is None else (*place, member), message)
 
     return each
 
@@ -196,11 +196,11 @@ def kinds_named(name: str) -> frozenset[Kind]:
 # --- plans and budgets ----------------------------------------------------------------------------------
 
 
-def the_participant_has_a_plan(draft: Draft) -> Iterator[Finding]:
+def the_participant_has_a_plan(draft: Draft) -> Iterator[Issue]:
     for line in draft.line_items or ():
         facts = line.facts
         if facts is not None and facts.cover.plan is None and facts.cover.nearest_plan is None:
-            yield Finding(
+            yield Issue(
                 "NoEngagement",
                 "contact",
                 f"{draft.facts.participant.full_name} has no plan. Enter the plan first, or check the"
@@ -389,10 +389,10 @@ def the_line_is_not_claimed_already(draft: Draft, line: Draft, facts: LineFacts)
     )
 
 
-def the_reference_is_not_claimed_already(draft: Draft) -> Iterator[Finding]:
+def the_reference_is_not_claimed_already(draft: Draft) -> Iterator[Issue]:
     twin = draft.facts.twin
     if twin is not None:
-        yield Finding(
+        yield Issue(
             "DuplicateInvoice",
             "provider_invoice_reference",
             f"{draft.provider_invoice_reference} of {draft.facts.provider.business_name} is already claimed"
@@ -403,10 +403,10 @@ def the_reference_is_not_claimed_already(draft: Draft) -> Iterator[Finding]:
 # --- the provider ---------------------------------------------------------------------------------------
 
 
-def the_provider_has_a_business_number(draft: Draft) -> Iterator[Finding]:
+def the_provider_has_a_business_number(draft: Draft) -> Iterator[Issue]:
     provider = draft.facts.provider
     if provider is not None and not (provider.business_number or "").strip():
-        yield Finding(
+        yield Issue(
             "AbnMissing",
             "provider",
             f"{provider.business_name} has no business number (ABN); {draft.missing_abn_reason_code} will be"
@@ -414,11 +414,11 @@ def the_provider_has_a_business_number(draft: Draft) -> Iterator[Finding]:
         )
 
 
-def the_business_number_is_an_abn(draft: Draft) -> Iterator[Finding]:
+def the_business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
     provider = draft.facts.provider
     number = provider and (provider.business_number or "").strip()
     if number and not is_an_abn(number):
-        yield Finding(
+        yield Issue(
             "AbnInvalid",
             "provider",
             f"{number}, the business number of {provider.business_name}, is no ABN: those have 11 digits that"
@@ -431,10 +431,10 @@ def is_an_abn(number: str) -> bool:
     return bool(abn.is_valid(number))
 
 
-def the_provider_invoice_says_the_same(draft: Draft) -> Iterator[Finding]:
+def the_provider_invoice_says_the_same(draft: Draft) -> Iterator[Issue]:
     for name in draft.differing:
         given, told = given_name(draft, name), draft.facts.paper_names[name]
-        yield Finding(
+        yield Issue(
             "GivenDiffers",
             name,
             f"The {MEMBERS[name]} given is {given}, and the provider invoice's is {told}. Take out what is"

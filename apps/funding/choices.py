@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from apps.odata.declaration import Numbered
+from apps.odata.declaration.resource import Numbered
 
 
 class Zone(models.TextChoices):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apps.funding import bill_rules, line_rules
 from apps.funding.choices import ApprovalStatus
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 # --- is it all there? -----------------------------------------------------------------------------------
 
@@ -24,16 +24,16 @@ TAKEN = {
 }
 
 
-def what_a_claim_needs_is_told(draft: Draft) -> Iterator[Finding]:
+def what_a_claim_needs_is_told(draft: Draft) -> Iterator[Issue]:
     return bill_rules.missing(draft, NEEDED)
 
 
-def what_the_provider_invoice_lacks_is_told(draft: Draft) -> Iterator[Finding]:
+def what_the_provider_invoice_lacks_is_told(draft: Draft) -> Iterator[Issue]:
     if draft.provider_invoice is None:
         return
     for name, (label, lacking) in TAKEN.items():
-        if name not in draft.faulty and draft.__dict__.get(name) is None:
-            yield Finding("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
+        if name not in draft.invalid and draft.__dict__.get(name) is None:
+            yield Issue("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
 
 
 COMPLETE = (
@@ -45,29 +45,29 @@ COMPLETE = (
 # --- may it be? -----------------------------------------------------------------------------------------
 
 
-def the_provider_invoice_is_open(draft: Draft) -> Iterator[Finding]:
+def the_provider_invoice_is_open(draft: Draft) -> Iterator[Issue]:
     paper = draft.provider_invoice
     if draft.key is not None and draft.stands_on == paper.pk:
         return
     if paper.is_archived:
-        yield Finding("Archived", "provider_invoice", f"The provider invoice {paper.pk} is archived.")
+        yield Issue("Archived", "provider_invoice", f"The provider invoice {paper.pk} is archived.")
     elif paper.approval_status == ApprovalStatus.REJECTED:
         why = f" ({paper.rejection_reason})" if paper.rejection_reason else ""
         named = paper.reference or "without a reference"
         message = f"The provider invoice {named} was rejected{why}; release it before it is claimed."
-        yield Finding("NotAllowed", "provider_invoice", message)
+        yield Issue("NotAllowed", "provider_invoice", message)
 
 
-def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Finding]:
+def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Issue]:
     if draft.used_by is not None:
         message = f"The provider invoice is not reusable, and {draft.used_by} is built on it already."
-        yield Finding("AlreadyUsed", "provider_invoice", message, draft.is_lost)
+        yield Issue("AlreadyUsed", "provider_invoice", message, draft.is_lost)
 
 
-def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Finding]:
+def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Issue]:
     if draft.reference_of is not None:
         message = f"{draft.provider_invoice_reference} is the reference of {draft.reference_of} already."
-        yield Finding("NotUnique", "provider_invoice_reference", message)
+        yield Issue("NotUnique", "provider_invoice_reference", message)
 
 
 RULES = (

@@ -12,14 +12,14 @@ from apps.funding.choices import ApprovalAction
 from apps.funding.models import StatusMove
 from apps.funding.provider_invoice_rules import DECISIONS
 from apps.funding.receiving import act
-from apps.odata import writing
-from apps.odata.bodies import read_record
-from apps.odata.declaration import Key, Optional, Required, Resource
-from apps.odata.drafts import Finding, Refused
+from apps.odata.declaration.resource import Key, Optional, Required, Resource
+from apps.odata.declaration.schema import EntitySet, entity_set
 from apps.odata.errors import NotFound
-from apps.odata.json_schema import URI, reference
-from apps.odata.openapi import JSON, refusals, shared
-from apps.odata.schema import EntitySet, entity_set
+from apps.odata.metadata.json_schema import URI, reference
+from apps.odata.metadata.openapi import JSON, refusals, shared
+from apps.odata.write import dispatch
+from apps.odata.write.bodies import read_record
+from apps.odata.write.drafts import Issue, ValidationFailed
 
 Json = dict[str, Any]
 
@@ -67,12 +67,12 @@ def take(
             raise NotFound(f"There is no {name} {key}.")
         check(record)
         body = read_record(body_type(), raw)
-        writing.find_references(body_type(), body)
-        with writing.refusals_spelled(body_type(), body):
+        dispatch.find_references(body_type(), body)
+        with dispatch.issues_as_errors(body_type(), body):
             for refusal in act([key], body.drafts[0]).refused:
-                raise Refused([(0, Finding(refusal.code, "verb", refusal.message))])
+                raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
 
-    writing.insistently(write)
+    dispatch.retry_on_conflict(write)
 
 
 # --- OpenAPI --------------------------------------------------------------------------------------------

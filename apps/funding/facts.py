@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Q, QuerySet
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.engagements.categories import support_item
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, CoveringBudget, Support, covering
@@ -24,9 +24,9 @@ from apps.funding.pricing import PriceFound, PriceRequest, prices_on
 from apps.funding.public_holidays import state_code
 from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.odata import clock
-from apps.odata.among import Among
-from apps.odata.asking import Conversation, Kept, all_of, alone, kept, together
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import Conversation, PreparedQuery, all_of, alone, prepared_query, together
+from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact
 
 
@@ -161,17 +161,17 @@ def looking_around(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> Con
 Facts = TypeVar("Facts", ProductFacts, ContactFacts, ProviderFacts)
 
 
-def finding(kind: type[Facts], asked: Kept, keys: set[Any]) -> Conversation[dict[Any, Facts]]:
+def finding(kind: type[Facts], asked: PreparedQuery, keys: set[Any]) -> Conversation[dict[Any, Facts]]:
     """A few columns of records, by key."""
     rows = (yield asked(keys)) if keys else []
     return {row[0]: kind._make(row) for row in rows}
 
 
-def asking_for(kind: type[Facts], model: type[models.Model]) -> Kept:
-    @kept
+def asking_for(kind: type[Facts], model: type[models.Model]) -> PreparedQuery:
+    @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
         key: Any = model._meta.pk
-        return model._base_manager.filter(Among(key, keys)).order_by().values_list(*kind._fields)
+        return model._base_manager.filter(AnyOf(key, keys)).order_by().values_list(*kind._fields)
 
     return rows
 
@@ -295,7 +295,7 @@ def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Dec
         return drawn
     lines, bill = (ClaimLine, "claim") if model is Claim else (InvoiceLine, "invoice")
     field: Any = lines._meta.get_field(bill)
-    held = lines._default_manager.filter(Among(field, bills))
+    held = lines._default_manager.filter(AnyOf(field, bills))
     live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": DEAD})
     for booking, category_budget, total in live.order_by().values_list("booking", "category_budget", "total"):
         drawn[booking or category_budget] += total
@@ -375,7 +375,7 @@ def find_twin_claims(drafts: Sequence[Draft], but: set[UUID]) -> Conversation[No
 def reference_key(draft: Draft) -> ReferenceKey | None:
     held = draft.__dict__
     contact, provider = key_of(draft, "contact"), key_of(draft, "provider")
-    reference = folded(held.get("provider_invoice_reference"))
+    reference = normalised(held.get("provider_invoice_reference"))
     if contact is None or provider is None or reference is None:
         return None
     return ReferenceKey(contact, provider, reference)

@@ -15,15 +15,15 @@ from django.db import transaction
 from django.db.models import Model
 
 from apps.core import history
-from apps.core.identifiers import folded
+from apps.core.bulk_insert import bulk_insert
+from apps.core.identifiers import normalised
 from apps.core.importing.runs import author
 from apps.core.importing.tables import Unusable
-from apps.core.inserting import insert
-from apps.core.storing import update
+from apps.core.saving import update
 from apps.funding.choices import Zone
 from apps.funding.guide_reading import Guide, GuideRow
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
-from apps.odata.among import Among
+from apps.odata.any_of import AnyOf
 
 DAY = dt.timedelta(days=1)
 
@@ -61,7 +61,7 @@ def import_guide(
 
     With ``end_missing`` items the guide does not have end the day before it begins.
     """
-    with transaction.atomic(), history.writing_as(author()):
+    with transaction.atomic(), history.as_author(author()):
         report = _Import(guide, book_called(price_book), end_missing).run()
         transaction.set_rollback(dry_run)
     return report
@@ -69,7 +69,7 @@ def import_guide(
 
 def book_called(name: str) -> PriceBook:
     """The price book, locked: of two imports the second finds what the first has stored."""
-    book = PriceBook.objects.select_for_update().filter(name_key=folded(name)).first()
+    book = PriceBook.objects.select_for_update().filter(name_key=normalised(name)).first()
     if book is None:
         book = PriceBook(name=name)
         book.save()
@@ -204,7 +204,7 @@ class _Import:
 
 def products_called(codes: Collection[str]) -> dict[str, Product]:
     """The products that have these folded codes, by them; locked."""
-    by_code = Among(Product._meta.get_field("code_key"), codes)
+    by_code = AnyOf(Product._meta.get_field("code_key"), codes)
     found = Product.objects.filter(by_code).select_for_update().order_by("pk")
     return {str(product.code_key): product for product in found}
 
@@ -228,8 +228,8 @@ def describe(product: Product, item: Mapping[str, Any]) -> bool:
 def store_new(model: type[Model], records: Sequence[Any]) -> None:
     """Insert the records and their history, one statement each."""
     columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "of")]
-    insert(model, columns, ([getattr(record, name) for name in columns] for record in records))
-    history.lines(model, [record.pk for record in records], "Created")
+    bulk_insert(model, columns, ([getattr(record, name) for name in columns] for record in records))
+    history.write_entries(model, [record.pk for record in records], "Created")
 
 
 def store_changes(model: type[Model], records: Iterable[Any]) -> None:
@@ -244,7 +244,7 @@ def store_changes(model: type[Model], records: Iterable[Any]) -> None:
         changed.append((record.pk, "Changed", differences))
     for names, alike in together.items():
         update(model, names, alike)
-    history.write(model, changed)
+    history.write_changes(model, changed)
 
 
 def _differing(records: Iterable[Any]) -> Iterator[tuple[Any, dict[str, list[Any]]]]:

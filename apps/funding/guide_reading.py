@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import Any
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.core.importing import cells
 from apps.core.importing.headers import plain
 from apps.core.importing.reports import quoted
@@ -21,7 +21,7 @@ from apps.funding.models import Price, Product
 from apps.funding.price_rules import overlapping
 from apps.funding.product_rules import is_support_item
 from apps.odata.errors import counted
-from apps.odata.json_values import ValueFault
+from apps.odata.write.json_values import JsonValueError
 
 #: How the guide writes that a price holds until further.
 OPEN_END = dt.date(9999, 12, 31)
@@ -92,7 +92,7 @@ def day(text: str) -> dt.date:
     try:
         return dt.date.fromisoformat(cells.iso_date(text, day_first=True))
     except ValueError:
-        raise ValueFault("InvalidDate", "must be a date such as 20260701.") from None
+        raise JsonValueError("InvalidDate", "must be a date such as 20260701.") from None
 
 
 def price(text: str) -> Decimal:
@@ -101,16 +101,16 @@ def price(text: str) -> Decimal:
     places = -Price._meta.get_field("amount").decimal_places
     rounded = told.quantize(Decimal(1).scaleb(places), ROUND_HALF_UP) if told.adjusted() < 20 else told
     if told < 0 or told.adjusted() >= 10:
-        raise ValueFault("OutOfRange", "must be a price from 0 to 9,999,999,999.")
+        raise JsonValueError("OutOfRange", "must be a price from 0 to 9,999,999,999.")
     if abs(told - rounded) > Decimal("1e-9"):  # nearer, it is the tail of a spreadsheet's binary number
-        raise ValueFault("InvalidNumber", "has more than four decimals.")
+        raise JsonValueError("InvalidNumber", "has more than four decimals.")
     return rounded
 
 
 def whole(text: str) -> int:
     number: int = cells.whole_number(text)
     if not 1 <= number <= 99:
-        raise ValueFault("OutOfRange", "must be a number from 1 to 99.")
+        raise JsonValueError("OutOfRange", "must be a number from 1 to 99.")
     return number
 
 
@@ -121,7 +121,7 @@ def one_of(words: Mapping[str, str]) -> Callable[[str], str]:
     def read(text: str) -> str:
         found = by_word.get(plain(text))
         if found is None:
-            raise ValueFault("NotAChoice", f"must be one of {', '.join(words)}.")
+            raise JsonValueError("NotAChoice", f"must be one of {', '.join(words)}.")
         return found
 
     return read
@@ -130,9 +130,9 @@ def one_of(words: Mapping[str, str]) -> Callable[[str], str]:
 def at_most(length: int) -> Callable[[str], str]:
     def read(text: str) -> str:
         if len(text) > length:
-            raise ValueFault("TooLong", f"must have {length} characters at most.")
+            raise JsonValueError("TooLong", f"must have {length} characters at most.")
         if "\0" in text:
-            raise ValueFault("NotAllowed", "holds a NUL character.")
+            raise JsonValueError("NotAllowed", "holds a NUL character.")
         return text
 
     return read
@@ -272,7 +272,7 @@ def read_guide(table: Table) -> Guide:
             raise Unusable(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
         read = reader.read(row)
         if read is not None:
-            items[str(folded(read.code))].append(read)
+            items[str(normalised(read.code))].append(read)
     for rows in items.values():
         rows.sort(key=lambda each: each.start_date)
         reader.faults += _faults_between(rows, layout)
@@ -319,7 +319,7 @@ class _RowReader:
             return column.empty
         try:
             return column.read(text)
-        except ValueFault as fault:
+        except JsonValueError as fault:
             self._refuse(row, column, f"{fault.sentence} It is {quoted(cell)}.")
             return None
 

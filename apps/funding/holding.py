@@ -9,12 +9,12 @@ from uuid import UUID
 from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q
 
 from apps.core import history
-from apps.core.inserting import mark
+from apps.core.bulk_insert import set_flag
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.provider_invoice_rules import ON_HOLD
 from apps.odata import clock
-from apps.odata.among import Among
+from apps.odata.any_of import AnyOf
 
 KEY: Any = ProviderInvoice._meta.pk
 
@@ -43,7 +43,9 @@ SAID = ("claim_on_hold", "right_on_hold", "is_claimed", "rightly_claimed")
 
 def mark_claimed(papers: Iterable[ProviderInvoice]) -> None:
     """Let provider invoices, as they stand locked, say that a claim was built on them."""
-    mark(ProviderInvoice, "is_claimed", list({paper.pk: None for paper in papers if not paper.is_claimed}))
+    set_flag(
+        ProviderInvoice, "is_claimed", list({paper.pk: None for paper in papers if not paper.is_claimed})
+    )
 
 
 def restate_claims_on(keys: Iterable[Any]) -> int:
@@ -53,7 +55,7 @@ def restate_claims_on(keys: Iterable[Any]) -> int:
     Whoever enters, moves, archives, restores or ends claims calls it with the invoices they stand on, and
     whoever lets one be reusable. They must hold its lock: what is asked here is not asked again.
     """
-    records = ProviderInvoice.objects.filter(Among(KEY, set(keys)))
+    records = ProviderInvoice.objects.filter(AnyOf(KEY, set(keys)))
     rows = records.select_for_update(of=("self",)).order_by("pk").annotate(**WHAT_IS_SO)
     held_up: dict[bool, list[UUID]] = {True: [], False: []}
     claimed: list[UUID] = []
@@ -64,12 +66,12 @@ def restate_claims_on(keys: Iterable[Any]) -> int:
             claimed.append(guid)
     for right, guids in held_up.items():
         if guids:
-            ProviderInvoice.objects.filter(Among(KEY, guids)).update(
+            ProviderInvoice.objects.filter(AnyOf(KEY, guids)).update(
                 claim_on_hold=right, modify_date=clock.now()
             )
-            history.lines(ProviderInvoice, guids, "Changed", {"claim_on_hold": [not right, right]})
+            history.write_entries(ProviderInvoice, guids, "Changed", {"claim_on_hold": [not right, right]})
     if claimed:
-        ProviderInvoice.objects.filter(Among(KEY, claimed)).update(is_claimed=~F("is_claimed"))
+        ProviderInvoice.objects.filter(AnyOf(KEY, claimed)).update(is_claimed=~F("is_claimed"))
     return len({*held_up[True], *held_up[False], *claimed})
 
 
@@ -82,5 +84,5 @@ def restate_all() -> int:
     told = ProviderInvoice.objects.annotate(**WHAT_IS_SO).order_by()
     is_wrong = ~Q(claim_on_hold=F("right_on_hold")) | ~Q(is_claimed=F("rightly_claimed"))
     wrong = list(told.filter(is_wrong).values_list("pk", flat=True))
-    locked = ProviderInvoice.objects.filter(Among(KEY, wrong)).order_by("pk").select_for_update()
+    locked = ProviderInvoice.objects.filter(AnyOf(KEY, wrong)).order_by("pk").select_for_update()
     return restate_claims_on(list(locked.values_list("pk", flat=True))) if wrong else 0

@@ -10,7 +10,7 @@ from apps.core.importing.headers import REFERENCE
 from apps.funding import claim_rules, invoice_rules, provider_invoice_rules
 from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.funding.receiving import receive_provider_invoices, revise_provider_invoices
-from apps.funding.submitting import issue_invoices, revise_claims, revise_invoices, submit_claims
+from apps.funding.submitting import create_claims, create_invoices, update_claims, update_invoices
 
 # --- what names the records that bills refer to ---------------------------------------------------------
 
@@ -225,8 +225,8 @@ class ClaimImport(Importing):
     filled_in = ("LineItems/Notes",)
     rules = claim_rules.RULES
     warnings = CLAIM_WARNINGS
-    create = staticmethod(submit_claims)
-    revise = staticmethod(revise_claims)
+    create = staticmethod(create_claims)
+    revise = staticmethod(update_claims)
 
 
 class InvoiceImport(Importing):
@@ -240,5 +240,5 @@ class InvoiceImport(Importing):
     filled_in = ("LineItems/Notes",)
     rules = invoice_rules.RULES
     warnings = INVOICE_WARNINGS
-    create = staticmethod(issue_invoices)
-    revise = staticmethod(revise_invoices)
+    create = staticmethod(create_invoices)
+    revise = staticmethod(update_invoices)

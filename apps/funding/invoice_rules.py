@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.funding import bill_rules, line_rules
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 # --- is it all there? -----------------------------------------------------------------------------------
 
@@ -22,15 +22,15 @@ NEEDED_TO_RECUR = {"recurring_start_date": "RecurringStartDate", "recurring_freq
 OF_RECURRING = {**NEEDED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
 
 
-def what_an_invoice_needs_is_told(draft: Draft) -> Iterator[Finding]:
+def what_an_invoice_needs_is_told(draft: Draft) -> Iterator[Issue]:
     return bill_rules.missing(draft, NEEDED)
 
 
-def when_and_how_often_it_recurs_is_told(draft: Draft) -> Iterator[Finding]:
+def when_and_how_often_it_recurs_is_told(draft: Draft) -> Iterator[Issue]:
     if draft.is_recurring:
         for found in bill_rules.missing(draft, NEEDED_TO_RECUR):
             message = found.message.replace(" is required.", " is required: IsRecurring is true.")
-            yield Finding(found.code, found.place, message)
+            yield Issue(found.code, found.place, message)
 
 
 COMPLETE = (
@@ -42,22 +42,22 @@ COMPLETE = (
 # --- may it be? -----------------------------------------------------------------------------------------
 
 
-def only_recurring_invoices_recur(draft: Draft) -> Iterator[Finding]:
+def only_recurring_invoices_recur(draft: Draft) -> Iterator[Issue]:
     if draft.is_recurring:
         return
     for name, label in OF_RECURRING.items():
         if draft.__dict__.get(name) is not None:
-            yield Finding("NotAllowed", name, f"{label} is for recurring invoices; IsRecurring is false.")
+            yield Issue("NotAllowed", name, f"{label} is for recurring invoices; IsRecurring is false.")
 
 
-def it_recurs_until_after_it_began(draft: Draft) -> Iterator[Finding]:
+def it_recurs_until_after_it_began(draft: Draft) -> Iterator[Issue]:
     start, end = draft.recurring_start_date, draft.recurring_end_date
     if draft.is_recurring and start and end and end < start:
         message = f"RecurringEndDate {end} lies before RecurringStartDate {start}."
-        yield Finding("OutOfOrder", "recurring_end_date", message)
+        yield Issue("OutOfOrder", "recurring_end_date", message)
 
 
-def credit_needs_its_permission(draft: Draft) -> Iterator[Finding]:
+def credit_needs_its_permission(draft: Draft) -> Iterator[Issue]:
     if draft.permissions is None:
         return
     credited = [line for line in draft.line_items if line.__dict__.get("is_credit_item")]
@@ -66,7 +66,7 @@ def credit_needs_its_permission(draft: Draft) -> Iterator[Finding]:
             f"{draft.staff} lacks the permission to administer credit invoices, which credit items need;"
             " name somebody whose role has it."
         )
-        yield Finding("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", message)
 
 
 RULES = (

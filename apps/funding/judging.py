@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from apps.core import storing
-from apps.core.uniqueness import twins
+from apps.core import saving
+from apps.core.unique import find_conflicts
 from apps.funding import claim_rules, invoice_rules
 from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.funding.facts import Products, gather, looking_around
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.settling import settling_lines, taking
 from apps.funding.standing import look_up_claims, look_up_permissions
-from apps.odata.asking import Conversation, all_of, together
-from apps.odata.drafts import Draft, Finding, Rule, judge
+from apps.odata.batched_queries import Conversation, all_of, together
+from apps.odata.write.drafts import Draft, Issue, Rule, apply_rules
 
 Step = Callable[[Sequence[Draft]], Conversation[None]]
 
@@ -64,17 +64,17 @@ INVOICES = Kind(
 KINDS = {Claim: CLAIMS, Invoice: INVOICES}
 
 
-def judged(kind: Kind, drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
+def judged(kind: Kind, drafts: Sequence[Draft]) -> list[tuple[int, Issue]]:
     """Settle drafts, hold them against the rules, and find what they draw on; the warnings about them.
 
     Raises ``Refused`` with all that the rules find. The number of statements does not grow with the drafts.
     """
     products, _, found = together(
-        preparing(kind, drafts), look_up_permissions(drafts), twins(kind.model, drafts)
+        preparing(kind, drafts), look_up_permissions(drafts), find_conflicts(kind.model, drafts)
     )
-    storing.hold_besides(found, drafts, kind.complete, kind.rules)
+    saving.validate_with(found, drafts, kind.complete, kind.rules)
     gather(kind.model, drafts, products)
-    return list(judge(drafts, kind.warnings))
+    return list(apply_rules(drafts, kind.warnings))
 
 
 def preparing(kind: Kind, drafts: Sequence[Draft]) -> Conversation[Products]:

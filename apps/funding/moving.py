@@ -19,8 +19,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import formats, timezone
 
-from apps.core import history, storing
-from apps.core.inserting import insert
+from apps.core import history, saving
+from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.engagements.booking import Amounts
 from apps.funding import drawing
@@ -55,7 +55,7 @@ from apps.funding.transitions import (
     where,
 )
 from apps.odata import clock
-from apps.odata.among import Among
+from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
 
 #: What was paid of a bill: a sum, or how much of it on each of its lines by their keys.
@@ -366,8 +366,8 @@ ABOUT_PROVIDER_INVOICES = frozenset(
 ABOUT_RESUBMITTED = frozenset({Verb.ARCHIVE, Verb.RESTORE})
 
 
-def among(model: type[Any], name: str, keys: Iterable[UUID]) -> Among:
-    return Among(model._meta.get_field(name), keys)
+def among(model: type[Any], name: str, keys: Iterable[UUID]) -> AnyOf:
+    return AnyOf(model._meta.get_field(name), keys)
 
 
 def lock_provider_invoices(
@@ -637,8 +637,8 @@ def write_bills(model: type[AnyBill], written: Iterable[tuple[Any, dict[str, Any
         rows = model._default_manager.filter(among(model, "guid", together[group]))
         rows.update(**dict(group), modify_date=wish.now)
     if paid:
-        storing.update(model, ("amount_paid",), paid)
-    history.write(model, entries)
+        saving.update(model, ("amount_paid",), paid)
+    history.write_changes(model, entries)
 
 
 def kind_of(differences: Mapping[str, list[Any]]) -> str:
@@ -662,7 +662,7 @@ def write_payments(
         values["amount_paid"] = sum((paid[line.key] for line in held), ZERO)
     records = [line_model(guid=key, amount_paid=paid[key]) for key in changed]
     if records:
-        storing.update(line_model, ("amount_paid",), records)
+        saving.update(line_model, ("amount_paid",), records)
 
 
 def tell_moves(
@@ -671,7 +671,7 @@ def tell_moves(
     """Write who moved the bills from where to where, and why."""
     who = history.author()
     staff = who.staff_id if wish.by is None else wish.by.pk
-    insert(
+    bulk_insert(
         StatusMove,
         (
             f"{model._meta.model_name}_id",

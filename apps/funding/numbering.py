@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db import connection
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.core.models import Subscriber
 from apps.funding.models import Claim, Invoice, NumberSequence
-from apps.odata.among import Among
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft
 
 #: How many numbers are looked up at once where callers have used those that come next.
 MOST_AT_ONCE = 5_000
@@ -27,7 +27,7 @@ def take_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     waiting = [draft for draft in drafts if draft.__dict__.get(name) is None]
     if not waiting:
         return
-    given = {folded(draft.__dict__.get(name)) for draft in drafts}
+    given = {normalised(draft.__dict__.get(name)) for draft in drafts}
     for draft, number in zip(waiting, free_numbers(model, len(waiting), given), strict=True):
         draft.fill(name, number)
 
@@ -83,9 +83,9 @@ def put_back(sequence: str, spell: Spelling, first: int, unused: str) -> None:
 
 def free(model: type[Claim | Invoice], numbers: Sequence[str], given: set[str | None]) -> Iterator[str]:
     """Those of the numbers that nobody has."""
-    keys = {number: folded(number) for number in numbers}
+    keys = {number: normalised(number) for number in numbers}
     field: Any = model._meta.get_field(f"{model._meta.model_name}_number_key")
     used = set(
-        model._base_manager.filter(Among(field, keys.values())).order_by().values_list(field.name, flat=True)
+        model._base_manager.filter(AnyOf(field, keys.values())).order_by().values_list(field.name, flat=True)
     )
     return (number for number, key in keys.items() if key not in used and key not in given)

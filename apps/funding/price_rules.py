@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 
-def dates_are_in_order(draft: Draft) -> Iterator[Finding]:
+def dates_are_in_order(draft: Draft) -> Iterator[Issue]:
     for place, price in enumerate(draft.prices):
         if price.end_date is not None and price.end_date < price.start_date:
             message = f"The last day lies before the first, {price.start_date}."
-            yield Finding("OutOfRange", ("prices", place, "end_date"), message)
+            yield Issue("OutOfRange", ("prices", place, "end_date"), message)
 
 
-def no_price_is_negative(draft: Draft) -> Iterator[Finding]:
+def no_price_is_negative(draft: Draft) -> Iterator[Issue]:
     for place, price in enumerate(draft.prices):
         if price.amount is not None and price.amount < 0:
-            yield Finding("OutOfRange", ("prices", place, "amount"), "A price is not negative.")
+            yield Issue("OutOfRange", ("prices", place, "amount"), "A price is not negative.")
 
 
-def ranges_do_not_overlap(draft: Draft) -> Iterator[Finding]:
+def ranges_do_not_overlap(draft: Draft) -> Iterator[Issue]:
     """On no day does a product have two prices in one zone."""
     by_zone: defaultdict[str, list[tuple[int, Any]]] = defaultdict(list)
     for place, price in enumerate(draft.prices):
@@ -33,7 +33,7 @@ def ranges_do_not_overlap(draft: Draft) -> Iterator[Finding]:
         for (_, earlier), (place, later) in overlapping(ranges):
             until = f"to {earlier.end_date}" if earlier.end_date else "until further"
             message = f"Another {later.zone} price holds from {earlier.start_date} {until}."
-            yield Finding("NotUnique", ("prices", place, "start_date"), message)
+            yield Issue("NotUnique", ("prices", place, "start_date"), message)
 
 
 def overlapping(ranges: Iterable[tuple[int, Any]]) -> Iterator[tuple[tuple[int, Any], tuple[int, Any]]]:

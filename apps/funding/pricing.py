@@ -13,8 +13,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from apps.funding.models import Price, PriceBookEntry
-from apps.odata.among import Among
-from apps.odata.asking import Conversation, alone, kept
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import Conversation, alone, prepared_query
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ def finding_prices(requests: Sequence[PriceRequest]) -> Conversation[list[PriceF
     ]
 
 
-@kept
+@prepared_query
 def prices_of(products: Any, zones: Any) -> QuerySet[Any, Any]:
     """All prices of products in zones."""
     product, zone = PriceBookEntry._meta.get_field("product"), Price._meta.get_field("zone")
-    entries = PriceBookEntry.objects.filter(Among(product, products))
-    held = Price.objects.filter(Among(zone, zones), entry__in=entries)
+    entries = PriceBookEntry.objects.filter(AnyOf(product, products))
+    held = Price.objects.filter(AnyOf(zone, zones), entry__in=entries)
     return held.order_by().values_list(
         "entry__price_book_id",
         "entry__product_id",

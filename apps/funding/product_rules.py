@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 #: Category, item, registration group, outcome domain, purpose: 01_011_0107_1_1. The items of assistive
 #: technology have nine digits, those of their codes.
@@ -17,10 +17,10 @@ def is_support_item(code: str) -> bool:
     return _SUPPORT_ITEM.fullmatch(code) is not None
 
 
-def code_is_a_support_item(draft: Draft) -> Iterator[Finding]:
+def code_is_a_support_item(draft: Draft) -> Iterator[Issue]:
     if draft.code and not is_support_item(draft.code):
         message = "It is no support item code such as 01_011_0107_1_1; claims to the agency need one."
-        yield Finding("UnusualCode", "code", message)
+        yield Issue("UnusualCode", "code", message)
 
 
 WARNINGS = (code_is_a_support_item,)

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 
 from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 # --- the record -----------------------------------------------------------------------------------------
 
 
-def it_is_of_something(draft: Draft) -> Iterator[Finding]:
+def it_is_of_something(draft: Draft) -> Iterator[Issue]:
     if not (draft.reference or draft.contact or draft.provider or draft.document):
-        yield Finding(
+        yield Issue(
             "Required", "reference", "Give a reference, a contact, a provider or a document: one at least."
         )
 
 
-def services_end_after_they_start(draft: Draft) -> Iterator[Finding]:
+def services_end_after_they_start(draft: Draft) -> Iterator[Issue]:
     start, end = draft.service_start_date, draft.service_end_date
     if start and end and end < start:
-        yield Finding("OutOfOrder", "service_end_date", f"The services end on {end}, before {start}.")
+        yield Issue("OutOfOrder", "service_end_date", f"The services end on {end}, before {start}.")
 
 
-def the_total_is_not_negative(draft: Draft) -> Iterator[Finding]:
+def the_total_is_not_negative(draft: Draft) -> Iterator[Issue]:
     if draft.invoice_total is not None and draft.invoice_total < 0:
-        yield Finding("OutOfRange", "invoice_total", f"A total is not negative: {draft.invoice_total:,.2f}.")
+        yield Issue("OutOfRange", "invoice_total", f"A total is not negative: {draft.invoice_total:,.2f}.")
 
 
-def its_document_is_current(draft: Draft) -> Iterator[Finding]:
+def its_document_is_current(draft: Draft) -> Iterator[Issue]:
     """An archived document is chosen by mistake; one that was archived afterwards may stay."""
     document = draft.document
     if document is None or document.archive_date is None:
@@ -38,15 +38,15 @@ def its_document_is_current(draft: Draft) -> Iterator[Finding]:
     standing = draft.__dict__.get("standing")
     if standing is None or standing.document_id != document.pk:
         message = f"The document {document.pk} is archived. Restore it, or name another."
-        yield Finding("Archived", "document", message)
+        yield Issue("Archived", "document", message)
 
 
-def claims_on_it_keep_their_claim_to_it(draft: Draft) -> Iterator[Finding]:
+def claims_on_it_keep_their_claim_to_it(draft: Draft) -> Iterator[Issue]:
     """Whether it is reusable decides whether its claim holds it alone, so it is settled with the claim."""
     standing, numbers = draft.__dict__.get("standing"), draft.__dict__.get("claim_numbers")
     if standing is not None and numbers and standing.is_reusable != draft.is_reusable:
         message = f"{', '.join(numbers[:3])} is built on it: whether it is reusable cannot be changed now."
-        yield Finding("NotAllowed", "is_reusable", message)
+        yield Issue("NotAllowed", "is_reusable", message)
 
 
 RULES = (
@@ -109,29 +109,29 @@ def possible_actions(status: str) -> Sequence[ApprovalAction]:
     return [action for action, decision in DECISIONS.items() if status in decision.sources]
 
 
-def the_action_is_known(draft: Draft) -> Iterator[Finding]:
+def the_action_is_known(draft: Draft) -> Iterator[Issue]:
     if draft.verb not in ApprovalAction.values:
-        yield Finding("NotAChoice", "verb", f"Action must be one of {', '.join(ApprovalAction.values)}.")
+        yield Issue("NotAChoice", "verb", f"Action must be one of {', '.join(ApprovalAction.values)}.")
 
 
-def the_reason_is_told(draft: Draft) -> Iterator[Finding]:
+def the_reason_is_told(draft: Draft) -> Iterator[Issue]:
     decision = DECISIONS.get(draft.verb)
     if decision is not None and decision.needs_reason and not (draft.reason or "").strip():
-        yield Finding("Required", "reason", f"{draft.verb} needs a reason.")
+        yield Issue("Required", "reason", f"{draft.verb} needs a reason.")
 
 
-def who_acts_may(draft: Draft) -> Iterator[Finding]:
+def who_acts_may(draft: Draft) -> Iterator[Issue]:
     if draft.staff is None:
-        yield Finding("Required", "staff", "Say which staff member decides.")
+        yield Issue("Required", "staff", "Say which staff member decides.")
     elif not draft.staff.is_active:
         message = f"The login of {draft.staff} is closed, so nothing can be decided in their name."
-        yield Finding("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", message)
     elif not draft.staff.has_perm(MAY_ADMINISTER):
         message = (
             f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
             " whose role has it."
         )
-        yield Finding("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", message)
 
 
 ACTION_RULES = (the_action_is_known, the_reason_is_told, who_acts_may)

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.core import history, storing
-from apps.core.inserting import insert
+from apps.core import history, saving
+from apps.core.bulk_insert import bulk_insert
 from apps.funding import provider_invoice_rules
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.holding import LIVE, restate_claims_on
@@ -20,8 +20,8 @@ from apps.funding.moving import REASON_LENGTH, move
 from apps.funding.provider_invoice_rules import DECISIONS, ON_HOLD, Decision, possible_actions
 from apps.funding.transitions import Verb
 from apps.odata import clock
-from apps.odata.among import Among
-from apps.odata.drafts import Draft, judge, refuse
+from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import Staff
 
 # --- the records ----------------------------------------------------------------------------------------
@@ -32,24 +32,24 @@ def receive_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
 
     Who signed in is who entered them where nobody is named.
     """
-    storing.fill_defaults(ProviderInvoice, drafts)
+    saving.apply_model_defaults(ProviderInvoice, drafts)
     author = history.author().staff_id
     for draft in drafts if author is not None else ():
-        if "created_by" not in draft.given | draft.faulty:
+        if "created_by" not in draft.given | draft.invalid:
             draft.fill("created_by", Staff(pk=author))
-    storing.hold(ProviderInvoice, drafts, provider_invoice_rules.RULES)
-    return storing.store(ProviderInvoice, drafts)
+    saving.validate(ProviderInvoice, drafts, provider_invoice_rules.RULES)
+    return saving.insert_records(ProviderInvoice, drafts)
 
 
 def revise_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of standing provider invoices give; the keys of those that were not so already."""
-    standing = storing.complete(ProviderInvoice, drafts)
+    standing = saving.load_existing(ProviderInvoice, drafts)
     claims = live_claims_on(standing)
     for draft in drafts:
         draft.fill("standing", standing.get(draft.key))
         draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
-    storing.hold(ProviderInvoice, drafts, provider_invoice_rules.RULES)
-    changed = storing.apply_changes(ProviderInvoice, drafts, standing)
+    saving.validate(ProviderInvoice, drafts, provider_invoice_rules.RULES)
+    changed = saving.save_changes(ProviderInvoice, drafts, standing)
     if any("is_reusable" in draft.given for draft in drafts):
         restate_claims_on(changed)
     return changed
@@ -59,7 +59,7 @@ def live_claims_on(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
     """The live claims that stand on provider invoices; one query."""
     found: dict[UUID, list[Claim]] = defaultdict(list)
     column = Claim._meta.get_field("provider_invoice")
-    claims = Claim.objects.filter(LIVE, Among(column, set(keys))).order_by("claim_number", "pk")
+    claims = Claim.objects.filter(LIVE, AnyOf(column, set(keys))).order_by("claim_number", "pk")
     for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
         found[claim.provider_invoice_id].append(claim)
     return found
@@ -99,12 +99,12 @@ def act_on(keys: Iterable[UUID], action: str, staff: Staff | None, reason: str |
 @transaction.atomic
 def act(keys: Iterable[UUID], draft: Draft) -> Acted:
     """As ``act_on``, of a draft that may have faults of its own."""
-    refuse([draft], judge([draft], provider_invoice_rules.ACTION_RULES))
+    raise_if_invalid([draft], apply_rules([draft], provider_invoice_rules.ACTION_RULES))
     action = ApprovalAction(draft.verb)
     draft.fill("reason", (draft.reason or "").strip() or None)
     key = ProviderInvoice._meta.pk
     assert key is not None
-    rows = ProviderInvoice.objects.filter(Among(key, set(keys))).select_related("provider", "contact")
+    rows = ProviderInvoice.objects.filter(AnyOf(key, set(keys))).select_related("provider", "contact")
     invoices = list(rows.select_for_update(of=("self",)).order_by("pk"))
     claims = live_claims_on(invoice.pk for invoice in invoices)
     acted, moved = Acted(), []
@@ -154,16 +154,16 @@ def decide(
         invoice.claim_on_hold = decision.target in ON_HOLD and bool(claims.get(invoice.pk))
         invoice.actioned_by_id = draft.staff.pk
         invoice.actioned_date = clock.now()
-    storing.update(
+    saving.update(
         ProviderInvoice,
         ("approval_status", "rejection_reason", "claim_on_hold", "actioned_by_id", "actioned_date"),
         invoices,
     )
-    history.write(
+    history.write_changes(
         ProviderInvoice, [(invoice.pk, "Changed", history.differences(invoice)) for invoice in invoices]
     )
     application, now = history.author().application, clock.now()
-    insert(
+    bulk_insert(
         StatusMove,
         (
             "provider_invoice_id",

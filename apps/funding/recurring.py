@@ -22,11 +22,11 @@ from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.recurrence import Recurrence
 from apps.funding.settling import settle_invoices
-from apps.funding.submitting import issue_invoices
+from apps.funding.submitting import create_invoices
 from apps.odata import clock
-from apps.odata.among import Among
-from apps.odata.drafts import Draft, Refused
-from apps.odata.writing import insistently
+from apps.odata.any_of import AnyOf
+from apps.odata.write.dispatch import retry_on_conflict
+from apps.odata.write.drafts import Draft, ValidationFailed
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ def due_of(keys: Sequence[UUID], until: dt.date, lock: bool = False) -> list[tup
     Locked, the recurring invoices stay as they are, and nobody else makes any of them meanwhile.
     """
     key: Any = Invoice._meta.pk
-    rows = recurring_invoices(until).filter(Among(key, keys)).select_related("contact", "staff")
+    rows = recurring_invoices(until).filter(AnyOf(key, keys)).select_related("contact", "staff")
     if lock:
         rows = rows.select_for_update(of=("self",))
     invoices = list(rows.order_by("pk"))
@@ -181,7 +181,7 @@ def days_made(keys: Iterable[UUID]) -> Mapping[UUID, set[dt.date]]:
     """The days that invoices were made for, archived ones included."""
     days: dict[UUID, set[dt.date]] = defaultdict(set)
     column: Any = Invoice._meta.get_field("recurrence_of")
-    rows = Invoice.objects.filter(Among(column, set(keys)), recurrence_of__isnull=False).order_by()
+    rows = Invoice.objects.filter(AnyOf(column, set(keys)), recurrence_of__isnull=False).order_by()
     for key, day in rows.values_list("recurrence_of", "recurrence_date"):
         if key is not None and day is not None:
             days[key].add(day)
@@ -196,12 +196,12 @@ def attempt(dues: Sequence[Due], until: dt.date, dry_run: bool) -> Iterator[Made
     if not dues:
         return
     try:
-        yield from insistently(lambda: store(dues, until, dry_run))
+        yield from retry_on_conflict(lambda: store(dues, until, dry_run))
     except Trial as trial:
         yield from trial.made
-    except Faulty as faulty:
-        yield from faulty.reasons.values()
-        yield from attempt([due for due in dues if due not in faulty.reasons], until, dry_run)
+    except Faulty as invalid:
+        yield from invalid.reasons.values()
+        yield from attempt([due for due in dues if due not in invalid.reasons], until, dry_run)
     except (InterfaceError, OperationalError):
         raise  # the database is gone: it would be for each of the others as well
     except Exception as error:
@@ -231,8 +231,8 @@ def store(dues: Sequence[Due], until: dt.date, dry_run: bool) -> list[Made]:
     refuse_archived_participants(still)
     drafts = drafts_of(still)
     try:
-        issue_invoices(drafts, ignore_warnings=True)
-    except Refused as refused:
+        create_invoices(drafts, ignore_warnings=True)
+    except ValidationFailed as refused:
         raise Faulty(reasons_of(refused, [due for due, _ in still])) from refused
     made = [
         Made(due.number, due.day, draft.invoice_number, draft.total)
@@ -254,7 +254,7 @@ def refuse_archived_participants(still: Iterable[tuple[Due, Invoice]]) -> None:
         raise Faulty(reasons)
 
 
-def reasons_of(refused: Refused, dues: Sequence[Due]) -> Mapping[Due, NotMade]:
+def reasons_of(refused: ValidationFailed, dues: Sequence[Due]) -> Mapping[Due, NotMade]:
     """What rules found, told of each invoice in one sentence after the other."""
     told: dict[Due, list[str]] = defaultdict(list)
     for number, finding in refused.findings:
@@ -287,7 +287,7 @@ def drafts_of(dues: Sequence[tuple[Due, Invoice]]) -> list[Draft]:
 def lines_of(keys: Iterable[UUID]) -> Mapping[UUID, list[InvoiceLine]]:
     found: dict[UUID, list[InvoiceLine]] = defaultdict(list)
     column: Any = InvoiceLine._meta.get_field("invoice")
-    rows = InvoiceLine.objects.filter(Among(column, set(keys)), archive_date=None)
+    rows = InvoiceLine.objects.filter(AnyOf(column, set(keys)), archive_date=None)
     for line in rows.select_related("product", "price_book", "cost_centre").order_by("position", "pk"):
         found[line.invoice_id].append(line)
     return found

@@ -8,8 +8,8 @@ from apps.funding.importing import ClaimImport, InvoiceImport, ProviderInvoiceIm
 from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
 from apps.funding.receiving import receive_provider_invoices
 from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
-from apps.funding.submitting import issue_invoices, submit_claims
-from apps.odata.declaration import (
+from apps.funding.submitting import create_claims, create_invoices
+from apps.odata.declaration.resource import (
     GET,
     POST,
     Contains,
@@ -92,7 +92,7 @@ class ClaimResource(Resource):
         ),
         Contains("LineItems", ClaimLineShape, required=True, order=("position",)),
     )
-    create = submit_claims
+    create = create_claims
     importing = ClaimImport
 
     def visible_to(self, caller: Any) -> QuerySet[Claim]:
@@ -133,7 +133,7 @@ class InvoiceResource(Resource):
         staff_in_charge(),
         Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
     )
-    create = issue_invoices
+    create = create_invoices
     importing = InvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[Invoice]:

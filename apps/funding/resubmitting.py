@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from apps.core import history
+from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import new_guid
-from apps.core.inserting import insert
 from apps.funding.choices import InvoiceStatus
 from apps.funding.drawing import CENT, Drawn, PassedOn, amounts_of
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
@@ -77,7 +77,7 @@ def remake(model: type[Claim | Invoice], bills: Sequence[Any], kind: PassedOn, b
             for bill, number in told
         ],
     )
-    history.lines(model, keys.values(), "Created")
+    history.write_entries(model, keys.values(), "Created")
     placed = [(keys[key], place, line) for key, held in lines.items() for place, line in enumerate(held)]
     store(
         line_model,
@@ -166,4 +166,4 @@ def store(model: type[Any], old: Sequence[Any], own: Sequence[Mapping[str, Any]]
     columns = [field.attname for field in model._meta.concrete_fields if not hasattr(field, "of")]
     anew = {name: make() for name, make in ANEW.items()}
     rows = ({**record.__dict__, **anew, **mine} for record, mine in zip(old, own, strict=True))
-    insert(model, columns, ([row[name] for name in columns] for row in rows))
+    bulk_insert(model, columns, ([row[name] for name in columns] for row in rows))

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db import models
 
-from apps.core import storing
+from apps.core import saving
 from apps.funding.choices import ClaimStatus
 from apps.funding.judging import Kind
 from apps.funding.models import Bill, LineItem
-from apps.odata.among import Among
-from apps.odata.drafts import Draft, Finding, refuse
+from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft, Issue, raise_if_invalid
 from apps.people.models import Client, Contact, Staff
 
 #: Only in these may a bill change.
@@ -27,7 +27,7 @@ def bring_up(kind: Kind, drafts: Sequence[Draft]) -> dict[Any, Any]:
 
     Lines that are not given are all as they stand. Statements are constant in the number of drafts.
     """
-    standing = storing.complete(kind.model, drafts)
+    standing = saving.load_existing(kind.model, drafts)
     lines = lines_by_bill(kind, standing)
     for draft in drafts:
         keep_number(kind, draft, standing.get(draft.key))
@@ -41,7 +41,7 @@ def bring_up(kind: Kind, drafts: Sequence[Draft]) -> dict[Any, Any]:
 def lines_by_bill(kind: Kind, bills: Iterable[Any]) -> dict[Any, list[LineItem]]:
     column = kind.line_model._meta.get_field(kind.name)
     beside = [name for name in ("product", "price_book", "cost_centre") if has(kind.line_model, name)]
-    rows = kind.line_model.objects.filter(Among(column, bills)).select_related(*beside)
+    rows = kind.line_model.objects.filter(AnyOf(column, bills)).select_related(*beside)
     found: dict[Any, list[LineItem]] = {}
     for line in rows.order_by("position", "pk"):
         found.setdefault(getattr(line, column.attname), []).append(line)
@@ -63,13 +63,13 @@ def bring_up_lines(kind: Kind, draft: Draft, standing: Sequence[LineItem]) -> No
     """Complete the lines of a draft; ``standing_lines`` are those that stand, ``unknown_lines`` do not."""
     by_key = {line.pk: line for line in standing}
     draft.fill("standing_lines", standing)
-    if "line_items" not in draft.given | draft.faulty:
+    if "line_items" not in draft.given | draft.invalid:
         draft.fill("line_items", [Draft({}, key=line.pk) for line in standing])
     lines = draft.__dict__.get("line_items") or []
     known = [line for line in lines if line.key in by_key]
     for line in known:
         bring_up_line(line, by_key[line.key])
-    storing.fill_defaults(kind.line_model, [line for line in lines if line.key is None])
+    saving.apply_model_defaults(kind.line_model, [line for line in lines if line.key is None])
     strange = [at for at, line in enumerate(lines) if line.key is not None and line.key not in by_key]
     draft.fill("unknown_lines", strange)
 
@@ -77,10 +77,10 @@ def bring_up_lines(kind: Kind, draft: Draft, standing: Sequence[LineItem]) -> No
 def bring_up_line(line: Draft, record: LineItem) -> None:
     for column in record._meta.concrete_fields:
         name = column.name
-        if column.primary_key or name in line.given or name in line.faulty:
+        if column.primary_key or name in line.given or name in line.invalid:
             continue
         is_whole = name in ("product", "price_book", "cost_centre")
-        held = getattr(record, name) if is_whole else storing.standing_value(record, column)
+        held = getattr(record, name) if is_whole else saving.existing_value(record, column)
         line.__dict__[name] = held
 
 
@@ -91,7 +91,7 @@ def load_whole(drafts: Sequence[Draft]) -> None:
         if not bare:
             continue
         key: Any = model._meta.pk
-        found = model._base_manager.filter(Among(key, {getattr(draft, name).pk for draft in bare})).in_bulk()
+        found = model._base_manager.filter(AnyOf(key, {getattr(draft, name).pk for draft in bare})).in_bulk()
         for draft in bare:
             draft.fill(name, found[getattr(draft, name).pk])
 
@@ -112,23 +112,23 @@ def hold_open(standing: Mapping[Any, Any], drafts: Sequence[Draft]) -> None:
         for finding in closed(draft, standing.get(draft.key))
     ]
     if found:
-        refuse(drafts, found)
+        raise_if_invalid(drafts, found)
 
 
-def closed(draft: Draft, bill: Any) -> Iterator[Finding]:
+def closed(draft: Draft, bill: Any) -> Iterator[Issue]:
     if bill is None:
-        yield Finding("NotFound", "", f"There is no such record: {draft.key}.")
+        yield Issue("NotFound", "", f"There is no such record: {draft.key}.")
         return
     if bill.is_archived:
-        yield Finding("Archived", "", f"{bill} is archived; restore it before you change it.")
+        yield Issue("Archived", "", f"{bill} is archived; restore it before you change it.")
     elif bill.funding_status not in OPEN:
         label = bill.get_funding_status_display()
         message = f"{bill} is “{label}”; only what awaits approval or is on hold can be changed."
-        yield Finding("NotAllowed", "", message)
+        yield Issue("NotAllowed", "", message)
     for at in draft.unknown_lines:
-        yield Finding("NotFound", ("line_items", at), f"Line {at + 1} is no line of {bill}.")
+        yield Issue("NotFound", ("line_items", at), f"Line {at + 1} is no line of {bill}.")
     kept = {line.key for line in draft.__dict__.get("line_items") or ()}
     for line in draft.standing_lines:
         if line.amount_paid and line.pk not in kept:
             message = f"Line {line.position + 1} was paid in part ({line.amount_paid:,.2f}); it stays."
-            yield Finding("NotAllowed", "line_items", message)
+            yield Issue("NotAllowed", "line_items", message)

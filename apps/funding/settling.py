@@ -13,13 +13,13 @@ from typing import Any
 
 from django.db import models
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.funding.choices import MissingAbnReason, SendPaymentTo, Zone
 from apps.funding.models import ZERO, Claim, ProviderInvoice
 from apps.funding.pricing import PriceFound, PriceRequest, finding_prices
-from apps.odata.among import Among
-from apps.odata.asking import Conversation, Kept, alone, kept
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import Conversation, PreparedQuery, alone, prepared_query
+from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact
 
 CENT = Decimal("0.01")
@@ -90,20 +90,20 @@ def locking_provider_invoices(
     return {paper.pk: paper for paper in papers}, {paper for paper, _, _ in users}
 
 
-@kept
+@prepared_query
 def users_of(keys: Any) -> models.QuerySet[Any, Any]:
     """(provider invoice, key, number) of the claims that took these provider invoices."""
     field: Any = Claim._meta.get_field("provider_invoice")
-    taken = Claim.objects.filter(Among(field, keys), takes_provider_invoice=True).order_by()
+    taken = Claim.objects.filter(AnyOf(field, keys), takes_provider_invoice=True).order_by()
     return taken.values_list("provider_invoice", "pk", "claim_number")
 
 
 PAPER_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
 
 
-@kept
+@prepared_query
 def papers_locked(keys: Any) -> models.QuerySet[Any, Any]:
-    chosen = ProviderInvoice.objects.filter(Among(PAPER_KEY, keys))
+    chosen = ProviderInvoice.objects.filter(AnyOf(PAPER_KEY, keys))
     return chosen.order_by("pk").select_for_update().values_list(*PAPER_COLUMNS)
 
 
@@ -116,12 +116,12 @@ ASKED: Mapping[str, tuple[type[models.Model], tuple[str, ...]]] = {
 }
 
 
-def asking_whose(name: str) -> Kept:
+def asking_whose(name: str) -> PreparedQuery:
     model, columns = ASKED[name]
 
-    @kept
+    @prepared_query
     def rows(keys: Any) -> models.QuerySet[Any, Any]:
-        papers = ProviderInvoice.objects.filter(Among(PAPER_KEY, keys)).order_by().values(name)
+        papers = ProviderInvoice.objects.filter(AnyOf(PAPER_KEY, keys)).order_by().values(name)
         return model._default_manager.filter(pk__in=papers).order_by().values_list(*columns)
 
     return rows
@@ -133,7 +133,7 @@ WHOSE = {name: asking_whose(name) for name in ASKED}
 def takes(draft: Draft, name: str) -> bool:
     """Whether a draft takes a member from its provider invoice."""
     moves = draft.key is not None and draft.stands_on != key_of(draft, "provider_invoice")
-    return name not in draft.faulty and (
+    return name not in draft.invalid and (
         draft.__dict__.get(name) is None or (moves and name not in draft.given)
     )
 
@@ -156,7 +156,7 @@ def take_from(paper: ProviderInvoice | None, draft: Draft) -> None:
         if takes(draft, name) and (known := getattr(paper, source)) is not None:
             draft.fill(name, known)
             draft.given |= {name} if draft.key is not None else set()
-    if draft.key is None and "send_payment_to" not in draft.given | draft.faulty:
+    if draft.key is None and "send_payment_to" not in draft.given | draft.invalid:
         draft.fill("send_payment_to", paper.send_payment_to)
     draft.fill("differing", tuple(name for name, source in TAKEN.items() if differs(draft, name, source)))
 
@@ -165,7 +165,7 @@ def differs(draft: Draft, name: str, source: str) -> bool:
     """Whether a claim says otherwise than its provider invoice; one that says nothing does not."""
     said, paper = draft.__dict__.get(name), draft.provider_invoice
     if name == "provider_invoice_reference":
-        return None not in (said, paper.reference) and folded(said) != folded(paper.reference)
+        return None not in (said, paper.reference) and normalised(said) != normalised(paper.reference)
     known = getattr(paper, f"{source}_id")
     return said is not None and known is not None and said.pk != known
 
@@ -231,14 +231,14 @@ FAULT = object()
 
 
 def day_or_fault(draft: Draft, name: str) -> Any:
-    return FAULT if name in draft.faulty else draft.__dict__.get(name)
+    return FAULT if name in draft.invalid else draft.__dict__.get(name)
 
 
 def set_or_spoil(line: Draft, name: str, day: Any) -> None:
     if isinstance(day, dt.date):
         line.fill(name, day)
     else:
-        line.spoil(name)
+        line.mark_invalid(name)
 
 
 def finding_prices_of(lines: Sequence[Line]) -> Conversation[None]:
@@ -256,7 +256,7 @@ def finding_prices_of(lines: Sequence[Line]) -> Conversation[None]:
         line.fill("price_found", price or line.price_found)
     for _, line in lines:
         if "price_found" not in line.__dict__:
-            line.spoil("price_found")
+            line.mark_invalid("price_found")
 
 
 def can_be_priced(line: Draft) -> bool:
@@ -271,14 +271,14 @@ def request_of(line: Draft, zone: str) -> PriceRequest:
 def settle_amount(line: Draft) -> None:
     """Price and notes where they were not given, and the total, half up to cents; credit counts negative."""
     held = line.__dict__
-    if held.get("price") is None and "price" not in line.faulty:
+    if held.get("price") is None and "price" not in line.invalid:
         settle_price(line)
     if held.get("notes") is None and not keeps_no_notes(line):
         product = held.get("product")
         held["notes"] = None if product is None else product.long_description
     quantity, price = held.get("quantity"), held.get("price")
     if quantity is None or price is None:
-        line.spoil("total")
+        line.mark_invalid("total")
         return
     total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
     held["total"] = -total if held.get("is_credit_item") else total
@@ -287,7 +287,7 @@ def settle_amount(line: Draft) -> None:
 def settle_price(line: Draft) -> None:
     """The price that holds; unreadable where a fault leaves open which."""
     if "price_found" not in line.__dict__:
-        line.spoil("price")
+        line.mark_invalid("price")
         return
     found: PriceFound | None = line.price_found
     line.fill("price", None if found is None else found.amount)
@@ -295,4 +295,4 @@ def settle_price(line: Draft) -> None:
 
 def keeps_no_notes(line: Draft) -> bool:
     """Whether its notes have a fault, or were taken out of a line that stands."""
-    return "notes" in line.faulty or (line.key is not None and "notes" in line.given)
+    return "notes" in line.invalid or (line.key is not None and "notes" in line.given)

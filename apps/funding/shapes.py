@@ -1,10 +1,19 @@
 """The objects that funding's records are made of and referred to by (interface.md 2.5, decisions.md 7)."""
 
 from apps.funding.models import ClaimLine, CostCentre, InvoiceLine, PriceBook, PriceBookEntry, Product
-from apps.odata.declaration import Key, Optional, Part, Property, ReadOnly, RefersTo, Required, Shape
+from apps.odata.declaration.resource import (
+    Key,
+    Navigation,
+    NestedType,
+    Optional,
+    Property,
+    ReadOnly,
+    RefersTo,
+    Required,
+)
 
 
-class PriceBookProductShape(Shape):
+class PriceBookProductShape(NestedType):
     """A product of a price book. Price is the national one valid today; null when there is none."""
 
     model = PriceBookEntry
@@ -18,17 +27,17 @@ class PriceBookProductShape(Shape):
     )
 
 
-class PriceBookBrief(Shape):
+class PriceBookBrief(NestedType):
     model = PriceBook
     fields = (Key("PriceBookGuid"), ReadOnly("Name"))
 
 
-class ProductBrief(Shape):
+class ProductBrief(NestedType):
     model = Product
     fields = (Key("ProductGuid"), ReadOnly("Code"), ReadOnly("Name"), ReadOnly("LongDescription"))
 
 
-class CostCentreBrief(Shape):
+class CostCentreBrief(NestedType):
     model = CostCentre
     fields = (Key("CostCentreGuid"), ReadOnly("Name"))
 
@@ -59,7 +68,7 @@ def classification() -> tuple[Property, ...]:
     )
 
 
-def priced_by() -> tuple[Part, ...]:
+def priced_by() -> tuple[Navigation, ...]:
     """What was given, and whose price holds for it."""
     return (
         RefersTo("PriceBook", PriceBookBrief, required=True),
@@ -67,14 +76,14 @@ def priced_by() -> tuple[Part, ...]:
     )
 
 
-class ClaimLineShape(Shape):
+class ClaimLineShape(NestedType):
     """One support that is claimed."""
 
     model = ClaimLine
     fields = (*amounts(), *classification(), *priced_by())
 
 
-class InvoiceLineShape(Shape):
+class InvoiceLineShape(NestedType):
     """One support that is invoiced; a credit item counts negative."""
 
     model = InvoiceLine

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.funding.bill_rules import MAY_ADMINISTER, MAY_CREDIT
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.settling import key_of, users_of
 from apps.odata import clock
-from apps.odata.among import Among
-from apps.odata.asking import Conversation, all_of, kept
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import Conversation, all_of, prepared_query
+from apps.odata.write.drafts import Draft
 from apps.people.models import Role, Staff
 
 
@@ -40,7 +40,7 @@ def look_up_permissions(drafts: Sequence[Draft]) -> Conversation[None]:
     for draft in drafts:
         key = key_of(draft, "staff")
         if key is None:
-            draft.spoil("permissions")
+            draft.mark_invalid("permissions")
         else:
             draft.fill("permissions", granted.get(key))
 
@@ -48,10 +48,10 @@ def look_up_permissions(drafts: Sequence[Draft]) -> Conversation[None]:
 NAMES = (MAY_ADMINISTER, MAY_CREDIT)
 
 
-@kept
+@prepared_query
 def permissions_asked(keys: Any) -> QuerySet[Any, Any]:
     """(key, when the login is disabled, whether everything is granted, whether each of ``NAMES`` is)."""
-    rows = Staff.objects.filter(Among(Staff._meta.get_field("guid"), keys), archive_date=None).order_by()
+    rows = Staff.objects.filter(AnyOf(Staff._meta.get_field("guid"), keys), archive_date=None).order_by()
     asked = {f"grants_{number}": grants(name) for number, name in enumerate(NAMES)}
     return rows.annotate(**asked).values_list("pk", "disable_login_date", "role__all_permissions", *asked)
 
@@ -126,7 +126,10 @@ def look_up_references(drafts: Sequence[Draft]) -> Conversation[None]:
 
 def new_reference(draft: Draft) -> tuple[Any, str] | None:
     """(provider, folded reference) of a claim that says one of them anew."""
-    provider, reference = key_of(draft, "provider"), folded(draft.__dict__.get("provider_invoice_reference"))
+    provider, reference = (
+        key_of(draft, "provider"),
+        normalised(draft.__dict__.get("provider_invoice_reference")),
+    )
     if provider is None or reference is None or key_of(draft, "provider_invoice") is None:
         return None
     paper = draft.provider_invoice
@@ -152,18 +155,18 @@ def holders_of(
     return found
 
 
-@kept
+@prepared_query
 def papers_called(texts: Any) -> QuerySet[Any, Any]:
     field: Any = ProviderInvoice._meta.get_field("reference_key")
-    papers = ProviderInvoice.objects.filter(Among(field, texts)).order_by("pk")
+    papers = ProviderInvoice.objects.filter(AnyOf(field, texts)).order_by("pk")
     return papers.values_list("provider", "reference_key", "pk")
 
 
-@kept
+@prepared_query
 def claims_called(providers: Any, texts: Any) -> QuerySet[Any, Any]:
     provider: Any = Claim._meta.get_field("provider")
     reference: Any = Claim._meta.get_field("provider_invoice_reference_key")
-    claims = Claim.objects.filter(Among(provider, providers), Among(reference, texts), archive_date=None)
+    claims = Claim.objects.filter(AnyOf(provider, providers), AnyOf(reference, texts), archive_date=None)
     return claims.order_by("pk").values_list(
         "provider", "provider_invoice_reference_key", "provider_invoice", "claim_number"
     )

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from apps.core import history, storing
-from apps.core.inserting import at_once, insert
+from apps.core import history, saving
+from apps.core.bulk_insert import bulk_insert, deferred_writes
 from apps.funding.bill_lines import draw_on_budgets, put_lines, store_lines
 from apps.funding.holding import mark_claimed, restate_claims_on
 from apps.funding.judging import CLAIMS, INVOICES, KINDS, Kind, judged
@@ -20,37 +20,38 @@ from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInv
 from apps.funding.numbering import take_numbers
 from apps.funding.provider_invoice_rules import ON_HOLD
 from apps.funding.revising import OPEN, bring_up, hold_open
-from apps.odata import clock, service
-from apps.odata.among import Among
-from apps.odata.drafts import Draft, Finding, Warned
-from apps.odata.places import wire_place
+from apps.odata import clock
+from apps.odata.any_of import AnyOf
+from apps.odata.declaration import service
+from apps.odata.write.drafts import Draft, Issue, WarningsPresent
+from apps.odata.write.targets import wire_target
 
 __all__ = [
     "OPEN",
-    "issue_invoices",
-    "revise_claims",
-    "revise_invoices",
-    "submit_claims",
+    "create_claims",
+    "create_invoices",
+    "update_claims",
+    "update_invoices",
     "warnings_of",
 ]
 
-Warnings = Sequence[tuple[int, Finding]]
+Warnings = Sequence[tuple[int, Issue]]
 
 #: (bill, code, place, message) of a warning as it was acknowledged.
 Noted = tuple[Any, str, str | None, str]
 
 
-def submit_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def create_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new claims (interface.md 4.3)."""
     return enter(CLAIMS, drafts, ignore_warnings)
 
 
-def issue_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def create_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new invoices (interface.md 4.4)."""
     return enter(INVOICES, drafts, ignore_warnings)
 
 
-def revise_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of standing claims give; the keys of those that were not so already.
 
     Only claims that await approval or are on hold. ``line_items`` given is the whole new list, in which a
@@ -59,13 +60,13 @@ def revise_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> lis
     return revise(CLAIMS, drafts, ignore_warnings)
 
 
-def revise_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def update_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of standing invoices give, as ``revise_claims`` does."""
     return revise(INVOICES, drafts, ignore_warnings)
 
 
-@storing.one_transaction()
-def warnings_of(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> list[tuple[int, Finding]]:
+@saving.in_transaction()
+def warnings_of(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> list[tuple[int, Issue]]:
     """What storing or revising the drafts would warn of, as (number of the draft, finding) pairs.
 
     For a face that shows before it stores; raises ``Refused`` as the verbs do, and stores nothing.
@@ -80,7 +81,7 @@ def warnings_of(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> list[t
 # --- new ones -------------------------------------------------------------------------------------------
 
 
-@storing.one_transaction()
+@saving.in_transaction()
 def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Store new bills, their lines and what is written beside them.
 
@@ -88,10 +89,10 @@ def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[An
     """
     warnings = judged(kind, drafts)
     if warnings and not ignore_warnings:
-        raise Warned(warnings)
+        raise WarningsPresent(warnings)
     take_numbers(kind.model, drafts)
-    with at_once():
-        keys = storing.store(kind.model, drafts, {"entered_by": entered_by})
+    with deferred_writes():
+        keys = saving.insert_records(kind.model, drafts, {"entered_by": entered_by})
         store_lines(kind, drafts, keys)
         acknowledge(kind, warnings, keys)
         if kind is CLAIMS:
@@ -113,7 +114,7 @@ def entered_by(draft: Draft) -> Any:
 
 def lock_provider_invoices_of(claims: Sequence[Any]) -> None:
     """Let who moves these claims meanwhile wait, or wait for them: they lock in this order, too."""
-    standing = Claim.objects.filter(Among(Claim._meta.get_field("guid"), claims)).order_by()
+    standing = Claim.objects.filter(AnyOf(Claim._meta.get_field("guid"), claims)).order_by()
     papers = ProviderInvoice.objects.filter(pk__in=standing.values("provider_invoice")).order_by("pk")
     list(papers.select_for_update(of=("self",)).values_list("pk"))
 
@@ -125,7 +126,7 @@ WORKED_OUT = {
 }
 
 
-@storing.one_transaction()
+@saving.in_transaction()
 def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Change standing bills, their lines, and what those draw on budgets.
 
@@ -137,7 +138,7 @@ def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[A
     hold_open(standing, drafts)
     warnings = judged(kind, drafts)
     if warnings and not ignore_warnings:
-        raise Warned(warnings)
+        raise WarningsPresent(warnings)
     bills = [draft.key for draft in drafts]
     acknowledge(kind, warnings, bills, noted_of(kind, bills))
     if kind is CLAIMS:
@@ -145,7 +146,7 @@ def revise(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[A
     told = put_lines(kind, drafts)
     for draft in drafts:
         draft.given |= WORKED_OUT[kind.name]
-    changed = storing.apply_changes(kind.model, drafts, standing, told)
+    changed = saving.save_changes(kind.model, drafts, standing, told)
     if kind is CLAIMS:
         tell_provider_invoices(drafts)
     return changed
@@ -163,11 +164,11 @@ def acknowledge(
     bill = f"{kind.name}_id"
     type_ = service.current().by_model[kind.model].type
     rows = (
-        (keys[number], found.code, wire_place(type_, found.place, found.code) or None, found.message)
+        (keys[number], found.code, wire_target(type_, found.place, found.code) or None, found.message)
         for number, found in warnings
     )
     who, at = history.author(), clock.now()
-    insert(
+    bulk_insert(
         AcknowledgedWarning,
         (bill, "code", "place", "message", "at", "staff_id", "application"),
         [(*row, at, who.staff_id, who.application) for row in dict.fromkeys(rows) if row not in noted],
@@ -177,7 +178,7 @@ def acknowledge(
 def noted_of(kind: Kind, keys: Sequence[Any]) -> set[Noted]:
     """The warnings that somebody took upon them before, of bills that stand."""
     bill: Any = AcknowledgedWarning._meta.get_field(kind.name)
-    rows = AcknowledgedWarning.objects.filter(Among(bill, keys)).order_by()
+    rows = AcknowledgedWarning.objects.filter(AnyOf(bill, keys)).order_by()
     return set(rows.values_list(bill.attname, "code", "place", "message"))
 
 
@@ -191,10 +192,10 @@ def complete_provider_invoices(drafts: Sequence[Draft]) -> None:
             changed[tuple(history.differences(paper))].append(paper)
     changed.pop((), None)
     for names, papers in changed.items():
-        storing.update(ProviderInvoice, names, papers)
+        saving.update(ProviderInvoice, names, papers)
     entries = [(one.pk, "Changed", history.differences(one)) for papers in changed.values() for one in papers]
     if entries:
-        history.write(ProviderInvoice, entries)
+        history.write_changes(ProviderInvoice, entries)
 
 
 def lacks_something(paper: ProviderInvoice) -> bool:

@@ -16,7 +16,7 @@ from django.db import connection
 
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
-from apps.odata.asking import Conversation, Written
+from apps.odata.batched_queries import Conversation, RawQuery
 
 #: Where bills stand that are claimed no more; claims have some of the statuses of invoices.
 DEAD = (
@@ -137,7 +137,7 @@ def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> Convers
     live = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({dead})"
     where = " AND ".join(filter(None, (source.join, live, excluded)))
     told = by_look_up if connection.vendor == "postgresql" else by_join
-    rows = yield Written(told(source, wanted, where), [*params, *DEAD, *excluded_params])
+    rows = yield RawQuery(told(source, wanted, where), [*params, *DEAD, *excluded_params])
     found = dict(rows)
     return [found.get(n) for n in range(len(keys))]
 

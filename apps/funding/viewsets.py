@@ -7,8 +7,8 @@ from rest_framework.request import Request
 
 from apps.funding import resources
 from apps.funding.deciding import OPERATION, take
-from apps.odata.keys import read_key
-from apps.odata.views import RecordViewSet
+from apps.odata.http.viewsets import RecordViewSet
+from apps.odata.query.keys import read_key
 
 
 class ClaimViewSet(RecordViewSet):

@@ -4,7 +4,8 @@ from django.apps import AppConfig
 from django.core.checks import register
 from django.db.backends.signals import connection_created
 
-from apps.odata import checks, sqlite
+from apps.odata.declaration import checks
+from apps.odata.read import sqlite_functions
 
 
 class ODataConfig(AppConfig):
@@ -13,5 +14,5 @@ class ODataConfig(AppConfig):
     verbose_name = "OData interface"
 
     def ready(self) -> None:
-        connection_created.connect(sqlite.prepare, dispatch_uid="odata.sqlite")
+        connection_created.connect(sqlite_functions.prepare, dispatch_uid="odata.sqlite")
         register(checks.check_declarations, "odata")

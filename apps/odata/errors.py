@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ErrorDetail:
     """One thing wrong with a request, at one place in it.
 
     ``code`` is a stable word (``Required``, ``NotUnique`` ...), ``target`` the place in wire names
@@ -36,7 +36,7 @@ class ODataError(Exception):
 
     message: str
     target: str | None = None
-    details: tuple[Fault, ...] = ()
+    details: tuple[ErrorDetail, ...] = ()
     code: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,7 +53,7 @@ class ODataError(Exception):
 
 
 def error_body(
-    code: str, message: str, target: str | None = None, details: Iterable[Fault] = ()
+    code: str, message: str, target: str | None = None, details: Iterable[ErrorDetail] = ()
 ) -> dict[str, Any]:
     """The one shape of every refusal."""
     inner: dict[str, Any] = {"code": code, "message": message}
@@ -84,13 +84,13 @@ class BadBody(ODataError):
     default_code = "InvalidBody"
 
 
-class ValidationFailed(ODataError):
+class InvalidRecords(ODataError):
     """Faults in a readable body; nothing was stored."""
 
     default_code = "ValidationFailed"
 
     @classmethod
-    def of(cls, faults: Iterable[Fault], records: int) -> ValidationFailed:
+    def of(cls, faults: Iterable[ErrorDetail], records: int) -> InvalidRecords:
         """Sum up the faults of ``records`` faulty records in one sentence."""
         told = tuple(faults)
         return cls(
@@ -99,7 +99,7 @@ class ValidationFailed(ODataError):
         )
 
 
-class WarningsPresent(ODataError):
+class UnconfirmedWarnings(ODataError):
     """Only warnings, and the caller did not say ``ignoreWarnings=true``."""
 
     default_code = "WarningsPresent"

@@ -18,7 +18,7 @@ from django.urls import URLPattern, path
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RadioFilter, RelatedDropdownFilter
 from unfold.decorators import action, display
 
-from apps.core.back_office import ArchivedFilter, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.people import client_rules, contact_rules, custom_answers, leaving, signing_in, staff_rules

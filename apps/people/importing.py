@@ -8,15 +8,15 @@ from typing import Any
 
 from apps.core.importing.additions import Cleaning, Importing, Twin, ValueSql
 from apps.core.models import Subscriber
-from apps.odata.drafts import Draft, Finding, Rule
+from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people import client_rules, contact_rules, person_rules, staff_rules
 from apps.people.enrolling import (
-    enrol_clients,
-    enrol_contacts,
-    enrol_staff,
-    revise_clients,
-    revise_contacts,
-    revise_staff,
+    create_clients,
+    create_contacts,
+    create_staff,
+    update_clients,
+    update_contacts,
+    update_staff,
 )
 
 # --- Australian addresses -------------------------------------------------------------------------------
@@ -50,19 +50,19 @@ def is_australian(draft: Draft) -> bool:
     return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
 
 
-def an_australian_state_is_abbreviated(draft: Draft) -> Iterator[Finding]:
+def an_australian_state_is_abbreviated(draft: Draft) -> Iterator[Issue]:
     for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
         if is_australian(draft) and state and state not in STATES:
-            yield Finding("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
+            yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
 
 
-def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Finding]:
+def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Issue]:
     for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
         if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
             continue
         lost = re.fullmatch(r"[0-9]{3}", code)
         meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
-        yield Finding("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
+        yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
 
 
 ADDRESS_WARNINGS: tuple[Rule, ...] = (
@@ -293,10 +293,10 @@ class StaffImport(Importing):
     warnings = (*staff_rules.WARNINGS, *ADDRESS_WARNINGS)
 
     def create(self, drafts: Sequence[Draft]) -> Any:
-        return enrol_staff(drafts)
+        return create_staff(drafts)
 
     def revise(self, drafts: Sequence[Draft]) -> Any:
-        return revise_staff(drafts)
+        return update_staff(drafts)
 
 
 class ClientImport(Importing):
@@ -312,10 +312,10 @@ class ClientImport(Importing):
     is_sieved = True
 
     def create(self, drafts: Sequence[Draft]) -> Any:
-        return enrol_clients(drafts)
+        return create_clients(drafts)
 
     def revise(self, drafts: Sequence[Draft]) -> Any:
-        return revise_clients(drafts)
+        return update_clients(drafts)
 
 
 class ContactImport(Importing):
@@ -332,10 +332,10 @@ class ContactImport(Importing):
     is_sieved = True
 
     def create(self, drafts: Sequence[Draft]) -> Any:
-        return enrol_contacts(drafts)
+        return create_contacts(drafts)
 
     def revise(self, drafts: Sequence[Draft]) -> Any:
-        return revise_contacts(drafts)
+        return update_contacts(drafts)
 
     def defaults(self) -> Mapping[str, Any]:
         return {"accepts_email_contact": str(Subscriber.current().email_consent_default)}

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 
-from apps.core import archiving, history
+from apps.core import archive, history
 from apps.core.models import Stamped
 from apps.odata import clock
 from apps.people.models import Staff
@@ -47,12 +47,12 @@ def _hand_over(
         record.save()
     keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
     changed = {column.attname: [str(leaver.pk), str(successor.pk)]}
-    for start in range(0, len(keys), archiving.BATCH):
-        batch = keys[start : start + archiving.BATCH]
+    for start in range(0, len(keys), archive.BATCH):
+        batch = keys[start : start + archive.BATCH]
         records.model._default_manager.filter(pk__in=batch).update(
             **{column.name: successor, "modify_date": clock.now()}
         )
-        history.lines(records.model, batch, "Changed", changed)
+        history.write_entries(records.model, batch, "Changed", changed)
     return len(keys)
 
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from apps.core.models import Consent, FoldedField, Lookup, Record, Stamped
+from apps.core.models import Consent, Lookup, NormalisedField, Record, Stamped
 from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
 
@@ -94,7 +94,7 @@ class Person(Addressed):
         "accepts SMS contact", max_length=12, choices=Consent, default=Consent.YES
     )
     unique_code = text()
-    unique_code_key = FoldedField(of="unique_code", unique=True)
+    unique_code_key = NormalisedField(of="unique_code", unique=True)
     scheme_number = text(length=20)
     gender = text(length=11, choices=Gender)
     send_birthday_reminder = models.BooleanField(default=False)
@@ -142,7 +142,7 @@ class Staff(Person, AbstractBaseUser, Record):
 
     abbreviation = text("initials", 5)
     primary_email = models.EmailField(max_length=90, help_text="The login.")
-    primary_email_key = FoldedField(of="primary_email", unique=True)
+    primary_email_key = NormalisedField(of="primary_email", unique=True)
     working_hours_per_week = models.SmallIntegerField(
         null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(168)]
     )
@@ -217,10 +217,10 @@ class Client(Addressed, Record):
     """An organisation that is a customer or a provider of the subscriber."""
 
     business_name = models.CharField(max_length=255)
-    business_name_key = FoldedField(of="business_name", unique=True, max_length=765)
+    business_name_key = NormalisedField(of="business_name", unique=True, max_length=765)
     business_number = text("business number (ABN)")
     unique_code = text()
-    unique_code_key = FoldedField(of="unique_code", unique=True)
+    unique_code_key = NormalisedField(of="unique_code", unique=True)
     is_self = models.BooleanField("the subscriber itself", default=False, editable=False)
     external_reference = text()
     business_phone = text()
@@ -286,7 +286,7 @@ class Contact(Person, Record):
 class CustomField(Lookup, Record):
     """A question the subscriber asks of staff, clients or contacts beyond the fields built in."""
 
-    name_key = FoldedField(of="name")
+    name_key = NormalisedField(of="name")
     applies_to = models.CharField(max_length=7, choices=AppliesTo)
     kind = models.CharField(max_length=7, choices=AnswerKind, default=AnswerKind.TEXT)
     options = models.TextField(blank=True, default="", help_text="For choices: one to a line.")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.odata.declaration import (
+from apps.odata.declaration.resource import (
     GET,
     POST,
     PUT,
@@ -17,7 +17,7 @@ from apps.odata.declaration import (
     Required,
     Resource,
 )
-from apps.people.enrolling import enrol_clients, enrol_contacts, enrol_staff, replace_staff
+from apps.people.enrolling import create_clients, create_contacts, create_staff, replace_staff
 from apps.people.importing import ClientImport, ContactImport, StaffImport
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.shapes import (
@@ -104,7 +104,7 @@ class StaffResource(Resource):
         RefersTo("PositionTitle", PositionBrief, source="position"),
         RefersTo("Location", LocationBrief),
     )
-    create = enrol_staff
+    create = create_staff
     importing = StaffImport
     replace = replace_staff
 
@@ -135,7 +135,7 @@ class ClientResource(Resource):
         custom_fields(),
         RefersTo("KeyContact", ContactBrief),
     )
-    create = enrol_clients
+    create = create_clients
     importing = ClientImport
 
     def visible_to(self, caller: Any) -> QuerySet[Client]:
@@ -169,7 +169,7 @@ class ContactResource(Resource):
         Embedded("Representative", RepresentativeShape),
         account_manager(),
     )
-    create = enrol_contacts
+    create = create_contacts
     importing = ContactImport
 
     def visible_to(self, caller: Any) -> QuerySet[Contact]:

@@ -1,6 +1,15 @@
 """The objects that people's records are made of and referred to by (interface.md 2.1, 2.2)."""
 
-from apps.odata.declaration import Contains, Embedded, Key, Optional, Part, ReadOnly, RefersTo, Shape
+from apps.odata.declaration.resource import (
+    Contains,
+    Embedded,
+    Key,
+    Navigation,
+    NestedType,
+    Optional,
+    ReadOnly,
+    RefersTo,
+)
 from apps.people.models import (
     Client,
     Contact,
@@ -14,7 +23,7 @@ from apps.people.models import (
 )
 
 
-class AddressShape(Shape):
+class AddressShape(NestedType):
     """A street address; Country is required when a State is given."""
 
     fields = (
@@ -28,7 +37,7 @@ class AddressShape(Shape):
     )
 
 
-class PostalAddressShape(Shape):
+class PostalAddressShape(NestedType):
     """Where post goes when not to the address."""
 
     fields = (
@@ -41,12 +50,12 @@ class PostalAddressShape(Shape):
     )
 
 
-class ResponseShape(Shape):
+class ResponseShape(NestedType):
     model = CustomFieldResponse
     fields = (ReadOnly("Response"),)
 
 
-class CustomFieldAnswerShape(Shape):
+class CustomFieldAnswerShape(NestedType):
     """A custom field with what was answered."""
 
     model = CustomFieldAnswer
@@ -57,42 +66,42 @@ class CustomFieldAnswerShape(Shape):
     )
 
 
-class TeamBrief(Shape):
+class TeamBrief(NestedType):
     model = Team
     fields = (Key("TeamId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class StaffBrief(Shape):
+class StaffBrief(NestedType):
     model = Staff
     fields = (Key("StaffGuid"), ReadOnly("FirstName"), ReadOnly("LastName"), ReadOnly("ArchiveDate"))
 
 
-class ContactBrief(Shape):
+class ContactBrief(NestedType):
     model = Contact
     fields = (Key("ContactGuid"), ReadOnly("FirstName"), ReadOnly("LastName"), ReadOnly("ArchiveDate"))
 
 
-class ClientBrief(Shape):
+class ClientBrief(NestedType):
     model = Client
     fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("ArchiveDate"))
 
 
-class RoleBrief(Shape):
+class RoleBrief(NestedType):
     model = Role
     fields = (Key("RoleGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class PositionBrief(Shape):
+class PositionBrief(NestedType):
     model = Position
     fields = (Key("PositionGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class LocationBrief(Shape):
+class LocationBrief(NestedType):
     model = Location
     fields = (Key("LocationGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class RepresentativeShape(Shape):
+class RepresentativeShape(NestedType):
     """Who speaks for a contact, and as what."""
 
     fields = (
@@ -104,12 +113,12 @@ class RepresentativeShape(Shape):
     )
 
 
-def addresses() -> tuple[Part, ...]:
+def addresses() -> tuple[Navigation, ...]:
     """The two address parts of staff, clients and contacts."""
     return Embedded("Address", AddressShape), Embedded("PostalAddress", PostalAddressShape)
 
 
-def custom_fields() -> Part:
+def custom_fields() -> Navigation:
     """The answers to custom fields, told of one record only (decisions.md 1)."""
     return Contains(
         "CustomFields",
@@ -121,6 +130,6 @@ def custom_fields() -> Part:
     )
 
 
-def account_manager() -> Part:
+def account_manager() -> Navigation:
     """The staff member who looks after the record."""
     return RefersTo("AccountManager", StaffBrief)

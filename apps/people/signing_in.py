@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.odata import clock
 from apps.people.models import Staff
 
@@ -34,7 +34,7 @@ class StaffBackend(BaseBackend):
     ) -> Staff | None:
         if username is None or password is None:
             return None
-        person = Staff.objects.select_related("role").filter(primary_email_key=folded(username)).first()
+        person = Staff.objects.select_related("role").filter(primary_email_key=normalised(username)).first()
         if person is None:
             # As slow as for somebody we know: how long an answer takes must not tell who works here.
             Staff().set_password(password)
@@ -58,7 +58,7 @@ class StaffBackend(BaseBackend):
 def counted_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
     """The login that a failure is counted under: one, however somebody spells it."""
     given = (credentials or {}).get("username") or request.POST.get(settings.AXES_USERNAME_FORM_FIELD, "")
-    return (folded(given) or "")[:255]
+    return (normalised(given) or "")[:255]
 
 
 def caller_address(request: HttpRequest) -> str | None:

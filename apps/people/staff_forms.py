@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
-from apps.core.back_office import RulesForm
+from apps.core.admin_base import RulesForm
 from apps.odata import clock
 from apps.people.leaving import somebody_stays_in_charge
 from apps.people.models import Role, Staff

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 from apps.people.person_rules import PERSON_RULES, PERSON_WARNINGS, nobody_manages_their_own_account
 
 
-def an_email_is_used(draft: Draft) -> Iterator[Finding]:
+def an_email_is_used(draft: Draft) -> Iterator[Issue]:
     if not draft.use_primary_email and not draft.use_secondary_email:
-        yield Finding(
+        yield Issue(
             "Required",
             "use_primary_email",
             "The primary or the secondary email must be used for communication.",

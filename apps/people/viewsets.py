@@ -1,6 +1,6 @@
 """The endpoints of people (interface.md 4)."""
 
-from apps.odata.views import RecordViewSet
+from apps.odata.http.viewsets import RecordViewSet
 from apps.people import resources
 
 

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_GET, require_POST
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.back_office import ArchivedFilter, MenuPage, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, MenuPage, RecordAdmin
 from apps.core.models import Subscriber
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 from apps.people.admin import LookupAdmin
 from apps.sales import opportunity_rules, template_rules, views
 from apps.sales.choices import Outcome

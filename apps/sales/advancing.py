@@ -6,7 +6,7 @@ import datetime as dt
 
 from django.db import transaction
 
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 from apps.sales.models import Opportunity, OpportunityStage
 from apps.sales.opening import revise_opportunities
 

@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
-from apps.core.back_office import RulesForm
-from apps.odata.drafts import Draft
+from apps.core.admin_base import RulesForm
+from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
 from apps.sales.opportunity_rules import is_result
 from apps.sales.prospect_rules import REFERRER

@@ -8,7 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import FoldedField, Lookup, Record, Stamped
+from apps.core.models import Lookup, NormalisedField, Record, Stamped
 from apps.people.models import Contact, Staff, Team
 from apps.sales.choices import DECIDED, WORTH_WRITING_TO, Outcome, Source
 
@@ -78,7 +78,7 @@ class OpportunityOutcomeReason(Lookup, Stamped):
     """Why opportunities end with one outcome."""
 
     id = models.AutoField("number", primary_key=True)
-    name_key = FoldedField(of="name")
+    name_key = NormalisedField(of="name")
     outcome = models.CharField(max_length=16, choices=Outcome)
 
     class Meta(Stamped.Meta):

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db.models import prefetch_related_objects
 
-from apps.core import storing
-from apps.odata.drafts import Draft
+from apps.core import saving
+from apps.odata.write.drafts import Draft
 from apps.people.models import Staff
 from apps.sales import opportunity_rules, template_rules
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
@@ -26,8 +26,8 @@ def open_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     find_teams(drafts)
     for draft in drafts:
         settle(draft)
-    storing.hold(Opportunity, drafts, opportunity_rules.RULES)
-    return storing.store(Opportunity, drafts)
+    saving.validate(Opportunity, drafts, opportunity_rules.RULES)
+    return saving.insert_records(Opportunity, drafts)
 
 
 def revise_opportunities(drafts: Sequence[Draft]) -> list[Any]:
@@ -35,27 +35,27 @@ def revise_opportunities(drafts: Sequence[Draft]) -> list[Any]:
 
     What the change makes unavailable is cleared: an opportunity that leaves the result has no outcome.
     """
-    standing = storing.complete(Opportunity, drafts)
+    standing = saving.load_existing(Opportunity, drafts)
     complete_references(drafts, standing)
     find_teams(drafts)
     for draft in drafts:
         leave_out_dates_that_stand(draft, standing[draft.key])
         settle(draft)
-    storing.hold(Opportunity, drafts, opportunity_rules.RULES)
-    return storing.apply_changes(Opportunity, drafts, standing)
+    saving.validate(Opportunity, drafts, opportunity_rules.RULES)
+    return saving.save_changes(Opportunity, drafts, standing)
 
 
 def keep_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Store new templates (interface.md 2.8)."""
-    storing.hold(OpportunityTemplate, drafts, template_rules.RULES)
-    return storing.store(OpportunityTemplate, drafts)
+    saving.validate(OpportunityTemplate, drafts, template_rules.RULES)
+    return saving.insert_records(OpportunityTemplate, drafts)
 
 
 def revise_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of standing templates give; the keys of those that were not so already."""
-    standing = storing.complete(OpportunityTemplate, drafts)
-    storing.hold(OpportunityTemplate, drafts, template_rules.RULES)
-    return storing.apply_changes(OpportunityTemplate, drafts, standing)
+    standing = saving.load_existing(OpportunityTemplate, drafts)
+    saving.validate(OpportunityTemplate, drafts, template_rules.RULES)
+    return saving.save_changes(OpportunityTemplate, drafts, standing)
 
 
 def find_teams(drafts: Iterable[Draft]) -> None:
@@ -68,12 +68,12 @@ def complete_references(drafts: Sequence[Draft], standing: Mapping[Any, Opportun
     """Put the whole record where a draft leaves a reference as it stands, and the reasons that stand."""
     prefetch_related_objects(list(standing.values()), "outcome_reasons")
     for name, model in (("stage", OpportunityStage), ("owner", Staff)):
-        waiting = [draft for draft in drafts if name not in draft.given | draft.faulty]
+        waiting = [draft for draft in drafts if name not in draft.given | draft.invalid]
         found = model._default_manager.in_bulk({getattr(draft, name).pk for draft in waiting})
         for draft in waiting:
             draft.fill(name, found[getattr(draft, name).pk])
     for draft in drafts:
-        if "outcome_reasons" not in draft.given | draft.faulty:
+        if "outcome_reasons" not in draft.given | draft.invalid:
             draft.fill("outcome_reasons", list(standing[draft.key].outcome_reasons.all()))
 
 

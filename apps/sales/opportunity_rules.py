@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.odata.drafts import Draft, Finding, Rule, Unreadable
+from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 from apps.sales.choices import DECIDED, WORTH_WRITING_TO
 from apps.sales.prospect_rules import PROSPECT_RULES
 
@@ -27,62 +27,62 @@ def may_join_the_mailing_list(draft: Draft) -> bool:
 def is_given_or_comes_from_the_template(name: str, sentence: str) -> Rule:
     """The rule for a member without which there is no opportunity."""
 
-    def rule(draft: Draft) -> Iterator[Finding]:
-        if "template" in draft.faulty:
-            raise Unreadable("template")  # who knows what it would have given
+    def rule(draft: Draft) -> Iterator[Issue]:
+        if "template" in draft.invalid:
+            raise InvalidValue("template")  # who knows what it would have given
         if getattr(draft, name) is None:
-            yield Finding("Required", name, sentence)
+            yield Issue("Required", name, sentence)
 
     return rule
 
 
-def what_a_template_gives_is_current(draft: Draft) -> Iterator[Finding]:
+def what_a_template_gives_is_current(draft: Draft) -> Iterator[Issue]:
     if draft.template is None or draft.key is not None:
         return
     for name in ("team", "type", "stage"):
         chosen = getattr(draft, name)
         if chosen is not None and chosen.is_archived:
-            yield Finding("Archived", name, f"The template's {name}, {chosen}, is archived; name another.")
+            yield Issue("Archived", name, f"The template's {name}, {chosen}, is archived; name another.")
 
 
-def an_outcome_is_told_in_the_result_stage(draft: Draft) -> Iterator[Finding]:
+def an_outcome_is_told_in_the_result_stage(draft: Draft) -> Iterator[Issue]:
     if draft.outcome is not None and not is_result(draft):
-        yield Finding("NotAllowed", "outcome", "It is told only in the stage that is the result.")
+        yield Issue("NotAllowed", "outcome", "It is told only in the stage that is the result.")
 
 
-def an_outcome_date_belongs_to_a_decision(draft: Draft) -> Iterator[Finding]:
+def an_outcome_date_belongs_to_a_decision(draft: Draft) -> Iterator[Issue]:
     if draft.outcome_moment is not None and not (is_result(draft) and draft.outcome in DECIDED):
-        yield Finding(
+        yield Issue(
             "NotAllowed",
             "outcome_moment",
             "It is told only in the result stage, of an outcome other than Deferred.",
         )
 
 
-def an_outcome_lies_in_the_past(draft: Draft) -> Iterator[Finding]:
+def an_outcome_lies_in_the_past(draft: Draft) -> Iterator[Issue]:
     if draft.outcome_moment is not None and draft.outcome_moment > clock.now():
-        yield Finding("MustBePast", "outcome_moment", "An outcome date lies in the past.")
+        yield Issue("MustBePast", "outcome_moment", "An outcome date lies in the past.")
 
 
-def reasons_are_of_the_outcome(draft: Draft) -> Iterator[Finding]:
+def reasons_are_of_the_outcome(draft: Draft) -> Iterator[Issue]:
     for number, reason in enumerate(draft.outcome_reasons):
         if not is_result(draft):
-            yield Finding(
+            yield Issue(
                 "NotAllowed",
                 ("outcome_reasons", number),
                 "It is told only in the stage that is the result.",
             )
         elif reason.outcome != draft.outcome:
-            yield Finding(
+            yield Issue(
                 "NotAllowed",
                 ("outcome_reasons", number),
                 f"{reason} is a reason of {reason.outcome}, not of {draft.outcome}.",
             )
 
 
-def only_those_not_won_join_the_mailing_list(draft: Draft) -> Iterator[Finding]:
+def only_those_not_won_join_the_mailing_list(draft: Draft) -> Iterator[Issue]:
     if draft.add_e_marketing_contact_list and not may_join_the_mailing_list(draft):
-        yield Finding(
+        yield Issue(
             "NotAllowed",
             "add_e_marketing_contact_list",
             "It needs the email marketing module and an outcome that is Deferred or SaleUnsuccessful.",
@@ -92,25 +92,25 @@ def only_those_not_won_join_the_mailing_list(draft: Draft) -> Iterator[Finding]:
 def lies_ahead(name: str) -> Rule:
     """The rule for a date that must be after today when it is set; afterwards time may pass it."""
 
-    def rule(draft: Draft) -> Iterator[Finding]:
+    def rule(draft: Draft) -> Iterator[Issue]:
         day = getattr(draft, name)
         if day is not None and name in draft.given and day <= clock.today():
-            yield Finding("MustBeFuture", name, "It must be after today.")
+            yield Issue("MustBeFuture", name, "It must be after today.")
 
     return rule
 
 
-def the_team_is_named_where_the_owner_has_one(draft: Draft) -> Iterator[Finding]:
+def the_team_is_named_where_the_owner_has_one(draft: Draft) -> Iterator[Issue]:
     """Any current team will do: colleagues of several teams work on one opportunity."""
     if draft.team is not None or draft.owner is None or not Subscriber.current().team_on_opportunities:
         return
     if any(not team.is_archived for team in draft.owner.teams.all()):
-        yield Finding("Required", "team", "A team is required, since the owner belongs to one.")
+        yield Issue("Required", "team", "A team is required, since the owner belongs to one.")
 
 
-def a_follow_up_has_somebody_to_do_it(draft: Draft) -> Iterator[Finding]:
+def a_follow_up_has_somebody_to_do_it(draft: Draft) -> Iterator[Issue]:
     if draft.follow_up_date is not None and draft.follow_up_staff is None:
-        yield Finding("Required", "follow_up_staff", "Somebody is required to follow up on the date given.")
+        yield Issue("Required", "follow_up_staff", "Somebody is required to follow up on the date given.")
 
 
 RULES: tuple[Rule, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.odata.drafts import Draft, Finding, Rule
+from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.sales.choices import Source
 
 REFERRER = ("referrer_email", "referrer_first_name", "referrer_last_name", "referrer_organisation")
@@ -15,9 +15,9 @@ def has_details(source: str | None) -> bool:
     return source is not None and source != Source.REFERRAL
 
 
-def details_describe_a_source(draft: Draft) -> Iterator[Finding]:
+def details_describe_a_source(draft: Draft) -> Iterator[Issue]:
     if draft.source_details is not None and not has_details(draft.source):
-        yield Finding(
+        yield Issue(
             "NotAllowed", "source_details", "It is told only of a source that is given and is no referral."
         )
 
@@ -25,9 +25,9 @@ def details_describe_a_source(draft: Draft) -> Iterator[Finding]:
 def told_of_a_referral_only(name: str) -> Rule:
     """The rule for one of the referrer's members."""
 
-    def rule(draft: Draft) -> Iterator[Finding]:
+    def rule(draft: Draft) -> Iterator[Issue]:
         if getattr(draft, name) is not None and draft.source != Source.REFERRAL:
-            yield Finding("NotAllowed", name, "It is told only when the source is Referral.")
+            yield Issue("NotAllowed", name, "It is told only when the source is Referral.")
 
     return rule
 

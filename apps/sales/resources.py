@@ -4,12 +4,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.odata.declaration import (
+from apps.odata.declaration.resource import (
     GET,
     POST,
     Key,
+    Navigation,
     Optional,
-    Part,
     Property,
     ReadOnly,
     RefersTo,
@@ -48,7 +48,7 @@ def worth() -> tuple[Property, ...]:
     return Optional("UpfrontValueOfSale"), Optional("ChanceOfSales"), Optional("RecurringAnnualValue")
 
 
-def choices() -> tuple[Part, ...]:
+def choices() -> tuple[Navigation, ...]:
     """The lists that opportunities and templates choose from."""
     # Which stage is the result is for the rules to ask.
     return (

@@ -14,7 +14,7 @@ from typing import Any
 from django.utils import timezone
 
 from apps.odata import clock
-from apps.odata.drafts import Draft, Unreadable
+from apps.odata.write.drafts import Draft, InvalidValue
 from apps.sales.choices import DECIDED, Outcome, Source
 from apps.sales.models import OpportunityTemplate
 from apps.sales.opportunity_rules import is_result, may_join_the_mailing_list
@@ -52,7 +52,7 @@ def fill_from_templates(drafts: Sequence[Draft]) -> None:
 
 def fill_from(template: OpportunityTemplate, draft: Draft) -> None:
     """Fill what the draft leaves out from a template."""
-    said = draft.given | draft.faulty
+    said = draft.given | draft.invalid
     for name, source in TAKEN.items():
         if name not in said:
             draft.fill(name, getattr(template, source))
@@ -69,7 +69,7 @@ def settle(draft: Draft) -> None:
     with a fault stays as it is.
     """
     for settle_some in (settle_source, settle_outcome):
-        with suppress(Unreadable):
+        with suppress(InvalidValue):
             settle_some(draft)
 
 
@@ -110,7 +110,7 @@ def settle_mailing_list(draft: Draft) -> None:
 def clear(draft: Draft, names: Iterable[str]) -> None:
     """Take out the members that nobody gave."""
     for name in names:
-        if name not in draft.given | draft.faulty and draft.__dict__.get(name):
+        if name not in draft.given | draft.invalid and draft.__dict__.get(name):
             put(draft, name, [] if isinstance(getattr(draft, name), list) else None)
 
 

@@ -17,7 +17,7 @@ from django.utils.text import capfirst
 
 from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.odata.drafts import Refused
+from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Staff, Team
 from apps.sales import counting
 from apps.sales.advancing import finish_follow_up, move
@@ -148,7 +148,7 @@ def done(request: HttpRequest, act: Any, told: str, opportunity: Opportunity) ->
     """Do it and say so, or say why it cannot be."""
     try:
         act()
-    except Refused as refused:
+    except ValidationFailed as refused:
         for _, finding in refused.findings:
             place = finding.place if isinstance(finding.place, str) else str(finding.place[0])
             messages.error(request, f"{opportunity}: {capfirst(place.replace('_', ' '))}. {finding.message}")

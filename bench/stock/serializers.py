@@ -8,7 +8,7 @@ from django.db.models import Model
 from rest_framework.serializers import ModelSerializer
 from rest_framework.validators import UniqueValidator
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
 
 STAMPS = ("creation_date", "modify_date", "archive_date")
@@ -84,7 +84,7 @@ class UniqueTwinValidator(UniqueValidator):
         self.twin = twin
 
     def filter_queryset(self, value: Any, queryset: Any, field_name: str) -> Any:
-        return queryset.filter(**{self.twin: folded(value)})
+        return queryset.filter(**{self.twin: normalised(value)})
 
 
 class ContactBriefSerializer(ModelSerializer):

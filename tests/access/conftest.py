@@ -15,7 +15,8 @@ from apps.access.metering import Meter
 from apps.access.recognising import application_of_secret
 from apps.access.registering import register_application
 from apps.core import history
-from apps.odata import clock, service
+from apps.odata import clock
+from apps.odata.declaration import service
 
 MINUTE = 29_000_000  # some minute since 1970, long ago
 
@@ -42,7 +43,7 @@ class ClientView(APIView):
 @pytest.fixture(autouse=True)
 def fresh_clock():
     clock.forget_now()
-    with history.writing_as(history.Author()):
+    with history.as_author(history.Author()):
         yield
     clock.forget_now()
 

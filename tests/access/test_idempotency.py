@@ -11,7 +11,7 @@ from apps.access.idempotency import replayable
 from apps.access.models import IdempotencyKey
 from apps.access.purging import purge_expired
 from apps.core import history
-from apps.odata.errors import Conflict, ValidationFailed
+from apps.odata.errors import Conflict, InvalidRecords
 from apps.people.models import Team
 from tests.access.conftest import ClientView
 
@@ -100,9 +100,7 @@ def test_other_keys_are_taken_as_they_are(post, key):
     assert post(key)["Idempotency-Replayed"] == "true"
 
 
-@pytest.mark.parametrize(
-    "refusal", [ValidationFailed("no"), IntegrityError("twice"), HttpResponse(status=400)]
-)
+@pytest.mark.parametrize("refusal", [InvalidRecords("no"), IntegrityError("twice"), HttpResponse(status=400)])
 def test_a_failed_first_attempt_frees_the_key_and_leaves_nothing(post, refusal):
     def failing(request):
         stored(request)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.grammar import MAX_DEPTH, MAX_NODES
+from apps.odata.query.parser import MAX_DEPTH, MAX_NODES
 from tests.api.caller import PATIENCE, ok, refused
 from tests.people.builders import a_client, a_client_body, a_staff_member, posted
 

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.odata.declaration import Kind
-from apps.odata.service import current
+from apps.odata.declaration.resource import Kind
+from apps.odata.declaration.service import current
 from tests.api.caller import JSON_ANSWER, Caller, an_application, ok, refused
 
 ENTITY_SETS = current().entity_sets

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from apps.core import archiving, history, history_lines
+from apps.core import archive, history, history_display
 from apps.core.history import Author
 from apps.core.models import Change, Subscriber
 from apps.odata import clock
@@ -36,7 +36,7 @@ def page_of(record, name="change"):
 
 
 def last_lines(record, count=1):
-    return list(history_lines.lines_of(record)[:count])
+    return list(history_display.changes_of(record)[:count])
 
 
 def test_a_change_names_its_person_its_door_and_its_fields(client, ada):
@@ -45,7 +45,7 @@ def test_a_change_names_its_person_its_door_and_its_fields(client, ada):
     page = client.get(page_of(record))
     data = form_data(page, personal_title="Mx", account_manager=str(cora.pk), use_primary_email=None)
     assert client.post(page_of(record), data).status_code == 302
-    (line,) = history_lines.told(last_lines(record))
+    (line,) = history_display.entries(last_lines(record))
     assert (line.who, line.channel, line.kind) == ("Ada Byron", "Back office", "Changed")
     told = {each.label: (each.before, each.after) for each in line.differences}
     assert told["Title"] == ("Dr", "Mx")
@@ -61,7 +61,7 @@ def test_the_history_speaks_the_zone_of_the_subscriber(client, ada):
 
 
 def test_an_api_application_is_named_in_the_history(client, ada):
-    with history.writing_as(Author(channel="API", application="Payroll")):
+    with history.as_author(Author(channel="API", application="Payroll")):
         record = a_client()
     page = client.get(page_of(record, "history")).content.decode()
     assert "Payroll" in page
@@ -76,7 +76,7 @@ def test_a_history_page_asks_one_query_for_each_kind_of_record(django_assert_max
         record.save()
     changes = last_lines(record, 20)
     with django_assert_max_num_queries(3):
-        assert len(history_lines.told(changes)) == 13
+        assert len(history_display.entries(changes)) == 13
 
 
 def test_a_list_that_changes_is_told_and_makes_the_record_modified(client, ada):
@@ -85,7 +85,7 @@ def test_a_list_that_changes_is_told_and_makes_the_record_modified(client, ada):
     Team.objects.create(name="North")
     data = form_data(client.get(page_of(person)), teams=[Team.objects.get().pk])
     assert client.post(page_of(person), data).status_code == 302
-    (line,) = history_lines.told(last_lines(person))
+    (line,) = history_display.entries(last_lines(person))
     assert [(each.label, each.before, each.after) for each in line.differences] == [("Teams", "–", "North")]
     person.refresh_from_db()
     assert person.modify_date > before
@@ -100,7 +100,7 @@ def test_django_keeps_no_second_history(client, ada):
 
 def test_the_first_page_shows_what_this_person_did(client, ada):
     a_client(business_name="By nobody")
-    with history.writing_as(Author(channel="Back office", staff_id=ada.pk)):
+    with history.as_author(Author(channel="Back office", staff_id=ada.pk)):
         a_client(business_name="By Ada")
     page = client.get("/admin/").content.decode()
     assert "By Ada" in page
@@ -112,7 +112,7 @@ def test_whoever_saves_second_is_told_and_overwrites_nothing(client, ada):
     opened = form_data(client.get(page_of(record)), business_name="Second thoughts")
     cora = a_staff_member(first_name="Cora", last_name="Smith")
     clock.forget_now()
-    with history.writing_as(Author(channel="Back office", staff_id=cora.pk)):
+    with history.as_author(Author(channel="Back office", staff_id=cora.pk)):
         record.business_name = "Changed meanwhile"
         record.save()
     answer = client.post(page_of(record), opened)
@@ -167,16 +167,16 @@ def test_archiving_many_costs_as_much_as_archiving_one(django_assert_num_queries
     for _ in range(30):
         a_client()
     with django_assert_num_queries(5):  # two of them are the savepoint's
-        assert archiving.archive(Client.objects.all()) == 30
-    assert archiving.archive(Client.objects.all()) == 0
-    assert archiving.restore(Client.objects.all()) == 30
+        assert archive.archive(Client.objects.all()) == 30
+    assert archive.archive(Client.objects.all()) == 0
+    assert archive.restore(Client.objects.all()) == 30
 
 
 def test_archiving_counts_as_a_modification():
     record = a_client()
     before = record.modify_date
     clock.forget_now()
-    archiving.archive(Client.objects.all())
+    archive.archive(Client.objects.all())
     record.refresh_from_db()
     assert record.modify_date > before
 

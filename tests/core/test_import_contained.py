@@ -11,9 +11,9 @@ from apps.core.importing.records import Together
 from apps.core.importing.rows import RowReader
 from apps.core.importing.runs import importing_of
 from apps.core.importing.tables import Row, Unusable
-from apps.odata import service
-from apps.odata.flat import columns, rows
-from apps.odata.record_json import everything
+from apps.odata.declaration import service
+from apps.odata.read.flattening import columns, rows
+from apps.odata.read.record_json import everything
 
 
 class Sheet:

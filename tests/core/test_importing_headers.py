@@ -5,7 +5,7 @@ import pytest
 from apps.core.importing.headers import REFERENCE, plain, understood
 from apps.core.importing.runs import importing_of
 from apps.core.importing.tables import Unusable
-from apps.odata import service
+from apps.odata.declaration import service
 
 
 class Header:

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, models, transaction
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from apps.core.inserting import FEW, at_once, insert
+from apps.core.bulk_insert import FEW, bulk_insert, deferred_writes
 from apps.core.models import Change, Consent
 from apps.odata import clock
 from apps.people.models import Client, Role
@@ -22,7 +22,7 @@ AT = dt.datetime(2026, 7, 1, 9, 30, 0, 250000, dt.timezone(dt.timedelta(hours=10
 def test_any_number_of_rows_is_one_statement(number):
     rows = ((f"Role {n}",) for n in range(number))
     with CaptureQueriesContext(connection) as queries:
-        insert(Role, ("name",), rows)
+        bulk_insert(Role, ("name",), rows)
     assert len(queries) <= 1
     assert set(Role.objects.values_list("name", "name_key")) == {
         (f"Role {n}", f"role {n}") for n in range(number)
@@ -31,7 +31,7 @@ def test_any_number_of_rows_is_one_statement(number):
 
 @pytest.mark.django_db
 def test_what_the_rows_lack_is_filled_with_defaults_and_folded_twins():
-    insert(
+    bulk_insert(
         Client,
         ("unique_code", "business_name"),
         [("A", f"Client {n}") for n in range(1)] + [(None, "B  ")] * 1,
@@ -76,7 +76,7 @@ def test_every_kind_of_value_comes_out_as_it_went_in(transactional_db):
         editor.create_model(Mixed)
     try:
         for some in (rows[:1], rows[1:]):
-            insert(Mixed, columns, some)
+            bulk_insert(Mixed, columns, some)
         stored = {row[0]: row for row in Mixed.objects.values_list(*columns)}
         assert stored == {row[0]: row for row in rows}
         Mixed(guid=uuid.uuid4(), amount=Decimal("8.5")).save()
@@ -89,7 +89,7 @@ def test_every_kind_of_value_comes_out_as_it_went_in(transactional_db):
 
 @pytest.mark.django_db
 def test_rows_may_come_from_an_endless_source_cut_short():
-    insert(Role, ("name",), ((f"Role {n}",) for n in itertools.islice(itertools.count(), 5000)))
+    bulk_insert(Role, ("name",), ((f"Role {n}",) for n in itertools.islice(itertools.count(), 5000)))
     assert Role.objects.count() == 5000
 
 
@@ -98,23 +98,23 @@ def test_rows_may_come_from_an_endless_source_cut_short():
 def test_a_reference_to_nothing_is_refused_when_the_transaction_ends(number):
     rows = [(f"Client {n}", uuid.uuid4()) for n in range(number)]
     with pytest.raises(IntegrityError), transaction.atomic():
-        insert(Client, ("business_name", "key_contact_id"), rows)
+        bulk_insert(Client, ("business_name", "key_contact_id"), rows)
     assert not Client.objects.exists()
 
 
 @pytest.mark.django_db
 def test_keys_that_the_database_numbers_are_numbered():
     columns = ("at", "record_type", "record_key", "kind", "channel")
-    insert(Change, columns, [(AT, "people.client", str(n), "Created", "API") for n in range(10)])
+    bulk_insert(Change, columns, [(AT, "people.client", str(n), "Created", "API") for n in range(10)])
     assert len(set(Change.objects.values_list("id", flat=True))) == 10
 
 
 @pytest.mark.django_db
 def test_few_rows_wait_for_the_end_of_the_block_and_go_together_with_their_values_as_they_are():
     odd = "50% of 'O\"Hara; DROP'"
-    with CaptureQueriesContext(connection) as captured, at_once():
-        insert(Role, ("name",), [(odd,), ("%s",)])
-        insert(Client, ("business_name",), [("Café 🚀",)])
+    with CaptureQueriesContext(connection) as captured, deferred_writes():
+        bulk_insert(Role, ("name",), [(odd,), ("%s",)])
+        bulk_insert(Client, ("business_name",), [("Café 🚀",)])
     assert set(Role.objects.values_list("name", flat=True)) == {odd, "%s"}
     assert Client.objects.get().business_name == "Café 🚀"
     if connection.vendor == "postgresql":
@@ -124,8 +124,8 @@ def test_few_rows_wait_for_the_end_of_the_block_and_go_together_with_their_value
 @pytest.mark.django_db
 def test_nothing_is_stored_of_a_block_that_fails():
     def fail():
-        with transaction.atomic(), at_once():
-            insert(Role, ("name",), [("A",)])
+        with transaction.atomic(), deferred_writes():
+            bulk_insert(Role, ("name",), [("A",)])
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

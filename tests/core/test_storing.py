@@ -5,18 +5,18 @@ import datetime as dt
 import pytest
 
 from apps.core.models import Change
-from apps.core.storing import (
-    apply_changes,
-    complete,
-    fill_defaults,
-    hold,
+from apps.core.saving import (
+    apply_model_defaults,
+    insert_records,
     insert_rows,
+    load_existing,
     new_keys,
-    replace,
-    store,
+    replace_record,
+    save_changes,
+    validate,
 )
 from apps.odata import clock
-from apps.odata.drafts import Draft, Finding, Refused
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.people.models import Client, Team
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def teams(*names):
 
 def test_numbered_records_get_the_next_numbers_and_leave_the_counter_right():
     Team(name="first").save()
-    keys = store(Team, teams("a", "b"))
+    keys = insert_records(Team, teams("a", "b"))
     assert keys == sorted(keys)
     assert list(Team.objects.in_bulk(keys)) == keys
     after = Team(name="last")
@@ -37,9 +37,9 @@ def test_numbered_records_get_the_next_numbers_and_leave_the_counter_right():
 
 
 def test_a_number_is_never_given_twice():
-    (gone,) = store(Team, teams("gone"))
+    (gone,) = insert_records(Team, teams("gone"))
     Team.objects.get(pk=gone).delete()
-    assert gone not in store(Team, teams("a", "b"))
+    assert gone not in insert_records(Team, teams("a", "b"))
 
 
 def test_guids_are_made_in_order():
@@ -49,34 +49,34 @@ def test_guids_are_made_in_order():
 
 
 def test_nothing_is_stored_of_no_drafts():
-    assert store(Client, []) == []
+    assert insert_records(Client, []) == []
 
 
 def test_each_stored_record_has_one_line_of_history():
-    keys = store(Team, teams("a", "b"))
+    keys = insert_records(Team, teams("a", "b"))
     lines = Change.objects.filter(record_type="people.team", kind="Created")
     assert sorted(lines.values_list("record_key", flat=True)) == sorted(map(str, keys))
 
 
 def test_columns_that_no_draft_holds_can_be_filled():
-    (key,) = store(Team, [Draft({})], {"name": lambda draft: "filled"})
+    (key,) = insert_records(Team, [Draft({})], {"name": lambda draft: "filled"})
     assert Team.objects.get(pk=key).name == "filled"
 
 
 def test_stamps_are_the_systems_own_whatever_a_draft_says():
     long_ago = clock.now() - dt.timedelta(days=999)
     claimed = {"creation_date": long_ago, "modify_date": long_ago, "archive_date": long_ago}
-    (key,) = store(Team, [Draft({"name": "a", **claimed})])
+    (key,) = insert_records(Team, [Draft({"name": "a", **claimed})])
     team = Team.objects.get(pk=key)
     assert (team.creation_date, team.modify_date, team.archive_date) == (clock.now(), clock.now(), None)
-    replace(team, Draft({"name": "b", **claimed}))
+    replace_record(team, Draft({"name": "b", **claimed}))
     team.refresh_from_db()
     assert (team.name, team.creation_date, team.archive_date) == ("b", clock.now(), None)
 
 
 def test_drafts_of_new_records_can_be_given_the_defaults_of_what_they_do_not_know():
-    draft = Draft({"business_name": "Acme", "suburb": "Perth"}, faulty=["city"])
-    fill_defaults(Client, [draft])
+    draft = Draft({"business_name": "Acme", "suburb": "Perth"}, invalid=["city"])
+    apply_model_defaults(Client, [draft])
     assert (draft.business_name, draft.suburb, draft.is_self, draft.key_contact) == (
         "Acme",
         "Perth",
@@ -88,21 +88,21 @@ def test_drafts_of_new_records_can_be_given_the_defaults_of_what_they_do_not_kno
 
 def says(code):
     def rule(draft):
-        yield Finding(code, "name", code)
+        yield Issue(code, "name", code)
 
     return rule
 
 
 def refused(*rules):
-    with pytest.raises(Refused) as refusal:
-        hold(Team, teams("a"), *rules)
+    with pytest.raises(ValidationFailed) as refusal:
+        validate(Team, teams("a"), *rules)
     return [finding.code for _, finding in refusal.value.findings]
 
 
 def test_a_list_of_rules_is_read_only_when_those_before_found_nothing():
     assert refused([says("Whole")], [says("Rule")]) == ["Whole"]
     assert refused([], [says("Rule"), says("Other")]) == ["Rule", "Other"]
-    hold(Team, teams("a"), [], [])
+    validate(Team, teams("a"), [], [])
 
 
 def test_twins_are_told_together_with_what_the_rules_find():
@@ -123,9 +123,9 @@ def test_what_a_verb_changed_in_a_list_is_told_with_the_record():
     team.save()
     other.save()
     drafts = [Draft({}, key=team.pk), Draft({"name": "c"}, given=["name"], key=other.pk)]
-    standing = complete(Team, drafts)
+    standing = load_existing(Team, drafts)
     told = {team.pk: {"Line 1": ["one", None]}, other.pk: {"Line 2": [None, "two"]}}
-    assert apply_changes(Team, drafts, standing, told) == [team.pk, other.pk]
+    assert save_changes(Team, drafts, standing, told) == [team.pk, other.pk]
     lines = Change.objects.filter(kind="Changed").order_by("id")
     assert [line.differences for line in lines] == [
         {"Line 1": ["one", None]},

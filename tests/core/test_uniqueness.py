@@ -5,12 +5,12 @@ from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.core.models import FoldedField
-from apps.core.uniqueness import twins, uniques_of
+from apps.core.models import NormalisedField
+from apps.core.unique import find_conflicts, uniques_of
 from apps.funding.models import Claim
 from apps.odata import clock
-from apps.odata.asking import alone
-from apps.odata.drafts import Draft
+from apps.odata.batched_queries import alone
+from apps.odata.write.drafts import Draft
 from apps.people.models import Client, CustomField
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ FOLDED = [
     (model, field)
     for model in apps.get_models()
     for field in model._meta.concrete_fields
-    if isinstance(field, FoldedField) and field not in MAY_STAND_TWICE
+    if isinstance(field, NormalisedField) and field not in MAY_STAND_TWICE
 ]
 
 
@@ -33,7 +33,7 @@ def a_client(**columns):
 
 
 def found(*drafts, model=Client):
-    return [(number, finding.code, finding.place) for number, finding in alone(twins(model, drafts))]
+    return [(number, finding.code, finding.place) for number, finding in alone(find_conflicts(model, drafts))]
 
 
 def name(text, **words):
@@ -80,7 +80,7 @@ def test_nulls_and_blanks_have_no_twins():
 
 def test_faulty_members_are_not_judged():
     a_client(business_name="One")
-    assert found(Draft({"unique_code": None}, faulty={"business_name"})) == []
+    assert found(Draft({"unique_code": None}, invalid={"business_name"})) == []
 
 
 def test_columns_that_are_unique_together_are_judged_together():

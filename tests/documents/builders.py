@@ -9,7 +9,7 @@ import zlib
 from apps.documents.filing import describe, file_documents
 from apps.documents.keeping import kept_together
 from apps.documents.models import Document, DocumentCategory
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 from tests.people.builders import a_lookup, a_staff_member
 
 PDF = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"

@@ -7,7 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from apps.core import archiving
+from apps.core import archive
 from apps.core.models import Change
 from apps.documents.models import Document
 from tests.documents.builders import PDF, a_category, a_document, png
@@ -220,5 +220,5 @@ def test_a_document_is_archived_and_not_deleted(client, ada, folder):
     assert Document.objects.get().is_archived
     assert "Old letter" not in client.get(LIST).content.decode()
     assert client.get(page_of(document, "delete")).status_code == 403
-    archiving.restore(Document.objects.all())
+    archive.restore(Document.objects.all())
     assert len(stored(folder)) == 1

@@ -23,8 +23,8 @@ from apps.documents.keeping import kept_together
 from apps.documents.models import Document
 from apps.documents.storage import DocumentFolder, documents
 from apps.documents.sweeping import sweep
-from apps.odata import writing
-from apps.odata.drafts import Draft
+from apps.odata.write import dispatch
+from apps.odata.write.drafts import Draft
 from tests.api.caller import refused
 from tests.documents.builders import PDF, a_category, a_document, a_file, fields, files, form
 from tests.documents.conftest import stored
@@ -91,7 +91,7 @@ def test_when_nobody_knows_whether_it_was_committed_the_file_stays_for_the_sweep
     def lost(write):
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(writing, "insistently", lost)
+    monkeypatch.setattr(dispatch, "insistently", lost)
     assert post(a_file(), *lists).status_code == 503
     assert len(stored(folder)) == 1
     assert len(sweep(NOW).keys) == 1

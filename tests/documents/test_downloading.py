@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from apps.core import archiving
+from apps.core import archive
 from apps.documents.models import Document
 from apps.documents.sending import disposition
 from tests.api.caller import Caller, an_application, refused
@@ -60,7 +60,7 @@ def test_unknown_documents_are_404_and_no_keys_400(api):
 
 
 def test_an_archived_document_still_downloads(get):
-    archiving.archive(Document.objects.all())
+    archive.archive(Document.objects.all())
     assert get().body == PDF
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from apps.engagements.engaging import enter_support_categories
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from tests.people.records import a_contact
 
 START, END = dt.date(2026, 7, 1), dt.date(2027, 6, 30)
@@ -66,4 +66,4 @@ def a_booking_draft(**members):
 
 def found(rules, draft):
     """The (code, place) pairs that rules find in a draft."""
-    return [(finding.code, finding.place) for _, finding in judge([draft], rules)]
+    return [(finding.code, finding.place) for _, finding in apply_rules([draft], rules)]

@@ -13,7 +13,7 @@ from apps.engagements.demo.loading import load
 from apps.engagements.engaging import enter_support_categories
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.spending import spending_of_plan
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.demo import plan as people
 from apps.people.demo.loading import PEOPLE
 from tests.people.test_load_demo import FEW, load_demo
@@ -47,18 +47,22 @@ def test_participants_have_plans_and_nobody_else(loaded):
 def test_every_plan_and_booking_obeys_the_rules(loaded):
     bookings = list(ServiceBooking.objects.select_related("engagement", "category"))
     budgets = list(CategoryBudget.objects.select_related("engagement", "category"))
-    assert not list(judge(list(as_drafts(ClientEngagement, loaded)), engagement_rules.RULES))
-    assert not list(judge(list(as_drafts(ServiceBooking, bookings)), booking_rules.RULES))
-    assert not list(judge(list(as_drafts(CategoryBudget, budgets)), booking_rules.CATEGORY_BUDGET_RULES))
+    assert not list(apply_rules(list(as_drafts(ClientEngagement, loaded)), engagement_rules.RULES))
+    assert not list(apply_rules(list(as_drafts(ServiceBooking, bookings)), booking_rules.RULES))
+    assert not list(
+        apply_rules(list(as_drafts(CategoryBudget, budgets)), booking_rules.CATEGORY_BUDGET_RULES)
+    )
 
 
 def test_the_only_warnings_are_those_that_the_demo_wants_to_show(loaded):
     bookings = list(ServiceBooking.objects.select_related("engagement", "category"))
     found = [
-        finding for _, finding in judge(list(as_drafts(ClientEngagement, loaded)), engagement_rules.WARNINGS)
+        finding
+        for _, finding in apply_rules(list(as_drafts(ClientEngagement, loaded)), engagement_rules.WARNINGS)
     ]
     found += [
-        finding for _, finding in judge(list(as_drafts(ServiceBooking, bookings)), booking_rules.WARNINGS)
+        finding
+        for _, finding in apply_rules(list(as_drafts(ServiceBooking, bookings)), booking_rules.WARNINGS)
     ]
     assert {finding.code for finding in found} == {"OverAllocated"}
 

@@ -11,7 +11,7 @@ from apps.engagements.booking import grant_budgets, make_bookings, revise_bookin
 from apps.engagements.categories import CATEGORIES, guid_of, support_item
 from apps.engagements.engaging import enter_support_categories, open_engagements, revise_engagements
 from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
-from apps.odata.drafts import Draft, Refused
+from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.leaving import hand_over
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
 from tests.people.records import a_contact, a_staff_member
@@ -39,7 +39,7 @@ def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():
 
 def test_two_plans_of_a_participant_do_not_start_on_one_day():
     plan = a_plan()
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ValidationFailed) as refusal:
         open_engagements([of(participant=plan.participant, plan_start_date=START, plan_end_date=START)])
     assert codes(refusal) == [("NotUnique", "plan_start_date")]
     open_engagements([of(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
@@ -66,7 +66,7 @@ def test_a_plans_change_tells_what_it_was():
 
 def test_a_revised_plan_is_judged_as_a_whole():
     plan = a_plan()
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ValidationFailed) as refusal:
         revise_engagements([Draft({"plan_end_date": day("2026-06-01")}, ["plan_end_date"], key=plan.pk)])
     assert codes(refusal) == [("OutOfOrder", "plan_end_date")]
 
@@ -74,14 +74,14 @@ def test_a_revised_plan_is_judged_as_a_whole():
 def test_booking_numbers_are_unique_without_regard_to_case_and_blanks():
     a_booking(booking_number="SB-1")
     draft = of(engagement=a_plan(), support_purpose="Core", category=a_category(1), booking_number=" sb-1 ")
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ValidationFailed) as refusal:
         make_bookings([draft])
     assert codes(refusal) == [("NotUnique", "booking_number")]
 
 
 def test_a_revised_booking_is_judged_with_its_plan_and_category():
     booking = a_booking(category=15)
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ValidationFailed) as refusal:
         revise_bookings([Draft({"support_purpose": "Core"}, ["support_purpose"], key=booking.pk)])
     assert codes(refusal) == [("PurposeDiffers", "support_purpose")]
     draft = Draft({"budget": Decimal("7.00")}, ["budget"], key=booking.pk)
@@ -93,7 +93,7 @@ def test_a_revised_booking_is_judged_with_its_plan_and_category():
 def test_a_category_has_one_budget_in_a_pace_plan():
     plan, category = a_pace_plan(), a_category(16)
     grant_budgets([of(engagement=plan, category=category, budget=Decimal("5.00"))])
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ValidationFailed) as refusal:
         grant_budgets([of(engagement=plan, category=category, budget=Decimal("6.00"))])
     assert codes(refusal) == [("NotUnique", "category")]
     assert CategoryBudget.objects.get().budget == Decimal("5.00")

@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import Permission
 
-from apps.odata.writing import create
+from apps.odata.write.dispatch import create
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member, as_body, entity_set
 

@@ -14,7 +14,7 @@ from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Pr
 from apps.funding.price_rules import RULES
 from apps.funding.pricing import PriceRequest, prices_on
 from apps.funding.product_rules import is_support_item
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from tests.funding.builders import a_price_book, a_product
 
 DAY = dt.date(2026, 7, 1)
@@ -64,7 +64,7 @@ def test_every_item_had_a_price_on_every_day_of_two_years(as_of):
 def test_prices_hold_by_the_rules():
     load_demo()
     for entry in PriceBookEntry.objects.prefetch_related("prices"):
-        assert not list(judge([Draft({"prices": list(entry.prices.all())})], RULES))
+        assert not list(apply_rules([Draft({"prices": list(entry.prices.all())})], RULES))
     over = Price.objects.filter(entry__product__code=guide.DISCONTINUED)
     assert set(over.values_list("end_date", flat=True)) == {dt.date(2025, 6, 30), dt.date(2026, 6, 30)}
 

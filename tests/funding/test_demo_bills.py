@@ -29,9 +29,9 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.recurring import make_recurring_invoices
-from apps.funding.submitting import submit_claims
+from apps.funding.submitting import create_claims
 from apps.odata import clock
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 from apps.people.demo import lists
 from apps.people.models import Role, Staff
 from tests.funding.demo_loads import DAY, load_demo
@@ -159,7 +159,7 @@ def test_claims_of_the_demo_can_be_entered_again_by_the_verb():
         draft.__dict__.update(again | {"key": None, "resubmission_of": None, "resubmitted": False})
         for line in draft.line_items:
             line.key = None
-    keys = submit_claims(drafts, ignore_warnings=True)
+    keys = create_claims(drafts, ignore_warnings=True)
     assert AcknowledgedWarning.objects.filter(claim__in=keys, code="DuplicateLine").exists()
     numbers = Claim.objects.filter(pk__in=keys).values_list("claim_number", flat=True)
     assert sorted(numbers) == [f"CLM-{number:07}" for number in range(181, 201)]

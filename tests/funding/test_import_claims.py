@@ -218,9 +218,9 @@ def test_one_faulty_row_keeps_its_whole_claim_out_and_no_other(tmp_path, row, pl
     (fault,) = faults(told)
     assert fault.startswith(place)
     assert [claim.claim_number for claim in Claim.objects.all()] == ["C-2"]
-    sound, faulty = reasons(tmp_path)
+    sound, invalid = reasons(tmp_path)
     assert sound == "SameRecord: row 3 keeps its record out, which goes in whole."
-    assert place.split(": ")[1] in faulty
+    assert place.split(": ")[1] in invalid
 
 
 FAULTY_CLAIMS = {

@@ -216,7 +216,7 @@ def test_approval_is_withdrawn_one_at_a_time():
 
 def test_a_move_without_anybody_is_whoever_writes(settings_saved):
     jo = somebody()
-    with history.writing_as(history.Author("API", application="Sync", staff_id=jo.pk)):
+    with history.as_author(history.Author("API", application="Sync", staff_id=jo.pk)):
         moved(a_claim(), "approve")
     move_ = StatusMove.objects.get()
     assert (move_.staff_id, move_.application) == (jo.pk, "Sync")

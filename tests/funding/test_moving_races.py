@@ -10,7 +10,7 @@ from apps.engagements.booking import Amounts
 from apps.funding import drawing, moving, submitting
 from apps.funding.models import Claim, StatusMove
 from apps.funding.moving import move
-from apps.odata.drafts import Draft, Refused
+from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
 from tests.funding.builders import JULY, a_claim, an_invoice
@@ -176,8 +176,8 @@ def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch
 
     def revise():
         try:
-            return submitting.revise_claims([draft], ignore_warnings=True)
-        except Refused:  # approved meanwhile: it is revised no more
+            return submitting.update_claims([draft], ignore_warnings=True)
+        except ValidationFailed:  # approved meanwhile: it is revised no more
             return []
 
     revised, approved = at_once(revise, lambda: move(Claim, keys, "approve"))

@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Subscriber
 from apps.funding.models import Claim, Invoice, NumberSequence
 from apps.funding.numbering import take_numbers
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 from tests.funding.builders import a_claim, an_invoice
 
 pytestmark = pytest.mark.django_db

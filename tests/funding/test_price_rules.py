@@ -10,7 +10,7 @@ from django.db.models import ProtectedError
 from apps.funding.models import Price, Product
 from apps.funding.price_rules import RULES
 from apps.funding.product_rules import WARNINGS, is_support_item
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_product, an_entry
 
 
@@ -20,7 +20,9 @@ def a_range(start, end=None, zone="National", amount="1"):
 
 
 def found(*prices):
-    return [(finding.code, finding.place) for _, finding in judge([Draft({"prices": list(prices)})], RULES)]
+    return [
+        (finding.code, finding.place) for _, finding in apply_rules([Draft({"prices": list(prices)})], RULES)
+    ]
 
 
 def test_ranges_that_touch_do_not_overlap():
@@ -60,7 +62,7 @@ def test_a_price_may_be_nothing_or_unknown_and_is_never_negative():
 )
 def test_a_code_of_another_form_than_the_price_guide_s_is_a_warning(code, usual):
     assert is_support_item(code) is usual
-    codes = [finding.code for _, finding in judge([Draft({"code": code})], WARNINGS)]
+    codes = [finding.code for _, finding in apply_rules([Draft({"code": code})], WARNINGS)]
     assert codes == ([] if usual else ["UnusualCode"])
 
 

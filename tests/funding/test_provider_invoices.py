@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.core.history import Author, writing_as
+from apps.core.history import Author, as_author
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
@@ -18,7 +18,7 @@ from apps.funding.moving import move
 from apps.funding.provider_invoice_rules import DECISIONS, possible_actions
 from apps.funding.receiving import HELD, act_on, receive_provider_invoices, revise_provider_invoices
 from apps.odata import clock
-from apps.odata.drafts import Draft, Refused
+from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.documents.builders import a_document
 from tests.funding.builders import a_claim, a_provider_invoice
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member
@@ -47,7 +47,7 @@ def received(**values):
 
 
 def faults(verb, *drafts):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         verb(list(drafts))
     return [(number, found.code, found.place) for number, found in refused.value.findings]
 
@@ -130,7 +130,7 @@ def test_an_archived_document_is_named_by_mistake():
 
 def test_who_signed_in_is_who_entered_it_unless_another_is_named():
     signed_in, other = a_staff_member(), a_staff_member()
-    with writing_as(Author(channel="Back office", staff_id=signed_in.pk)):
+    with as_author(Author(channel="Back office", staff_id=signed_in.pk)):
         assert received(reference="A").created_by == signed_in
         assert received(reference="B", created_by=other).created_by == other
     assert received(reference="C").created_by is None
@@ -207,7 +207,7 @@ def test_from_every_status_something_can_be_done():
 
 def test_a_decision_is_kept_with_who_when_and_why():
     record, member = a_provider_invoice(), a_member()
-    with writing_as(Author(channel="API", application="Portal")):
+    with as_author(Author(channel="API", application="Portal")):
         act_on([record.pk], "Reject", member, "Not our participant")
     record.refresh_from_db()
     assert (record.rejection_reason, record.actioned_by) == ("Not our participant", member)
@@ -237,7 +237,7 @@ def test_a_rejection_can_be_taken_back_and_its_reason_goes():
 @pytest.mark.parametrize("reason", [None, "", "  "])
 def test_rejections_and_holds_need_a_reason(action, reason):
     record = a_provider_invoice()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         act_on([record.pk], action, a_member(), reason)
     assert [(found.code, found.place) for _, found in refused.value.findings] == [("Required", "reason")]
 
@@ -248,7 +248,7 @@ def test_who_decides_needs_the_permission_and_an_open_login():
     disabled.disable_login_date = clock.now() - dt.timedelta(days=1)
     disabled.save()
     for nobody in (a_staff_member(role=a_role()), disabled):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ValidationFailed) as refused:
             act_on([record.pk], "Approve", nobody)
         ((_, finding),) = refused.value.findings
         assert (finding.code, finding.place) == ("PermissionNeeded", "staff")

@@ -8,7 +8,7 @@ import pytest
 from apps.core.importing.opening import opened
 from apps.core.importing.tables import Unusable
 from apps.funding.guide_reading import GuideRefused, price, read_guide
-from apps.odata.json_values import ValueFault
+from apps.odata.write.json_values import JsonValueError
 from tests.funding.guide_files import (
     BY_STATE,
     BY_ZONE,
@@ -226,7 +226,7 @@ def test_a_header_alone_is_no_guide(read):
 )
 def test_prices_are_decimal_from_the_file_on(text, amount):
     if amount is None:
-        with pytest.raises(ValueFault):
+        with pytest.raises(JsonValueError):
             price(text)
         return
     assert price(text) == Decimal(amount)

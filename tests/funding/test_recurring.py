@@ -336,31 +336,31 @@ def test_the_booking_learns_what_waits():
 
 
 def test_a_fault_of_one_does_not_stop_the_others():
-    faulty = a_recurring_invoice(staff=a_staff_member(role=a_role()))
+    invalid = a_recurring_invoice(staff=a_staff_member(role=a_role()))
     others = [a_recurring_invoice(), a_recurring_invoice()]
     told = run(AUGUST)
     (missed,) = [each for each in told if isinstance(each, NotMade)]
-    assert (missed.recurring, missed.day) == (faulty.invoice_number, AUGUST)
+    assert (missed.recurring, missed.day) == (invalid.invoice_number, AUGUST)
     assert "permission" in missed.reason
-    assert [days_of(invoice) for invoice in (faulty, *others)] == [[], [AUGUST], [AUGUST]]
+    assert [days_of(invoice) for invoice in (invalid, *others)] == [[], [AUGUST], [AUGUST]]
 
 
 def test_a_fault_nobody_foresaw_is_narrowed_down_to_its_invoice(caplog):
-    faulty = a_recurring_invoice(due_date=D(9999, 12, 31))
+    invalid = a_recurring_invoice(due_date=D(9999, 12, 31))
     others = [a_recurring_invoice() for _ in range(5)]
     told = run(AUGUST)
-    assert [each.recurring for each in told if isinstance(each, NotMade)] == [faulty.invoice_number]
+    assert [each.recurring for each in told if isinstance(each, NotMade)] == [invalid.invoice_number]
     assert [days_of(invoice) for invoice in others] == [[AUGUST]] * 5
-    assert faulty.invoice_number in caplog.text
+    assert invalid.invoice_number in caplog.text
 
 
 def test_what_could_not_be_made_is_made_when_it_can():
-    faulty = a_recurring_invoice(staff=a_staff_member(role=a_role()))
+    invalid = a_recurring_invoice(staff=a_staff_member(role=a_role()))
     assert isinstance(run(AUGUST)[0], NotMade)
-    faulty.staff.role.all_permissions = True
-    faulty.staff.role.save()
+    invalid.staff.role.all_permissions = True
+    invalid.staff.role.save()
     run(SEPTEMBER)
-    assert days_of(faulty) == [AUGUST, SEPTEMBER]
+    assert days_of(invalid) == [AUGUST, SEPTEMBER]
 
 
 def test_a_trial_tells_the_same_and_stores_nothing():
@@ -436,11 +436,11 @@ def test_the_day_is_the_subscribers(at):
 
 def test_the_command_fails_when_one_could_not_be_made():
     a_recurring_invoice()
-    faulty = a_recurring_invoice(staff=a_staff_member(role=a_role()))
+    invalid = a_recurring_invoice(staff=a_staff_member(role=a_role()))
     status, out, err = command("--until", "2026-08-01")
     assert status == 1
     assert "INV-0000001" in out
-    assert f"{faulty.invoice_number}, 2026-08-01: " in err
+    assert f"{invalid.invoice_number}, 2026-08-01: " in err
     assert "1 invoice made up to 2026-08-01; 1 could not be" in err
 
 

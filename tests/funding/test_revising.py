@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
-from apps.funding.submitting import revise_claims, revise_invoices, warnings_of
-from apps.odata.drafts import Draft, Refused, Warned
+from apps.funding.submitting import update_claims, update_invoices, warnings_of
+from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
     a_claim_body,
@@ -33,7 +33,7 @@ def the_claim(*lines, **members):
 
 
 def revised(bill, **values):
-    revise = revise_claims if isinstance(bill, Claim) else revise_invoices
+    revise = update_claims if isinstance(bill, Claim) else update_invoices
     changed = revise([Draft(values, given=values, key=bill.pk)], ignore_warnings=True)
     bill.refresh_from_db()
     return changed
@@ -132,7 +132,7 @@ def test_only_what_awaits_approval_or_is_on_hold_changes(status):
     Claim.objects.update(funding_status="OnHold")
     assert revised(claim, due_date="2025-09-01") == [claim.pk]
     Claim.objects.update(funding_status=status)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         revised(claim, due_date=None)
     assert [(found.code, found.place) for _, found in refused.value.findings] == [("NotAllowed", "")]
 
@@ -140,13 +140,13 @@ def test_only_what_awaits_approval_or_is_on_hold_changes(status):
 def test_an_archived_bill_does_not_change():
     claim = the_claim()
     Claim.objects.update(archive_date="2025-01-01T00:00Z")
-    with pytest.raises(Refused, match="is archived"):
+    with pytest.raises(ValidationFailed, match="is archived"):
         revised(claim, due_date=None)
 
 
 def test_lines_of_another_bill_cannot_be_taken():
     claim, other = the_claim(), the_claim()
-    with pytest.raises(Refused, match="Line 1 is no line of") as refused:
+    with pytest.raises(ValidationFailed, match="Line 1 is no line of") as refused:
         revised(claim, line_items=lines_as_drafts(other))
     assert refused.value.findings[0][1].place == ("line_items", 0)
 
@@ -154,10 +154,10 @@ def test_lines_of_another_bill_cannot_be_taken():
 def test_the_rules_are_those_of_new_ones():
     claim = the_claim()
     nobody = a_staff_member()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1), line_items=[])
     assert {found.code for _, found in refused.value.findings} == {"Required"}
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1))
     found = {(found.code, found.place) for _, found in refused.value.findings}
     assert found == {
@@ -176,7 +176,7 @@ def test_a_claim_may_move_to_another_provider_invoice_and_leaves_its_own_free():
     paper.refresh_from_db()
     assert paper.provider == provider
     assert the_claim(paper=old).provider_invoice == old
-    with pytest.raises(Refused, match="is built on it already"):
+    with pytest.raises(ValidationFailed, match="is built on it already"):
         revised(claim, provider_invoice=old)
 
 
@@ -184,8 +184,8 @@ def test_warnings_are_told_again_and_acknowledged_once():
     claim = the_claim()
     noted = AcknowledgedWarning.objects.count()
     assert noted
-    with pytest.raises(Warned):
-        revise_claims([Draft({"due_date": None}, given=["due_date"], key=claim.pk)])
+    with pytest.raises(WarningsPresent):
+        update_claims([Draft({"due_date": None}, given=["due_date"], key=claim.pk)])
     revised(claim, due_date="2025-09-01")
     assert AcknowledgedWarning.objects.count() == noted
 
@@ -214,7 +214,7 @@ def test_statements_do_not_grow_with_the_bills():
             for lines in [lines_as_drafts(claim, quantity=Decimal(9))]
         ]
         with CaptureQueriesContext(connection) as captured:
-            revise_claims(drafts, ignore_warnings=True)
+            update_claims(drafts, ignore_warnings=True)
         return len(captured)
 
     statements(1)

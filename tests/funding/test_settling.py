@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from apps.funding.settling import settle_claims, settle_invoices
-from apps.odata.drafts import Draft, Unreadable
+from apps.odata.write.drafts import Draft, InvalidValue
 from tests.funding.bodies import a_paper, a_priced_entry
 from tests.people.builders import a_contact
 
@@ -47,34 +47,34 @@ def test_a_total_is_the_sum_of_what_can_be_summed():
     bill = a_bill(*lines)
     settle_invoices([bill])
     assert bill.total == Decimal("140.01")
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidValue):
         assert lines[1].total
 
 
 @pytest.mark.parametrize("name", ["product", "price_book", "from_date", "quantity", "price"])
 def test_what_hangs_on_a_fault_is_left_open(name):
     line = a_line()
-    line.spoil(name)
+    line.mark_invalid(name)
     settle_invoices([a_bill(line)])
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidValue):
         assert line.total
 
 
 def test_a_day_with_a_fault_is_not_the_bills():
     line = a_line()
-    line.spoil("from_date")
+    line.mark_invalid("from_date")
     settle_invoices([a_bill(line)])
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidValue):
         assert line.first_day
 
 
 def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
     whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
-    empty, broken = Draft({}), Draft({}, faulty=whole)
+    empty, broken = Draft({}), Draft({}, invalid=whole)
     settle_claims([empty, broken])
     assert (empty.total, broken.total, empty.differing) == (0, 0, ())
     for name in whole:
-        with pytest.raises(Unreadable):
+        with pytest.raises(InvalidValue):
             getattr(broken, name)
 
 

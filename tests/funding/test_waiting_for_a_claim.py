@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.core import archiving
+from apps.core import archive
 from apps.core.models import Change
 from apps.funding.admin import inbox
 from apps.funding.choices import ApprovalAction
@@ -22,10 +22,10 @@ from apps.funding.holding import restate_all
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.moving import move, possible
 from apps.funding.receiving import act_on, revise_provider_invoices
-from apps.funding.submitting import revise_claims
+from apps.funding.submitting import update_claims
 from apps.funding.transitions import Verb
-from apps.odata.drafts import Draft, Refused
 from apps.odata.errors import ODataError
+from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import BACKEND, PAPERS
 from tests.funding.bodies import a_claim_body, a_funder, a_paper, a_priced_entry, submitted
 from tests.funding.builders import a_claim
@@ -79,7 +79,7 @@ class Office:
         self.deeds += (self.file_away, self.take_out, self.reuse)
 
     def do(self, deed, which, how):
-        with contextlib.suppress(Refused, ODataError):
+        with contextlib.suppress(ValidationFailed, ODataError):
             self.deeds[deed % len(self.deeds)](which, how)
 
     def paper(self, which):
@@ -97,7 +97,7 @@ class Office:
     def revise(self, which, how):
         for claim in self.claims(which):
             values = {"provider_invoice": self.paper(how)}
-            revise_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
+            update_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
 
     def move(self, which, how):
         for claim in self.claims(which):
@@ -111,10 +111,10 @@ class Office:
         act_on([self.paper(which).pk], action, self.staff, "Because")
 
     def file_away(self, which, how):
-        archiving.archive(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
+        archive.archive(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
 
     def take_out(self, which, how):
-        archiving.restore(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
+        archive.restore(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
 
     def reuse(self, which, how):
         paper = self.paper(which)
@@ -143,7 +143,7 @@ def test_a_claim_that_moves_lets_one_wait_and_takes_the_other():
     old, new = a_paper(), a_paper()
     (key,) = submitted("claim", a_claim_body(old))
     values = {"provider_invoice": ProviderInvoice.objects.get(pk=new.pk)}
-    revise_claims([Draft(values, given=values, key=key)], ignore_warnings=True)
+    update_claims([Draft(values, given=values, key=key)], ignore_warnings=True)
     assert (is_claimed(old), is_claimed(new)) == (False, True)
 
 

@@ -826,7 +826,7 @@ def test_what_is_given_and_differs_is_told_with_both_values(scene):
 
 def test_lines_with_faults_are_left_out_and_the_others_warned_of(scene):
     broken = scene.line(quantity="1")
-    broken.spoil("quantity")
+    broken.mark_invalid("quantity")
     unpriced = scene.line(price_book=None, product=None)
     draft = scene.claim(broken, unpriced, scene.line(price="71"))
     assert places(draft) == [("PriceOverCap", line_of(2, "price"))]

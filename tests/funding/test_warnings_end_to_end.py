@@ -12,8 +12,8 @@ from apps.funding.drawing import recount
 from apps.funding.facts import lines_drawing_on
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
 from apps.funding.moving import move
-from apps.funding.submitting import revise_claims, submit_claims, warnings_of
-from apps.odata.drafts import Warned
+from apps.funding.submitting import create_claims, update_claims, warnings_of
+from apps.odata.write.drafts import WarningsPresent
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan
 from tests.funding.bodies import a_funder
@@ -189,13 +189,13 @@ def test_a_revision_is_judged_as_if_the_claim_drew_nothing_yet(scene, staff):
     scene.booking.budget = Decimal("140.00")
     scene.booking.save()
     draft = scene.claim(staff=staff)
-    (key,) = submit_claims([draft])
+    (key,) = create_claims([draft])
     line = ClaimLine.objects.get()
     same = scene.claim(scene.line(key=line.pk), key=key, paper=draft.provider_invoice)
     assert warnings_of(Claim, [same]) == []
     more = scene.claim(scene.line(quantity="3", key=line.pk), key=key, paper=draft.provider_invoice)
-    with pytest.raises(Warned, match=r"70\.00 more than the 140\.00 left"):
-        revise_claims([more])
+    with pytest.raises(WarningsPresent, match=r"70\.00 more than the 140\.00 left"):
+        update_claims([more])
     assert amounts(scene) == cents("0.00", "0.00", "140.00", "0.00")
 
 
@@ -204,7 +204,7 @@ def test_a_booking_tells_the_lines_that_draw_on_it(scene, staff):
         scene.plan, category=1, support_item="01_011_0107_1_1", booking_start_date=scene.plan.plan_start_date
     )
     draft = scene.claim(staff=staff)
-    submit_claims([draft], ignore_warnings=True)
+    create_claims([draft], ignore_warnings=True)
     claims, invoices = lines_drawing_on(special).values()
     assert [line.claim.claim_number for line in claims] == [Claim.objects.get().claim_number]
     assert not invoices

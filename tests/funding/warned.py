@@ -7,7 +7,7 @@ from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.funding.facts import gather
 from apps.funding.models import Claim, Invoice
 from apps.funding.settling import settle_claims, settle_invoices
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
 from tests.people.records import a_client, a_contact
@@ -150,7 +150,7 @@ def warnings_about(*drafts):
     settle = settle_claims if model is Claim else settle_invoices
     settle(drafts)
     gather(model, drafts)
-    return list(judge(drafts, CLAIM_WARNINGS if model is Claim else INVOICE_WARNINGS))
+    return list(apply_rules(drafts, CLAIM_WARNINGS if model is Claim else INVOICE_WARNINGS))
 
 
 def codes(*drafts):

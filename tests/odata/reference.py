@@ -6,7 +6,19 @@ import operator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from uuid import UUID
 
-from apps.odata.tree import Binary, Call, Count, In, Junction, Lambda, Literal, Negate, Not, Path, SortTerm
+from apps.odata.query.ast import (
+    Binary,
+    Call,
+    Count,
+    In,
+    Junction,
+    Lambda,
+    Literal,
+    Negate,
+    Not,
+    Path,
+    SortTerm,
+)
 from tests.odata.sample import Status
 from tests.odata.trees import SYDNEY
 

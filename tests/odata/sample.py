@@ -8,19 +8,19 @@ from decimal import Decimal
 from django.apps.registry import Apps
 from django.db import models
 
-from apps.odata.declaration import (
+from apps.odata.declaration.resource import (
     Contains,
     Embedded,
     Key,
+    NestedType,
     Numbered,
     Optional,
     Property,
     ReadOnly,
     RefersTo,
     Resource,
-    Shape,
 )
-from apps.odata.schema import entity_set
+from apps.odata.declaration.schema import entity_set
 
 #: A registry apart, so that no migration is wanted for these models.
 registry = Apps(["apps.odata"])
@@ -101,26 +101,26 @@ class Pick(Sample):
 MODELS = (Owner, Tag, Job, Line, Pick)
 
 
-class PlaceShape(Shape):
+class PlaceShape(NestedType):
     fields = (Optional("Suburb"), Optional("State"))
 
 
-class OwnerShape(Shape):
+class OwnerShape(NestedType):
     model = Owner
     fields = (Key("OwnerGuid"), Optional("Name"))
 
 
-class TagShape(Shape):
+class TagShape(NestedType):
     model = Tag
     fields = (Key("TagId", source="id"), Optional("Name"))
 
 
-class PickShape(Shape):
+class PickShape(NestedType):
     model = Pick
     fields = (Optional("Size"),)
 
 
-class LineShape(Shape):
+class LineShape(NestedType):
     model = Line
     fields = (
         Key("LineId", source="id"),

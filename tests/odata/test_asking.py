@@ -4,8 +4,8 @@ import pytest
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
-from apps.odata.among import Among
-from apps.odata.asking import alone, kept, together
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import alone, prepared_query, together
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 
@@ -16,20 +16,20 @@ TEAM: models.Field = Team._meta.get_field("id")
 NAME: models.Field = Staff._meta.get_field("last_name")
 
 
-@kept
+@prepared_query
 def clients_of(keys):
-    return Client.objects.filter(Among(CLIENT, keys)).order_by("pk").values_list("pk", "business_name")
+    return Client.objects.filter(AnyOf(CLIENT, keys)).order_by("pk").values_list("pk", "business_name")
 
 
-@kept
+@prepared_query
 def teams_of(keys):
-    return Team.objects.filter(Among(TEAM, keys)).order_by("pk").values_list("pk", "creation_date", "name")
+    return Team.objects.filter(AnyOf(TEAM, keys)).order_by("pk").values_list("pk", "creation_date", "name")
 
 
-@kept
+@prepared_query
 def staff_called(names, firsts):
     first: models.Field = Staff._meta.get_field("first_name")
-    rows = Staff.objects.filter(Among(NAME, names), Among(first, firsts))
+    rows = Staff.objects.filter(AnyOf(NAME, names), AnyOf(first, firsts))
     return rows.order_by("pk").values_list("pk", "last_name", "birthday", "send_birthday_reminder")
 
 

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.odata import clock
-from apps.odata.binding import MAX_SORT_TERMS, bind_filter, sort_keys
 from apps.odata.errors import BadQuery
-from apps.odata.grammar import parse_expression, parse_orderby
-from apps.odata.tree import Kind
+from apps.odata.query.ast import Kind
+from apps.odata.query.binding import MAX_SORT_TERMS, bind_filter, sort_keys
+from apps.odata.query.parser import parse_expression, parse_orderby
 from tests.odata import sample
 from tests.odata.trees import lit
 

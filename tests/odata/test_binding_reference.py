@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.odata.binding import bind_filter, sort_keys
-from apps.odata.grammar import parse_expression, parse_orderby
-from apps.odata.paging import page_condition, token_for
+from apps.odata.query.binding import bind_filter, sort_keys
+from apps.odata.query.parser import parse_expression, parse_orderby
+from apps.odata.read.paging import page_condition, token_for
 from tests.odata import reference, sample, trees
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")

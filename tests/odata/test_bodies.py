@@ -14,23 +14,23 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.odata import bodies
-from apps.odata.bodies import read_objects, read_record, read_records
-from apps.odata.declaration import (
+from apps.odata.declaration.resource import (
     Contains,
     Embedded,
     Key,
+    NestedType,
     Numbered,
     Optional,
     ReadOnly,
     RefersTo,
     Resource,
-    Shape,
 )
-from apps.odata.declaration import Required as Must
-from apps.odata.drafts import Unreadable
+from apps.odata.declaration.resource import Required as Must
+from apps.odata.declaration.schema import entity_set
 from apps.odata.errors import BadBody, TooLarge
-from apps.odata.schema import entity_set
+from apps.odata.write import bodies
+from apps.odata.write.bodies import read_objects, read_record, read_records
+from apps.odata.write.drafts import InvalidValue
 
 registry = Apps(["apps.odata"])  # apart, so that no migration is wanted
 GUID = uuid.UUID("0190163d-8694-739b-aea5-966c26f8ad91")
@@ -106,21 +106,21 @@ class Line(models.Model):
         return str(self.quantity)
 
 
-class BuyerShape(Shape):
+class BuyerShape(NestedType):
     model = Buyer
     fields = (Key("BuyerGuid"),)
 
 
-class LabelShape(Shape):
+class LabelShape(NestedType):
     model = Label
     fields = (Key("LabelId", source="id"),)
 
 
-class StreetShape(Shape):
+class StreetShape(NestedType):
     fields = (Optional("Street", aliases=("StreetAddress",)), Optional("Country"))
 
 
-class LineShape(Shape):
+class LineShape(NestedType):
     model = Line
     fields = (
         Key("LineId", source="id"),
@@ -488,11 +488,11 @@ def test_a_faulty_member_cannot_be_read_and_the_draft_is_marked():
     body = read({"Name": 5, "Address": 5, "Lines": [{}]})
     draft = body.drafts[0]
     for name in ("name", "street", "country"):
-        with pytest.raises(Unreadable):
+        with pytest.raises(InvalidValue):
             getattr(draft, name)
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidValue):
         _ = draft.lines[0].quantity
-    assert "lines[0]" in draft.faulty
+    assert "lines[0]" in draft.invalid
 
 
 def test_messages_start_with_the_member():
@@ -518,7 +518,7 @@ def test_messages_start_with_the_member():
 def test_a_member_that_stands_twice_is_told(raw, place):
     body = read_records(ORDERS, raw.encode())
     assert (body.faults[0][1].code, body.faults[0][1].target) == ("Duplicate", place)
-    assert body.drafts[-1].faulty
+    assert body.drafts[-1].invalid
 
 
 def test_colons_and_braces_in_texts_do_not_look_like_structure():

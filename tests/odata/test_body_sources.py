@@ -6,11 +6,11 @@ import json
 import pytest
 from django.utils import timezone
 
-from apps.odata.bodies import read_objects, read_records
-from apps.odata.declaration import Key, Optional, RefersTo, Resource
-from apps.odata.json_schema import body_schema
-from apps.odata.places import wire_place
-from apps.odata.schema import entity_set
+from apps.odata.declaration.resource import Key, Optional, RefersTo, Resource
+from apps.odata.declaration.schema import entity_set
+from apps.odata.metadata.json_schema import body_schema
+from apps.odata.write.bodies import read_objects, read_records
+from apps.odata.write.targets import wire_target
 from tests.odata.sample import Job, OwnerShape
 
 
@@ -53,7 +53,7 @@ def test_both_fields_have_the_members_name_and_their_own_type():
     start = TASKS.type.properties["Start"]
     assert (start.path, start.edm.name) == ("start", "Edm.Date")
     assert start.in_bodies.edm.name == "Edm.DateTimeOffset"
-    assert wire_place(TASKS.type, "moment") == "Start"
+    assert wire_target(TASKS.type, "moment") == "Start"
     assert body_schema(TASKS.type)["properties"]["Start"]["format"] == "date-time"
 
 

@@ -5,8 +5,8 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import models
 
-from apps.odata import checks
-from apps.odata.declaration import (
+from apps.odata.declaration import checks
+from apps.odata.declaration.resource import (
     GET,
     POST,
     PUT,
@@ -14,6 +14,7 @@ from apps.odata.declaration import (
     Contains,
     Embedded,
     Key,
+    NestedType,
     Numbered,
     Optional,
     Property,
@@ -21,9 +22,8 @@ from apps.odata.declaration import (
     RefersTo,
     Required,
     Resource,
-    Shape,
 )
-from apps.odata.service import Service, current
+from apps.odata.declaration.service import Service, current
 from tests.odata import sample
 
 
@@ -46,21 +46,21 @@ class Parcel(models.Model):  # noqa: DJ008  (nobody looks at one)
         apps, app_label = sample.registry, "odata"
 
 
-class NoteShape(Shape):
+class NoteShape(NestedType):
     fields = (ReadOnly("Note"),)
 
 
-class KeylessJob(Shape):
+class KeylessJob(NestedType):
     model = sample.Job
     fields = (ReadOnly("Code"),)
 
 
-class JobBrief(Shape):
+class JobBrief(NestedType):
     model = sample.Job
     fields = (Key("JobGuid"), ReadOnly("Code"))
 
 
-class LineNote(Shape):
+class LineNote(NestedType):
     model = sample.Line
     fields = (Optional("Note"),)
 
@@ -154,7 +154,7 @@ def test_a_mistake_is_told_with_a_hint(broken, id, part_of_message):
 
 
 def test_a_mistake_inside_a_part_is_told():
-    class BadLine(Shape):
+    class BadLine(NestedType):
         model = sample.Line
         fields = (Key("LineId", source="id"), Optional("Line-Note", source="note"))
 

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from apps.odata import csdl
-from apps.odata.declaration import POST, Contains, Embedded, Key, Kind, Required, Resource, Shape
-from apps.odata.grammar import FUNCTIONS
-from apps.odata.service import Service, current
-from apps.odata.service_document import service_document
+from apps.odata.declaration.resource import (
+    POST,
+    Contains,
+    Embedded,
+    Key,
+    Kind,
+    NestedType,
+    Required,
+    Resource,
+)
+from apps.odata.declaration.service import Service, current
+from apps.odata.metadata import csdl
+from apps.odata.metadata.service_document import service_document
+from apps.odata.query.parser import FUNCTIONS
 from tests.odata import sample
 
 GRAMMAR = etree.RelaxNG(etree.parse(Path(__file__).parent / "schemas" / "csdl.rng"))
@@ -232,10 +241,10 @@ def test_exactly_the_functions_of_the_grammar_are_offered():
 
 
 def test_two_shapes_of_one_name_are_two_types():
-    class PlaceShape(Shape):
+    class PlaceShape(NestedType):
         fields = (Required("Code"),)
 
-    class LineShape(Shape):
+    class LineShape(NestedType):
         model = sample.Line
         fields = (Key("LineId", source="id"),)
 
@@ -252,7 +261,7 @@ def test_two_shapes_of_one_name_are_two_types():
 
 
 def test_a_part_never_takes_the_name_of_an_entity_set():
-    class Person(Shape):
+    class Person(NestedType):
         fields = (Required("Code"),)
 
     class PersonResource(Resource):

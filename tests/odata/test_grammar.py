@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery, NotSupported, ODataError
-from apps.odata.grammar import MAX_DEPTH, MAX_LENGTH, parse_expression, parse_orderby
-from apps.odata.tree import (
+from apps.odata.query.ast import (
     Alias,
     Binary,
     Call,
@@ -27,6 +26,7 @@ from apps.odata.tree import (
     Not,
     SortTerm,
 )
+from apps.odata.query.parser import MAX_DEPTH, MAX_LENGTH, parse_expression, parse_orderby
 from tests.odata import trees
 from tests.odata.trees import lit, path
 

@@ -12,15 +12,25 @@ from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import validate
 
 from apps.access import scopes
-from apps.odata import csdl, json_schema, openapi
 from apps.odata.clock import let_database_speak_in_zone
-from apps.odata.declaration import POST, PUT, Contains, Key, Optional, Property, Required, Resource, Shape
-from apps.odata.options import _READERS as OPTIONS
-from apps.odata.options import SERVICE_PARAMETERS
-from apps.odata.plain_filters import filterset_for
-from apps.odata.record_json import RecordJson, everything
-from apps.odata.schema import entity_set as bind
-from apps.odata.service import Service, current
+from apps.odata.declaration.resource import (
+    POST,
+    PUT,
+    Contains,
+    Key,
+    NestedType,
+    Optional,
+    Property,
+    Required,
+    Resource,
+)
+from apps.odata.declaration.schema import entity_set as bind
+from apps.odata.declaration.service import Service, current
+from apps.odata.metadata import csdl, json_schema, openapi
+from apps.odata.query.options import _READERS as OPTIONS
+from apps.odata.query.options import SERVICE_PARAMETERS
+from apps.odata.query.plain_filters import filterset_for
+from apps.odata.read.record_json import RecordJson, everything
 from apps.people.models import Client
 from tests.odata import sample
 
@@ -243,7 +253,7 @@ def test_a_decimal_is_a_number_or_a_string(value, holds):
     assert checker(price).is_valid(value) is holds
 
 
-class LineShape(Shape):
+class LineShape(NestedType):
     model = sample.Line
     fields = (Key("LineId", source="id"), Required("Note"))
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery, NotAcceptable, NotSupported, ODataError
-from apps.odata.options import ExpandItem, PartOptions, QueryOptions, parse_options
-from apps.odata.tree import Binary, Kind, SortTerm
+from apps.odata.query.ast import Binary, Kind, SortTerm
+from apps.odata.query.options import ExpandItem, PartOptions, QueryOptions, parse_options
 from tests.odata.trees import lit, path
 
 

@@ -12,11 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.odata.binding import sort_keys
 from apps.odata.errors import BadQuery
-from apps.odata.grammar import parse_orderby
-from apps.odata.paging import page_condition, read, token_for, written
-from apps.odata.tree import Kind
+from apps.odata.query.ast import Kind
+from apps.odata.query.binding import sort_keys
+from apps.odata.query.parser import parse_orderby
+from apps.odata.read.paging import page_condition, read, token_for, written
 from tests.odata import sample
 
 JOBS = sample.JOBS.type

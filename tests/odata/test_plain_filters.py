@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from apps.odata.declaration import Embedded, Key
+from apps.odata.declaration.resource import Embedded, Key
+from apps.odata.declaration.schema import entity_set
+from apps.odata.declaration.service import current
 from apps.odata.errors import BadQuery
-from apps.odata.plain_filters import apply_plain_filters, filterset_for
-from apps.odata.schema import entity_set
-from apps.odata.service import current
+from apps.odata.query.plain_filters import apply_plain_filters, filterset_for
 from tests.odata import sample
 
 ENTITY_SETS = pytest.mark.parametrize("set_", current().entity_sets, ids=lambda found: found.name)

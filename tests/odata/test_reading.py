@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.odata.declaration.schema import entity_set
 from apps.odata.errors import NotFound
-from apps.odata.options import parse_options
-from apps.odata.reading import Reading, is_whole_table
-from apps.odata.schema import entity_set
+from apps.odata.query.options import parse_options
+from apps.odata.read.reader import Reading, is_whole_table
 from tests.odata.sample import Job, JobResource
 
 pytestmark = pytest.mark.usefixtures("stored_jobs")

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.odata import clock
-from apps.odata.bodies import read_records
-from apps.odata.references import resolve
+from apps.odata.write.bodies import read_records
+from apps.odata.write.references import resolve_references
 from apps.people.models import Contact
 from tests.funding.bodies import a_claim_body, a_paper
 from tests.odata.sample import JOBS
@@ -32,7 +32,7 @@ def resolved(path, *bodies):
     found = entity_set(path)
     drafts = read_records(found, as_body(*bodies)).drafts
     places = [f"value[{number}]" for number in range(len(drafts))]
-    faults = resolve(found.type, drafts, places)
+    faults = resolve_references(found.type, drafts, places)
     return drafts, [(number, fault.code, fault.target) for number, fault in faults]
 
 
@@ -103,8 +103,8 @@ def test_unknown_records_are_told_on_their_keys_and_cannot_be_read():
         (0, "NotFound", "value[0]/Teams[1]/TeamId"),
         (1, "NotFound", "value[1]/PrimaryRole/RoleGuid"),
     ]
-    assert "teams" in drafts[0].faulty
-    assert "role" in drafts[1].faulty
+    assert "teams" in drafts[0].invalid
+    assert "role" in drafts[1].invalid
 
 
 def test_a_record_of_another_kind_is_unknown():
@@ -142,7 +142,7 @@ def test_a_list_that_names_a_record_twice_holds_it_once_in_the_order_given():
 def test_a_faulty_reference_is_not_looked_up():
     (draft,), faults = resolved("contact", a_contact_body(Client={"ClientGuid": "x"}))
     assert faults == []
-    assert "client" in draft.faulty
+    assert "client" in draft.invalid
 
 
 def test_more_references_than_a_statement_may_have_parameters_are_found():
@@ -157,7 +157,7 @@ def test_more_references_than_a_statement_may_have_parameters_are_found():
 def test_references_of_contained_rows_are_told_in_their_row(stored_jobs):
     nobody = {"OwnerGuid": str(uuid.uuid4())}
     body = read_records(JOBS, as_body({"Code": "a", "Lines": [{"Note": "x"}, {"Owner": nobody}]}))
-    faults = resolve(JOBS.type, body.drafts, ["value[0]"])
+    faults = resolve_references(JOBS.type, body.drafts, ["value[0]"])
     assert [fault.target for _, fault in faults] == ["value[0]/Lines[1]/Owner/OwnerGuid"]
-    assert "owner" in body.drafts[0].lines[1].faulty
-    assert body.drafts[0].faulty
+    assert "owner" in body.drafts[0].lines[1].invalid
+    assert body.drafts[0].invalid

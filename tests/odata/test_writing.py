@@ -6,11 +6,11 @@ import threading
 import pytest
 from django.db import IntegrityError, OperationalError, connection
 
-from apps.core import storing
-from apps.core.uniqueness import twins
-from apps.odata import writing
-from apps.odata.drafts import Finding, Refused, Warned
-from apps.odata.errors import Conflict, ValidationFailed, WarningsPresent
+from apps.core import saving
+from apps.core.unique import find_conflicts
+from apps.odata.errors import Conflict, InvalidRecords, UnconfirmedWarnings
+from apps.odata.write import dispatch
+from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent
 from apps.people.models import Client, Contact
 from tests.people.builders import a_client_body, as_body, entity_set
 
@@ -24,27 +24,29 @@ def client_like(verb, warns=False):
 
 @pytest.mark.django_db
 def test_a_bare_record_is_created_as_one():
-    created = writing.create(entity_set("client"), json.dumps(a_client_body()).encode())
+    created = dispatch.create(entity_set("client"), json.dumps(a_client_body()).encode())
     assert created.bare
     assert len(created.keys) == 1
-    assert not writing.create(entity_set("client"), as_body(a_client_body())).bare
+    assert not dispatch.create(entity_set("client"), as_body(a_client_body())).bare
 
 
 @pytest.mark.django_db
 def test_findings_are_spelled_as_places_of_the_body():
     def verb(drafts):
-        raise Refused([(1, Finding("Bad", "key_contact", "b")), (0, Finding("Bad", "postal_state", "a"))])
+        raise ValidationFailed(
+            [(1, Issue("Bad", "key_contact", "b")), (0, Issue("Bad", "postal_state", "a"))]
+        )
 
-    with pytest.raises(ValidationFailed) as refusal:
-        writing.create(client_like(verb), as_body(a_client_body(), a_client_body()))
+    with pytest.raises(InvalidRecords) as refusal:
+        dispatch.create(client_like(verb), as_body(a_client_body(), a_client_body()))
     assert [(fault.target, fault.message) for fault in refusal.value.details] == [
         ("value[0]/PostalAddress/PostalState", "a"),
         ("value[1]/KeyContact/ContactGuid", "b"),
     ]
-    with pytest.raises(ValidationFailed) as refusal:
-        writing.create(
+    with pytest.raises(InvalidRecords) as refusal:
+        dispatch.create(
             client_like(
-                lambda drafts: (_ for _ in ()).throw(Refused([(0, Finding("Bad", "elsewhere", "c"))]))
+                lambda drafts: (_ for _ in ()).throw(ValidationFailed([(0, Issue("Bad", "elsewhere", "c"))]))
             ),
             json.dumps(a_client_body()).encode(),
         )
@@ -55,24 +57,24 @@ def test_findings_are_spelled_as_places_of_the_body():
 def test_warnings_are_told_as_warnings_unless_they_are_ignored():
     def verb(drafts, ignore_warnings):
         if not ignore_warnings:
-            raise Warned([(0, Finding("Odd", "business_name", "Odd name."))])
+            raise WarningsPresent([(0, Issue("Odd", "business_name", "Odd name."))])
         return ["key"]
 
     body = as_body(a_client_body())
-    with pytest.raises(WarningsPresent) as warned:
-        writing.create(client_like(verb, warns=True), body)
+    with pytest.raises(UnconfirmedWarnings) as warned:
+        dispatch.create(client_like(verb, warns=True), body)
     (detail,) = warned.value.details
     assert (detail.code, detail.target, detail.severity) == ("Odd", "value[0]/BusinessName", "warning")
-    assert writing.create(client_like(verb, warns=True), body, ignore_warnings=True).keys == ["key"]
+    assert dispatch.create(client_like(verb, warns=True), body, ignore_warnings=True).keys == ["key"]
 
 
 @pytest.mark.django_db
 def test_hard_faults_are_told_before_warnings():
     def verb(drafts, ignore_warnings):
-        raise Warned([(0, Finding("Odd", "business_number", "Odd number."))])
+        raise WarningsPresent([(0, Issue("Odd", "business_number", "Odd number."))])
 
-    with pytest.raises(ValidationFailed) as refusal:
-        writing.create(client_like(verb, warns=True), as_body({"BusinessName": ""}))
+    with pytest.raises(InvalidRecords) as refusal:
+        dispatch.create(client_like(verb, warns=True), as_body({"BusinessName": ""}))
     assert [fault.code for fault in refusal.value.details] == ["Required"]
 
 
@@ -82,8 +84,8 @@ def test_a_verb_that_overlooks_faults_stores_nothing():
         Client(business_name="kept out").save()
         return [1]
 
-    with pytest.raises(ValidationFailed):
-        writing.create(client_like(careless), as_body({"BusinessName": 5}))
+    with pytest.raises(InvalidRecords):
+        dispatch.create(client_like(careless), as_body({"BusinessName": 5}))
     assert not Client.objects.exists()
 
 
@@ -93,17 +95,17 @@ def test_a_verb_that_overlooks_faults_stores_nothing():
 @pytest.mark.django_db(transaction=True)
 def test_a_lost_race_for_a_unique_text_is_a_conflict_that_names_its_place(monkeypatch):
     bodies = a_client_body(), a_client_body(BusinessName="WANTED")
-    writing.create(entity_set("client"), as_body(a_client_body(BusinessName="Wanted")))
+    dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="Wanted")))
     looks = []
 
     def look(model, drafts):
         # The first look is taken before the other writer has committed.
         looks.append(drafts)
-        return twins(model, drafts if len(looks) > 1 else ())
+        return find_conflicts(model, drafts if len(looks) > 1 else ())
 
-    monkeypatch.setattr(storing, "twins", look)
+    monkeypatch.setattr(saving, "find_conflicts", look)
     with pytest.raises(Conflict) as conflict:
-        writing.create(entity_set("client"), as_body(*bodies))
+        dispatch.create(entity_set("client"), as_body(*bodies))
     assert [(f.code, f.target) for f in conflict.value.details] == [("NotUnique", "value[1]/BusinessName")]
     assert Client.objects.count() == 1
 
@@ -120,7 +122,7 @@ def test_a_race_that_can_be_run_again_is_won_in_the_second_run():
             raise error
         return ["key"]
 
-    assert writing.create(client_like(deadlocked_once), as_body(a_client_body())).keys == ["key"]
+    assert dispatch.create(client_like(deadlocked_once), as_body(a_client_body())).keys == ["key"]
 
 
 class Deadlock(Exception):
@@ -135,7 +137,7 @@ def test_a_race_that_is_never_won_is_a_conflict():
         raise error
 
     with pytest.raises(Conflict):
-        writing.create(client_like(always), as_body(a_client_body()))
+        dispatch.create(client_like(always), as_body(a_client_body()))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -145,7 +147,7 @@ def test_an_error_of_our_own_is_not_taken_for_a_lost_race():
             cursor.execute("INSERT INTO people_position (guid, name) VALUES (NULL, NULL)")
 
     with pytest.raises(IntegrityError):
-        writing.create(client_like(broken), as_body(a_client_body()))
+        dispatch.create(client_like(broken), as_body(a_client_body()))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -156,7 +158,7 @@ def test_a_reference_that_vanished_cannot_slip_through():
         return type(entity_set("client").resource).create(drafts)
 
     with pytest.raises(Conflict):
-        writing.create(client_like(dangling), as_body(a_client_body()))
+        dispatch.create(client_like(dangling), as_body(a_client_body()))
     assert not Client.objects.exists()
 
 
@@ -168,7 +170,7 @@ def test_a_reference_that_vanished_is_told_within_a_transaction_of_the_callers_t
         return type(entity_set("client").resource).create(drafts)
 
     with pytest.raises(Conflict):
-        writing.create(client_like(dangling), as_body(a_client_body()))
+        dispatch.create(client_like(dangling), as_body(a_client_body()))
 
 
 @pytest.mark.postgres("SQLite lets one writer in at a time")
@@ -179,9 +181,9 @@ def test_of_two_writers_of_one_business_name_exactly_one_wins():
     def write():
         ready.wait()
         try:
-            writing.create(entity_set("client"), as_body(a_client_body(BusinessName="One")))
+            dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="One")))
             answers.append("created")
-        except (Conflict, ValidationFailed) as refusal:
+        except (Conflict, InvalidRecords) as refusal:
             answers.append([(fault.code, fault.target) for fault in refusal.details])
         finally:
             connection.close()

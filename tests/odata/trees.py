@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from apps.odata.grammar import MAX_LEVELS
-from apps.odata.tree import (
+from apps.odata.query.ast import (
     Alias,
     Binary,
     Call,
@@ -25,6 +24,7 @@ from apps.odata.tree import (
     SortTerm,
     walk,
 )
+from apps.odata.query.parser import MAX_LEVELS
 from tests.odata import sample
 
 SYDNEY = ZoneInfo("Australia/Sydney")

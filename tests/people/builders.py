@@ -3,8 +3,8 @@
 import itertools
 import json
 
-from apps.odata.service import current
-from apps.odata.writing import create
+from apps.odata.declaration.service import current
+from apps.odata.write.dispatch import create
 from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
 
 _numbers = itertools.count(1)

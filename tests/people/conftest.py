@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from apps.core.models import Subscriber
-from apps.odata.errors import ValidationFailed
+from apps.odata.errors import InvalidRecords
 from tests.people.builders import posted
 
 
@@ -23,7 +23,7 @@ def refused(db):
     def post(path, *bodies):
         try:
             posted(path, *bodies)
-        except ValidationFailed as refusal:
+        except InvalidRecords as refusal:
             return [(fault.code, fault.target.removeprefix("value[0]/")) for fault in refusal.details]
         return []
 

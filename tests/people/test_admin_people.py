@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from apps.core import back_office
+from apps.core import admin_base
 from apps.core.models import Change
 from apps.odata import clock
 from apps.people import leaving
@@ -69,14 +69,14 @@ def test_a_twin_is_an_error_on_its_field(client, ada):
 
 
 def test_a_twin_that_arrives_between_question_and_answer_is_an_error_too(client, ada, monkeypatch):
-    real, asked = back_office.twins, []
+    real, asked = admin_base.twins, []
 
     def twins(model, drafts):
         # The first time, the other one is not there yet to be seen.
         asked.append(1)
         return real(model, drafts if len(asked) > 1 else ())
 
-    monkeypatch.setattr(back_office, "twins", twins)
+    monkeypatch.setattr(admin_base, "find_conflicts", twins)
     a_client(business_name="Acme")
     answer = add(client, "client", business_name="acme")
     assert errors_on(answer, "business_name")

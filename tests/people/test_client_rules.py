@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.client_rules import WARNINGS
 from tests.people.builders import a_client, a_client_body
 
@@ -30,13 +30,13 @@ def test_a_client_is_never_the_subscriber_by_its_own_word():
 
 @pytest.mark.parametrize("number", ["51 824 753 556", "51824753556", None])
 def test_a_business_number_that_checks_is_not_warned_about(number):
-    assert list(judge([Draft({"business_number": number})], WARNINGS)) == []
+    assert list(apply_rules([Draft({"business_number": number})], WARNINGS)) == []
 
 
 @pytest.mark.parametrize("number", ["51824753557", "1", "GB123456789"])
 def test_another_business_number_is_stored_as_given_and_warned_about(number):
     assert a_client(BusinessNumber=number).business_number == number
-    ((_, finding),) = judge([Draft({"business_number": number})], WARNINGS)
+    ((_, finding),) = apply_rules([Draft({"business_number": number})], WARNINGS)
     assert (finding.code, finding.place) == ("UnusualBusinessNumber", "business_number")
 
 

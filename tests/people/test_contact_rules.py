@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.contact_rules import nobody_represents_themselves
 from apps.people.person_rules import nobody_manages_their_own_account
 from tests.people.builders import a_contact, a_contact_body
@@ -54,6 +54,6 @@ def test_a_representative_is_another_contact(refused):
 )
 def test_nobody_looks_after_themselves(rule, member):
     one, other = a_contact(), a_contact()
-    assert list(judge([Draft({member: other}, key=one.pk), Draft({member: one})], [rule])) == []
-    ((_, finding),) = judge([Draft({member: one}, key=one.pk)], [rule])
+    assert list(apply_rules([Draft({member: other}, key=one.pk), Draft({member: one})], [rule])) == []
+    ((_, finding),) = apply_rules([Draft({member: one}, key=one.pk)], [rule])
     assert (finding.code, finding.place) == ("NotAllowed", member)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stdnum.au import abn
 
 from apps.core.demo import Context
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from apps.people import client_rules, contact_rules, staff_rules
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.demo import answers, businesses, lists, names, numbers, plan, rows, tour
@@ -306,7 +306,7 @@ def test_every_row_keeps_every_rule_and_deserves_no_warning(drawn, model, rules)
     drafts = [a_draft(model, row) for row in drawn[model]]
     assert rules.RULES
     assert rules.WARNINGS
-    found = [*judge(drafts, rules.RULES), *judge(drafts, rules.WARNINGS)]
+    found = [*apply_rules(drafts, rules.RULES), *apply_rules(drafts, rules.WARNINGS)]
     planted = [drafts[number] for number, _ in found if model is Client]
     assert len(planted) == len(found)
     assert {draft.business_number for draft in planted} <= {tour.WRONG_BUSINESS_NUMBER}

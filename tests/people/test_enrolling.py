@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from apps.core import history
 from apps.core.models import Change
 from apps.odata import clock
-from apps.odata.drafts import Draft, Refused
-from apps.odata.errors import NotFound, PreconditionFailed, ValidationFailed
-from apps.odata.writing import replace
-from apps.people.enrolling import enrol_clients, revise_contacts, revise_staff
+from apps.odata.errors import InvalidRecords, NotFound, PreconditionFailed
+from apps.odata.write.dispatch import replace
+from apps.odata.write.drafts import Draft, ValidationFailed
+from apps.people.enrolling import create_clients, update_contacts, update_staff
 from apps.people.models import Client, Contact, Staff
 from tests.people.builders import (
     a_client,
@@ -102,7 +102,7 @@ def test_keys_come_in_the_order_of_the_body():
 
 
 def test_each_new_record_has_a_line_in_the_history_by_whoever_wrote_it():
-    with history.writing_as(history.Author("API", application="Payroll", request_id="r1")):
+    with history.as_author(history.Author("API", application="Payroll", request_id="r1")):
         keys = posted("contact", *[a_contact_body() for _ in range(9)])
     lines = Change.objects.filter(application="Payroll", request_id="r1", channel="API", kind="Created")
     assert {line.record_key for line in lines} == {str(key) for key in keys}
@@ -119,7 +119,7 @@ def test_one_bad_record_keeps_all_others_out(refused):
 def test_all_kinds_of_fault_are_told_at_once_in_the_order_of_the_records():
     a_client(UniqueCode="taken")
     nobody = {"ContactGuid": str(uuid.uuid4())}
-    with pytest.raises(ValidationFailed) as refusal:
+    with pytest.raises(InvalidRecords) as refusal:
         posted(
             "client",
             {"BusinessName": "One", "UniqueCode": "TAKEN ", "KeyContact": nobody},
@@ -159,8 +159,8 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_records(path,
 
 
 def test_faulty_drafts_are_never_stored_by_a_verb_called_directly():
-    with pytest.raises(Refused):
-        enrol_clients([Draft({"state": None, "postal_state": None}, faulty={"business_name"})])
+    with pytest.raises(ValidationFailed):
+        create_clients([Draft({"state": None, "postal_state": None}, invalid={"business_name"})])
 
 
 # --- PUT ------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_a_replaced_record_may_keep_its_own_unique_texts_and_not_take_anothers()
     member, other = a_staff_member(UniqueCode="mine"), a_staff_member(UniqueCode="other")
     body = a_staff_body(PrimaryEmail=member.primary_email, UniqueCode="Mine")
     assert put(member, **body).unique_code == "Mine"
-    with pytest.raises(ValidationFailed) as refusal:
+    with pytest.raises(InvalidRecords) as refusal:
         put(member, **{**body, "UniqueCode": "other", "PrimaryEmail": other.primary_email.upper()})
     assert {(f.code, f.target) for f in refusal.value.details} == {
         ("NotUnique", "UniqueCode"),
@@ -237,7 +237,7 @@ def test_a_replaced_record_may_keep_its_own_unique_texts_and_not_take_anothers()
 
 def test_nobody_becomes_their_own_account_manager():
     member = a_staff_member()
-    with pytest.raises(ValidationFailed) as refusal:
+    with pytest.raises(InvalidRecords) as refusal:
         put(member, **a_staff_body(AccountManager={"StaffGuid": str(member.pk)}))
     assert [(f.code, f.target) for f in refusal.value.details] == [("NotAllowed", "AccountManager/StaffGuid")]
 
@@ -251,7 +251,7 @@ def test_archived_choices_stay_with_those_who_have_them_and_are_closed_to_others
         record.save()
     assert put(member, **{**body, "Phone1": "1"}).phone1 == "1"
     other = a_staff_member()
-    with pytest.raises(ValidationFailed) as refusal:
+    with pytest.raises(InvalidRecords) as refusal:
         put(other, **{**body, "PrimaryEmail": other.primary_email})
     assert [(f.code, f.target) for f in refusal.value.details] == [
         ("Archived", "Teams[0]/TeamId"),
@@ -291,7 +291,7 @@ def test_only_records_the_caller_may_see_are_replaced():
 def test_revising_changes_only_what_is_given_and_tells_who_changed():
     one = a_contact(UniqueCode="a", Phone1="1", Address={"State": "NSW", "Country": "Australia"})
     other = a_contact(UniqueCode="b", Phone1="2")
-    changed = revise_contacts(
+    changed = update_contacts(
         [
             Draft({"phone1": "9", "unique_code": "A"}, given=["phone1", "unique_code"], key=one.pk),
             Draft({"phone1": "2"}, given=["phone1"], key=other.pk),
@@ -304,20 +304,20 @@ def test_revising_changes_only_what_is_given_and_tells_who_changed():
         {"phone1": ["1", "9"], "unique_code": ["a", "A"]}
     ]
     assert [line.kind for line in changes_of(other)] == ["Created"]
-    assert revise_contacts([Draft({"phone1": "9"}, given=["phone1"], key=one.pk)]) == []
+    assert update_contacts([Draft({"phone1": "9"}, given=["phone1"], key=one.pk)]) == []
 
 
 def test_a_revised_unique_text_is_unique_at_once(refused):
     one = a_contact(UniqueCode="a")
-    revise_contacts([Draft({"unique_code": "Later"}, given=["unique_code"], key=one.pk)])
+    update_contacts([Draft({"unique_code": "Later"}, given=["unique_code"], key=one.pk)])
     assert refused("contact", a_contact_body(UniqueCode="LATER")) == [("NotUnique", "UniqueCode")]
     assert refused("contact", a_contact_body(UniqueCode="a")) == []
 
 
 def test_revising_is_held_against_the_rules_with_what_stands():
     one = a_contact(Address={"State": "NSW", "Country": "Australia"})
-    with pytest.raises(Refused) as refusal:
-        revise_contacts([Draft({"country": None}, given=["country"], key=one.pk)])
+    with pytest.raises(ValidationFailed) as refusal:
+        update_contacts([Draft({"country": None}, given=["country"], key=one.pk)])
     assert [(n, f.code, f.place) for n, f in refusal.value.findings] == [(0, "Required", "country")]
 
 
@@ -325,7 +325,7 @@ def test_revising_staff_changes_references_and_teams():
     old, new, team = a_role(), a_role(), a_team()
     member = a_staff_member(role=old)
     draft = Draft({"role": new, "teams": [team]}, given=["role", "teams"], key=member.pk)
-    assert revise_staff([draft]) == [member.pk]
+    assert update_staff([draft]) == [member.pk]
     member = Staff.objects.get(pk=member.pk)
     assert (member.role, list(member.teams.all())) == (new, [team])
 
@@ -336,7 +336,7 @@ def test_revising_takes_the_same_statements_for_few_and_many():
     def statements(some, phone):
         drafts = [Draft({"phone1": phone}, given=["phone1"], key=one.pk) for one in some]
         with CaptureQueriesContext(connection) as queries:
-            assert len(revise_contacts(drafts)) == len(some)
+            assert len(update_contacts(drafts)) == len(some)
         return len(queries)
 
     assert statements(contacts[:1], "2") == statements(contacts, "3")

@@ -93,7 +93,7 @@ def outcome(path, monkeypatch, by_two):
     monkeypatch.setattr(runs, "WORTH_TWO", 1 if by_two else 1 << 40)
     told = []
     for _ in range(2):
-        with history.writing_as(history.Author(application="Nightly")):
+        with history.as_author(history.Author(application="Nightly")):
             result = imported("contact", path)
         refused = rows_of(path.with_suffix(".errors.csv"))
         told += [result.out, result.remarks, result.status, refused, stored()]
@@ -282,7 +282,7 @@ def test_a_file_that_copy_reads_otherwise_is_read_here_for_both_connections(tmp_
 
 
 def test_the_author_is_known_in_the_other_thread():
-    with partner(connection) as second, history.writing_as(history.Author(application="Nightly")):
+    with partner(connection) as second, history.as_author(history.Author(application="Nightly")):
         assert isinstance(second, Partner)
         assert second.begin(history.author).result().application == "Nightly"
 

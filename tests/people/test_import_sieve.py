@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from apps.core.importing.careful import CarefulWay
 from apps.core.importing.sieve import Sieve
 from apps.core.models import Change
-from apps.odata import service
+from apps.odata.declaration import service
 from apps.people.importing import ClientImport, ContactImport
 from apps.people.models import Client, Contact, Role
 from tests.people.import_files import a_csv, imported

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.drafts import judge
+from apps.odata.write.drafts import apply_rules
 from apps.people.person_rules import PERSON_WARNINGS
 from tests.people.builders import a_contact, a_contact_body, a_staff_body, a_staff_member
 
@@ -68,7 +68,7 @@ def test_a_rule_about_a_faulty_member_is_not_told_as_well(faults):
 )
 def test_a_scheme_number_of_unusual_length_is_warned_about(number, codes):
     person = a_contact(SchemeNumber=number)
-    assert [finding.code for _, finding in judge([person], PERSON_WARNINGS)] == codes
+    assert [finding.code for _, finding in apply_rules([person], PERSON_WARNINGS)] == codes
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.odata.errors import ValidationFailed
+from apps.odata.errors import InvalidRecords
 from tests.people.builders import posted
 
 
@@ -26,7 +26,7 @@ def refused(db):
     def post(body):
         try:
             posted("opportunity", body)
-        except ValidationFailed as refusal:
+        except InvalidRecords as refusal:
             return [(fault.code, fault.target.removeprefix("value[0]/")) for fault in refusal.details]
         return []
 

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from apps.core.models import Change, Subscriber
-from apps.odata.drafts import Draft, judge
+from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.models import Staff
 from apps.sales import counting, opportunity_rules, template_rules
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
@@ -30,8 +30,8 @@ def drafts_of(model):
 
 def test_every_opportunity_and_template_keeps_every_rule():
     load()
-    assert list(judge(list(drafts_of(Opportunity)), opportunity_rules.RULES)) == []
-    assert list(judge(list(drafts_of(OpportunityTemplate)), template_rules.RULES)) == []
+    assert list(apply_rules(list(drafts_of(Opportunity)), opportunity_rules.RULES)) == []
+    assert list(apply_rules(list(drafts_of(OpportunityTemplate)), template_rules.RULES)) == []
     connection.check_constraints()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from apps.core.models import Change
 from apps.odata import clock
-from apps.odata.drafts import Draft, Refused
+from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.sales.advancing import finish_follow_up, move
 from apps.sales.models import Opportunity
 from apps.sales.opening import revise_opportunities
@@ -82,7 +82,7 @@ def test_a_date_that_passed_is_no_fault_until_it_is_set_anew():
     record = overdue(an_opportunity(), a_staff_member())
     passed = clock.today() - dt.timedelta(days=1)
     assert revise(record, name="Another name", follow_up_date=passed) == [record.pk]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         revise(record, follow_up_date=passed - dt.timedelta(days=1))
     assert [finding.code for _, finding in refused.value.findings] == ["MustBeFuture"]
 
@@ -90,7 +90,7 @@ def test_a_date_that_passed_is_no_fault_until_it_is_set_anew():
 def test_rules_judge_the_whole_record_after_the_change():
     record = an_opportunity()
     owner = a_staff_member(Teams=[by_key("TeamId", a_team())])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ValidationFailed) as refused:
         revise(record, owner=owner)
     assert [finding.place for _, finding in refused.value.findings] == ["team"]
 
@@ -108,7 +108,7 @@ def test_a_follow_up_can_be_done_with_the_next_one_set():
     finish_follow_up(record, in_days(7))
     record.refresh_from_db()
     assert (record.follow_up_date, record.follow_up_staff) == (in_days(7), person)
-    with pytest.raises(Refused):
+    with pytest.raises(ValidationFailed):
         finish_follow_up(record, in_days(0))
 
 

@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
                 ('guid', models.UUIDField(default=apps.core.identifiers.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
                 ('name', models.CharField(max_length=90)),
-                ('name_key', apps.core.models.FoldedField(max_length=270, null=True, of='name', unique=True)),
+                ('name_key', apps.core.models.NormalisedField(max_length=270, null=True, of='name', unique=True)),
                 ('client_id', models.CharField(default=apps.access.credentials.new_client_id, editable=False, max_length=64, unique=True, verbose_name='client id')),
                 ('secret_hash', models.CharField(editable=False, max_length=64)),
                 ('previous_secret_hash', models.CharField(editable=False, max_length=64, null=True)),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from apps.core.identifiers import folded
-from apps.odata.drafts import Draft, Rule
-from apps.odata.schema import EntitySet
+from apps.core.identifiers import normalised
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.write.drafts import Draft, Rule
 
 #: ``value("birthday")`` is the SQL of what a row's draft holds in an attribute: NULL when nothing.
 ValueSql = Callable[[str], str]
@@ -54,7 +54,7 @@ class Finder:
     name: str
     member: str
     by: str
-    same: Callable[[str], str | None] = folded
+    same: Callable[[str], str | None] = normalised
     written: Callable[[str], Sequence[str]] = as_written
 
 

@@ -21,12 +21,12 @@ from apps.core.importing.records import Assembler, Candidate, FileRecord, Togeth
 from apps.core.importing.reports import Remark, Report, in_order
 from apps.core.importing.rows import RowReader
 from apps.core.importing.tables import Row
-from apps.odata.among import Among
-from apps.odata.drafts import Draft, Finding, Refused, Warned, judge
-from apps.odata.errors import Fault
-from apps.odata.places import wire_place
-from apps.odata.references import resolve
-from apps.odata.schema import EntitySet
+from apps.odata.any_of import AnyOf
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.errors import ErrorDetail
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
+from apps.odata.write.references import resolve_references
+from apps.odata.write.targets import wire_target
 
 Verb = Callable[..., Any]
 
@@ -142,7 +142,7 @@ class CarefulWay:
             one.draft = self._revision(one)
         for one in (*new, *changed):
             if one.is_faulty and one.draft is not None:
-                one.draft.faulty |= {WHOLE}  # whatever is wrong, no verb stores it
+                one.draft.invalid |= {WHOLE}  # whatever is wrong, no verb stores it
         self._put(new, self.importing.create)
         self._put(changed, self.importing.revise)
         self.judged = candidates, {id(one) for one in changed}
@@ -183,13 +183,13 @@ class CarefulWay:
         if self.key_column is not None:
             if one.read.key is not None:
                 return self.key_column, one.read.key
-            if self.key_column.member.attribute in one.read.faulty:
+            if self.key_column.member.attribute in one.read.invalid:
                 return self.key_column, None
         for column in self.match:
             name = column.member.attribute
-            if one.read.values.get(name) is not None and self.apart.get(column) not in one.read.faulty:
+            if one.read.values.get(name) is not None and self.apart.get(column) not in one.read.invalid:
                 return column, self._compared(one, column)
-            if {name, self.apart.get(column)} & one.read.faulty:
+            if {name, self.apart.get(column)} & one.read.invalid:
                 return column, None
         return None, None
 
@@ -227,7 +227,7 @@ class CarefulWay:
         by, other = compared_field(self.model, column.member.attribute), self.apart.get(column)
         texts = {value if other is None else value[0] for _, value in wanted}
         records: dict[Any, list[Any]] = defaultdict(list)
-        for record in self._records(Among(by, texts)):
+        for record in self._records(AnyOf(by, texts)):
             value = getattr(record, by.attname)
             if other is not None:
                 value = (value, getattr(record, self.compared[other].attname))
@@ -324,7 +324,7 @@ class CarefulWay:
             for name, field in self.compared.items()
             if name in values and (field.many_to_many or not self._says_nothing(field, values[name]))
         }
-        draft = Draft(given, given, one.read.faulty, key=one.record.pk)
+        draft = Draft(given, given, one.read.invalid, key=one.record.pk)
         if self.items is not None and (one.is_faulty or not self.items.hold(one.record, one.items)):
             self.items.give(draft, one)
         return draft
@@ -332,21 +332,21 @@ class CarefulWay:
     def _put(self, candidates: Sequence[Candidate], verb: Verb) -> None:
         """Store the drafts by the verb; those it refuses get its findings, the others are tried again."""
         drafts = [one.draft for one in candidates if one.draft is not None]
-        for number, fault in resolve(self.entity_set.type, drafts, [""] * len(drafts)):
+        for number, fault in resolve_references(self.entity_set.type, drafts, [""] * len(drafts)):
             self._blame(candidates[number], fault)
         waiting = list(candidates)
         while waiting:
-            refused: Refused | None = None
+            refused: ValidationFailed | None = None
             drafts = [one.draft for one in waiting if one.draft is not None]
             try:
                 verb(drafts, **self.words)
-            except Refused as found:
+            except ValidationFailed as found:
                 refused = found
                 for number, finding in found.findings:
-                    self._blame(waiting[number], self._fault(finding), isinstance(found, Warned))
+                    self._blame(waiting[number], self._fault(finding), isinstance(found, WarningsPresent))
             # After the verb, which fills in what drafts leave out.
             if refused is None or not self.importing.warns:
-                for number, finding in judge(drafts, self.importing.warnings):
+                for number, finding in apply_rules(drafts, self.importing.warnings):
                     if refused is None or waiting[number].is_faulty:
                         self._warn(waiting[number], finding)
             if refused is None:
@@ -356,21 +356,21 @@ class CarefulWay:
                 raise RuntimeError("a verb refused drafts without saying which") from refused
             waiting = left
 
-    def _fault(self, finding: Finding) -> Fault:
-        place = wire_place(self.entity_set.type, finding.place, finding.code)
-        return Fault(finding.code, place, finding.message)
+    def _fault(self, finding: Issue) -> ErrorDetail:
+        place = wire_target(self.entity_set.type, finding.place, finding.code)
+        return ErrorDetail(finding.code, place, finding.message)
 
-    def _blame(self, one: Candidate, fault: Fault, only_warned: bool = False) -> None:
+    def _blame(self, one: Candidate, fault: ErrorDetail, only_warned: bool = False) -> None:
         remark = self._remark(one, fault)
         one.read.faults.append(replace(remark, is_warning=True, keeps_out=True) if only_warned else remark)
 
-    def _warn(self, one: Candidate, finding: Finding) -> None:
+    def _warn(self, one: Candidate, finding: Issue) -> None:
         """Tell a warning of what the file says; not of what stood in the record before."""
         remark = self._remark(one, self._fault(finding))
         if remark.column is not None or self.importing.warns:
             one.read.warnings.append(replace(remark, is_warning=True))
 
-    def _remark(self, one: Candidate, fault: Fault) -> Remark:
+    def _remark(self, one: Candidate, fault: ErrorDetail) -> Remark:
         """A fault at the cell that gives its place; the message names the member when there is none."""
         place, row = fault.target or "", one.read.row
         told = place
@@ -406,7 +406,7 @@ class CarefulWay:
 def among(field: Any, values: Iterable[Any]) -> Any:
     """The condition that a column holds one of the values, ``None`` being one."""
     given = set(values)
-    condition = models.Q(Among(field, given - {None}))
+    condition = models.Q(AnyOf(field, given - {None}))
     return condition | models.Q(**{f"{field.name}__isnull": True}) if None in given else condition
 
 

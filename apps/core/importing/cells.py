@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from apps.odata.flat import formula_restored
-from apps.odata.json_values import ValueFault, reader_of
-from apps.odata.schema import StructuralProperty
+from apps.odata.declaration.schema import StructuralProperty
+from apps.odata.read.flattening import formula_restored
+from apps.odata.write.json_values import JsonValueError, reader_of
 
 CellReader = Callable[[str], Any]
 
@@ -103,15 +103,15 @@ def boolean_cell(text: str) -> bool:
         return True
     if word in NO:
         return False
-    raise ValueFault("WrongType", "must be yes or no.")
+    raise JsonValueError("WrongType", "must be yes or no.")
 
 
 def whole_number(text: str) -> Any:
     if not _WHOLE.fullmatch(text):
-        raise ValueFault("InvalidNumber", "must be a whole number.")
+        raise JsonValueError("InvalidNumber", "must be a whole number.")
     digits = text.replace(",", "").partition(".")[0]
     if len(digits) > 20:
-        raise ValueFault("OutOfRange", "has too many digits.")
+        raise JsonValueError("OutOfRange", "has too many digits.")
     return int(digits)
 
 
@@ -119,7 +119,7 @@ def amount(text: str) -> Decimal:
     """A decimal, with or without thousands and a dollar sign."""
     found = _MONEY.fullmatch(text)
     if found is None:
-        raise ValueFault("InvalidNumber", "must be a number.")
+        raise JsonValueError("InvalidNumber", "must be a number.")
     return Decimal(found[1] + found[2].replace(",", ""))
 
 
@@ -133,9 +133,9 @@ def iso_date(text: str, day_first: bool) -> str:
     if found is not None:
         return found
     if _SHORT_YEAR.fullmatch(day):
-        raise ValueFault("InvalidDate", "must have a year of four digits.")
+        raise JsonValueError("InvalidDate", "must have a year of four digits.")
     if _SERIAL.fullmatch(text):
-        raise ValueFault("InvalidDate", serial_sentence(text))
+        raise JsonValueError("InvalidDate", serial_sentence(text))
     return text
 
 
@@ -169,10 +169,10 @@ def checked_day(year: int, month: int, day: int, day_first: bool, swapped: bool 
         pass
     if swapped and month > 12 >= day:
         order, other = ("day", "--month-first") if day_first else ("month", "--day-first")
-        raise ValueFault(
+        raise JsonValueError(
             "InvalidDate", f"has no month {month}; it is read with the {order} first, {other} turns that."
         )
-    raise ValueFault("InvalidDate", "must be a date that exists.")
+    raise JsonValueError("InvalidDate", "must be a date that exists.")
 
 
 def serial_sentence(text: str) -> str:

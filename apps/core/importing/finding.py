@@ -8,14 +8,14 @@ from typing import Any
 
 from django.db import models
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.core.importing.additions import Importing, NamedBy
 from apps.core.importing.folding import twin_of
 from apps.core.importing.headers import Column, Member, members
 from apps.core.importing.records import Candidate
 from apps.core.importing.rows import ReadRow, is_list
-from apps.odata.among import Among
-from apps.odata.schema import EntitySet
+from apps.odata.any_of import AnyOf
+from apps.odata.declaration.schema import EntitySet
 
 
 class References:
@@ -41,7 +41,7 @@ class References:
             for read in (one.read, *one.items):
                 for column in read.finders:
                     attribute = column.member.attribute
-                    if read.values.get(attribute) is None and attribute not in read.faulty:
+                    if read.values.get(attribute) is None and attribute not in read.invalid:
                         asked[column].append(read)
         # In the order of the columns: the first that finds a record says which it is.
         for column in self.columns:
@@ -51,10 +51,10 @@ class References:
     def find_by_text(self, column: Column, askers: Sequence[ReadRow]) -> None:
         keys = self.keys(column, {text for read in askers for text in read.finders[column]})
         finder = column.member.finder
-        same = finder.same if finder is not None else folded
+        same = finder.same if finder is not None else normalised
         attribute = column.member.attribute
         for read in askers:
-            if attribute in read.faulty:
+            if attribute in read.invalid:
                 continue
             found = [keys.get(same(text), []) for text in read.finders[column]]
             if read.values.get(attribute) is not None:
@@ -70,14 +70,14 @@ class References:
         twin = twin_of(field)
         by: models.Field
         if twin is not None:
-            by, wanted = twin, {folded(text) for text in texts}
+            by, wanted = twin, {normalised(text) for text in texts}
         else:
             assert finder is not None
             by, wanted = field, {spelt for text in texts for spelt in finder.written(text)}
         has_archive = any(other.name == "archive_date" for other in model._meta.concrete_fields)
         columns = (by.name, "pk", *(["archive_date"] if has_archive else []))
         found: dict[Any, list[tuple[bool, Any]]] = defaultdict(list)
-        for text, key, *archived in model._base_manager.filter(Among(by, wanted)).values_list(*columns):
+        for text, key, *archived in model._base_manager.filter(AnyOf(by, wanted)).values_list(*columns):
             same = text if twin is not None or finder is None else finder.same(text)
             found[same].append((archived == [None] or not archived, key))
         # One that is in use goes before those in the archive.
@@ -124,10 +124,10 @@ class References:
     def asks(self, one: Candidate, member: Member, by: Sequence[Member]) -> bool:
         """Whether the record is wanted: a record that stands refers to one, unless it says another thing."""
         read = one.read
-        if read.values.get(member.attribute) is not None or member.attribute in read.faulty:
+        if read.values.get(member.attribute) is not None or member.attribute in read.invalid:
             return False
-        if {other.attribute for other in by} & read.faulty:
-            read.faulty.add(member.attribute)  # it cannot be said which, and that is told already
+        if {other.attribute for other in by} & read.invalid:
+            read.invalid.add(member.attribute)  # it cannot be said which, and that is told already
             return False
         if read.values.get(by[0].attribute) is None:
             return False
@@ -144,7 +144,7 @@ class References:
         fields = [compared_field(model, name) for name in named.by]
         wanted = {comparable(fields[0], one.read.values[by[0].attribute]) for one in asking}
         found: dict[Any, list[tuple[Any, tuple[Any, ...]]]] = defaultdict(list)
-        rows = model._base_manager.filter(Among(fields[0], wanted))
+        rows = model._base_manager.filter(AnyOf(fields[0], wanted))
         for key, first, *others in rows.values_list("pk", *(field.attname for field in fields)):
             found[first].append((key, tuple(others)))
         for one in asking:
@@ -169,7 +169,7 @@ class References:
             else:
                 message = f"There is no {meta.verbose_name} like this; import it first, or name another."
                 one.read.refuse(column, "NotFound", message)
-            one.read.faulty.add(member.attribute)
+            one.read.invalid.add(member.attribute)
 
 
 def is_equal(held: Sequence[Any], told: Sequence[Any]) -> bool:
@@ -190,7 +190,7 @@ def compared_field(model: type[models.Model], name: str) -> Any:
 
 
 def comparable(field: models.Field, value: Any) -> Any:
-    return folded(value) if hasattr(field, "of") else value
+    return normalised(value) if hasattr(field, "of") else value
 
 
 def attname(model: type[models.Model], member: Member) -> str:

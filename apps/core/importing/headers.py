@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from apps.core.importing.additions import Finder
 from apps.core.importing.folding import twin_of
 from apps.core.importing.tables import Table, Unusable, letters
-from apps.odata import service
-from apps.odata.declaration import Access, Kind, ReadOnly
-from apps.odata.schema import (
+from apps.odata.declaration import service
+from apps.odata.declaration.resource import Access, Kind, ReadOnly
+from apps.odata.declaration.schema import (
     EntitySet,
-    NavigationPart,
+    NavigationProperty,
     StructuralProperty,
     StructuredType,
     structural_property,
@@ -41,10 +41,10 @@ class Member:
     name: str
     attribute: str
     prop: StructuralProperty
-    reference: NavigationPart | None = None
+    reference: NavigationProperty | None = None
     is_key: bool = False
     silent: bool = False
-    within: NavigationPart | None = None
+    within: NavigationProperty | None = None
     finder: Finder | None = None
 
     @property
@@ -91,7 +91,7 @@ def plain(text: str) -> str:
     return _SIGNS.sub("", text).casefold()
 
 
-def listed_part(type_: StructuredType) -> NavigationPart | None:
+def listed_part(type_: StructuredType) -> NavigationProperty | None:
     """The one list whose items are rows of a file; ``None`` when there is none, or several."""
     lists = [p for p in type_.parts.values() if p.kind is Kind.CONTAINED and p.writable and not p.item_only]
     return lists[0] if len(lists) == 1 else None
@@ -118,8 +118,8 @@ def members(entity_set: EntitySet, finders: Sequence[Finder] = ()) -> dict[str, 
 def _members(
     type_: StructuredType,
     before: str,
-    listed: NavigationPart | None = None,
-    within: NavigationPart | None = None,
+    listed: NavigationProperty | None = None,
+    within: NavigationProperty | None = None,
 ) -> Iterator[Member]:
     for name, prop in type_.properties.items():
         is_key = prop.access is Access.KEY
@@ -136,7 +136,9 @@ def _members(
             yield from _reference_members(part, before, within)
 
 
-def _reference_members(part: NavigationPart, before: str, within: NavigationPart | None) -> Iterator[Member]:
+def _reference_members(
+    part: NavigationProperty, before: str, within: NavigationProperty | None
+) -> Iterator[Member]:
     """The key of a referred record, and the texts by which it can be found as well."""
     able = part.writable and part.kind is Kind.REFERENCE
     texts = finding_properties(part) if able else {}
@@ -152,7 +154,7 @@ def _reference_members(part: NavigationPart, before: str, within: NavigationPart
         )
 
 
-def finding_properties(part: NavigationPart) -> dict[str, StructuralProperty]:
+def finding_properties(part: NavigationProperty) -> dict[str, StructuralProperty]:
     """The referred record's texts that no other record has (their folded twin is unique)."""
     whole = service.current().by_model.get(part.type.model)
     properties = {**part.type.properties, **(whole.type.properties if whole is not None else {})}

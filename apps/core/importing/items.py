@@ -10,15 +10,15 @@ from apps.core.importing.cells import is_same
 from apps.core.importing.headers import Column
 from apps.core.importing.records import Candidate
 from apps.core.importing.rows import ReadRow, RowReader
-from apps.odata.drafts import Draft
-from apps.odata.schema import NavigationPart
+from apps.odata.declaration.schema import NavigationProperty
+from apps.odata.write.drafts import Draft
 
 
 class Items:
     """The items of one list: what rows say of them, against what stands."""
 
     def __init__(
-        self, part: NavigationPart, columns: Sequence[Column], reader: RowReader, importing: Importing
+        self, part: NavigationProperty, columns: Sequence[Column], reader: RowReader, importing: Importing
     ) -> None:
         self.part, self.reader = part, reader
         self.key_column = next((column for column in columns if column.member.is_key), None)
@@ -81,7 +81,7 @@ class Items:
 
     def holds(self, held: Any, item: ReadRow) -> bool:
         return all(
-            name not in item.faulty
+            name not in item.invalid
             and (
                 self.says_nothing(field, item.values[name])
                 or is_same(getattr(held, field.attname), item.values[name])
@@ -106,7 +106,7 @@ class Items:
         name = self.part.attribute
         draft.fill(name, [self.draft(*pair) for pair in zip(one.items, one.standing, strict=True)])
         draft.given |= {name}
-        draft.faulty |= {f"{name}[{number}]" for number, item in enumerate(one.items) if item.faulty}
+        draft.invalid |= {f"{name}[{number}]" for number, item in enumerate(one.items) if item.invalid}
 
     def draft(self, item: ReadRow, held: Any) -> Draft:
         if held is None:
@@ -116,4 +116,4 @@ class Items:
             for name, field in self.compared.items()
             if name in item.values and not self.says_nothing(field, item.values[name])
         }
-        return Draft(given, given, item.faulty, key=held.pk)
+        return Draft(given, given, item.invalid, key=held.pk)

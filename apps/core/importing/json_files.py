@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from apps.core.importing.delimited import bounded_lines, check_text, encoding_of
 from apps.core.importing.tables import MAX_ROW, Row, Unusable, check_width
-from apps.odata.flat import LIST_SEPARATOR
-from apps.odata.flat import text_of as text_of_json
+from apps.odata.read.flattening import LIST_SEPARATOR
+from apps.odata.read.flattening import text_of as text_of_json
 
 BLOCK = 1 << 16
 _BLANK = re.compile(r"[ \t\r\n]*")

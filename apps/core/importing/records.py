@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.core.importing.additions import Importing
 from apps.core.importing.cells import CellReader
 from apps.core.importing.folding import twin_of
@@ -17,9 +17,9 @@ from apps.core.importing.headers import REFERENCE, Column, members
 from apps.core.importing.reports import Remark, quoted
 from apps.core.importing.rows import ReadRow, RowReader, in_trouble
 from apps.core.importing.tables import Row
-from apps.odata.drafts import Draft
-from apps.odata.json_values import ValueFault
-from apps.odata.schema import EntitySet
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.write.drafts import Draft
+from apps.odata.write.json_values import JsonValueError
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Assembler:
 def as_compared(column: Column, text: str) -> str | None:
     """What is the same for all spellings of a text that names a record."""
     finder = column.member.finder
-    return finder.same(text) if finder is not None else folded(text)
+    return finder.same(text) if finder is not None else normalised(text)
 
 
 def is_one_value(column: Column, read: CellReader, text: str, other: str) -> bool:
@@ -243,5 +243,5 @@ def is_one_value(column: Column, read: CellReader, text: str, other: str) -> boo
         return as_compared(column, text) == as_compared(column, other)
     try:
         return bool(read(text) == read(other))
-    except ValueFault:
+    except JsonValueError:
         return False

@@ -17,7 +17,7 @@ from apps.core.importing.delimited import DelimitedTable
 from apps.core.importing.headers import REASON
 from apps.core.importing.opening import format_of
 from apps.core.importing.tables import Row, Table, Unusable, letters
-from apps.odata.flat import formula_safe
+from apps.odata.read.flattening import formula_safe
 
 #: So much of a cell is quoted in a message.
 QUOTED = 60

@@ -11,11 +11,11 @@ from apps.core.importing.cells import CellReader, cell_reader, cleaned, cleaned_
 from apps.core.importing.headers import Column, Member
 from apps.core.importing.reports import Remark
 from apps.core.importing.tables import Row
-from apps.odata.bodies import record_reader
-from apps.odata.drafts import Draft
-from apps.odata.flat import LIST_SEPARATOR
-from apps.odata.json_values import ValueFault, reader_of
-from apps.odata.schema import StructuralProperty, StructuredType
+from apps.odata.declaration.schema import StructuralProperty, StructuredType
+from apps.odata.read.flattening import LIST_SEPARATOR
+from apps.odata.write.bodies import record_reader
+from apps.odata.write.drafts import Draft
+from apps.odata.write.json_values import JsonValueError, reader_of
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class ReadRow:
 
     row: Row
     values: dict[str, Any] = field(default_factory=dict)
-    faulty: set[str] = field(default_factory=set)
+    invalid: set[str] = field(default_factory=set)
     finders: dict[Column, list[str]] = field(default_factory=dict)
     faults: list[Remark] = field(default_factory=list)
     warnings: list[Remark] = field(default_factory=list)
@@ -38,7 +38,7 @@ class ReadRow:
         index = None if column is None else column.index
         self.faults.append(Remark(self.row, index, code, message))
         if column is not None:
-            self.faulty.add(column.member.attribute)
+            self.invalid.add(column.member.attribute)
             self.values.pop(column.member.attribute, None)
 
     def warn(self, column: Column | None, code: str, message: str) -> None:
@@ -90,7 +90,7 @@ class RowReader:
                 continue
             try:
                 self._give(found, column, read, text)
-            except ValueFault as fault:
+            except JsonValueError as fault:
                 found.refuse(column, fault.code, f"{column.member.name} {fault.sentence}")
         return found
 
@@ -130,20 +130,20 @@ class RowReader:
         """Refuse what lacks a required member; ``only_told`` looks only at those that have a column."""
         for attribute, name in self.required:
             column = self.by_attribute.get(attribute)
-            if found.values.get(attribute) is not None or attribute in found.faulty:
+            if found.values.get(attribute) is not None or attribute in found.invalid:
                 continue
             if column is not None or not only_told:
                 index = None if column is None else column.index
                 found.faults.append(Remark(found.row, index, "Required", f"{name} is required."))
-                found.faulty.add(attribute)
+                found.invalid.add(attribute)
 
     def draft(self, found: ReadRow) -> Draft:
         """The row as a new record would be."""
         given = {name: value for name, value in found.values.items() if value is not None}
         values = {**self.record.defaults(), **given}
-        for name in found.faulty:
+        for name in found.invalid:
             values.pop(name, None)
-        return Draft(values, given, found.faulty)
+        return Draft(values, given, found.invalid)
 
 
 def in_trouble(row: Row) -> Remark:
@@ -157,7 +157,7 @@ def key_reader(prop: StructuralProperty) -> CellReader:
 
     def read_number(text: str) -> Any:
         if not text.isdecimal() or len(text) > 18:
-            raise ValueFault("InvalidNumber", "must be a whole number.")
+            raise JsonValueError("InvalidNumber", "must be a whole number.")
         return read(int(text))
 
     return read_number

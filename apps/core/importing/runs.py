@@ -26,9 +26,9 @@ from apps.core.importing.staging import indexed, row_from, stage
 from apps.core.importing.tables import Row, Table, Unusable
 from apps.core.models import Subscriber
 from apps.odata import clock
+from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import Conflict
-from apps.odata.schema import EntitySet
-from apps.odata.writing import insistently
+from apps.odata.write.dispatch import retry_on_conflict
 
 #: Rows judged one by one and stored in one transaction.
 BATCH = 1_000
@@ -103,7 +103,7 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
     report = Report(table, errors, listener.tell)
     run = Run(entity_set, table, understanding, importing, report, wishes, listener, path.stat().st_size)
     try:
-        with history.writing_as(author()), timezone.override(Subscriber.current().zone):
+        with history.as_author(author()), timezone.override(Subscriber.current().zone):
             run.go()
     finally:
         report.close()
@@ -218,7 +218,7 @@ class Run:
             self.careful.judge(records)
 
         try:
-            insistently(write)
+            retry_on_conflict(write)
         except Conflict:
             raise Unusable(
                 "Others write the same records just now. Import the file again: what is in stays unchanged."

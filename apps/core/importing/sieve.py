@@ -18,7 +18,7 @@ from typing import Any
 from django.db import models, transaction
 
 from apps.core import history
-from apps.core.identifiers import folded, new_guid
+from apps.core.identifiers import new_guid, normalised
 from apps.core.importing.additions import Importing, ValueSql
 from apps.core.importing.cells import cleaned, cleaned_and_restored
 from apps.core.importing.folding import twin_of
@@ -26,11 +26,11 @@ from apps.core.importing.headers import Column, Member
 from apps.core.importing.sql_cells import SUSPECT, SqlCell, guid_sql, is_plain, literal, sql_cell
 from apps.core.importing.staging import TABLE, column, row_from
 from apps.core.importing.tables import Row
-from apps.core.models import Change, FoldedField
+from apps.core.models import Change, NormalisedField
 from apps.odata import clock
-from apps.odata.bodies import record_reader
-from apps.odata.record_json import quoted
-from apps.odata.schema import EntitySet
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.read.record_json import quoted
+from apps.odata.write.bodies import record_reader
 
 #: A version 7 guid (RFC 9562, 6.2 method 1): the parameter ``born`` is its milliseconds and version, then
 #: comes a counter, so that rows written together fill the indexes from one end, and 62 random bits.
@@ -336,7 +336,7 @@ class Sieve:
             f"t.{quoted(field.column if twin is None else twin.column)}",
             cell,
             odd,
-            self.clean if twin is None else lambda text: folded(self.clean(text)),
+            self.clean if twin is None else lambda text: normalised(self.clean(text)),
         )
 
     def _alike(self, used: str) -> Key:
@@ -492,7 +492,7 @@ class Sieve:
             return NEW_GUID if isinstance(field, models.UUIDField) else "NULL"
         if field.name in ("creation_date", "modify_date"):
             return "%(now)s"
-        if isinstance(field, FoldedField):
+        if isinstance(field, NormalisedField):
             return f"lower({places[field.of]})" if field.of in places else "NULL"
         if field.name in self.defaults or field.name in self.filled or field.name in places:
             return self._completed(field.name, lambda name: places.get(name, "NULL"))

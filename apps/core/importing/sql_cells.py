@@ -9,8 +9,8 @@ from django.db import models
 
 from apps.core.importing.cells import NO, YES
 from apps.core.importing.folding import twin_of
-from apps.odata.json_values import validated_range
-from apps.odata.schema import StructuralProperty
+from apps.odata.declaration.schema import StructuralProperty
+from apps.odata.write.json_values import validated_range
 
 
 @dataclass(frozen=True, slots=True)

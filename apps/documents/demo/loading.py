@@ -9,14 +9,14 @@ from random import Random
 from typing import Any
 
 from apps.core.demo import Context, DemoSet, Series, Size
-from apps.core.identifiers import folded
-from apps.core.storing import hold
+from apps.core.identifiers import normalised
+from apps.core.saving import validate
 from apps.documents import document_rules
 from apps.documents.demo import papers
 from apps.documents.filing import describe
 from apps.documents.keeping import Keeping, kept_together
 from apps.documents.models import Document, DocumentCategory
-from apps.odata.drafts import Draft
+from apps.odata.write.drafts import Draft
 from apps.people.models import Client
 
 AGREEMENTS, INVOICES, PLANS, LETTERS, PHOTOS, STATEMENTS = (
@@ -56,7 +56,7 @@ def load(context: Context) -> None:
     names = client_names(context.series["clients"], number)
     with kept_together() as keeping:
         drafts = [draft_of(context, keeping, made, place, names, categories) for place in range(number)]
-        hold(Document, drafts, document_rules.FILE_RULES)
+        validate(Document, drafts, document_rules.FILE_RULES)
         context.insert(Document, COLUMNS, map(attrgetter(*COLUMNS), drafts), number)
 
 
@@ -65,7 +65,7 @@ def load_categories(context: Context) -> dict[str, DocumentCategory]:
     moment = context.mornings[0]
     found = {}
     for name in (*CATEGORIES, *CLOSED_CATEGORIES):
-        there = DocumentCategory.objects.filter(name_key=folded(name)).first()
+        there = DocumentCategory.objects.filter(name_key=normalised(name)).first()
         if there is None:
             closed = context.anchor if name in CLOSED_CATEGORIES else None
             there = DocumentCategory(

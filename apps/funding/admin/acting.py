@@ -19,7 +19,7 @@ from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.funding.admin.bill_lists import Administered
-from apps.odata.drafts import Refused
+from apps.odata.write.drafts import ValidationFailed
 
 #: As many records as one click moves; who has more clicks again.
 MOST_AT_ONCE = 5_000
@@ -134,7 +134,7 @@ class ActsOnMany(Administered):
         left_out = len(keys) > MOST_AT_ONCE
         try:
             outcome = self.do(request, keys[:MOST_AT_ONCE], verb.name, told)
-        except Refused as refused:
+        except ValidationFailed as refused:
             tell(request, refused)
             return None
         if not outcome.refused and not left_out:
@@ -205,7 +205,7 @@ class ActsOnMany(Administered):
         told = form.cleaned_data if verb.asks else {}
         try:
             outcome = self.do(request, [record.pk], name, told)
-        except Refused as refused:
+        except ValidationFailed as refused:
             tell(request, refused)
             return redirect(back)
         for _, _, message in outcome.refused:
@@ -220,7 +220,7 @@ class ActsOnMany(Administered):
         return TemplateResponse(request, template, {**frame, **context})
 
 
-def tell(request: HttpRequest, refused: Refused) -> None:
+def tell(request: HttpRequest, refused: ValidationFailed) -> None:
     """Why nothing was done, as messages."""
     for _, finding in refused.findings:
         messages.error(request, finding.message)

@@ -14,12 +14,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
-from apps.core.back_office import RulesForm
-from apps.core.identifiers import folded
+from apps.core.admin_base import RulesForm
+from apps.core.identifiers import normalised
 from apps.funding.admin.lookups import digits, product_told, products_by_code
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
-from apps.odata.drafts import Draft, Finding
+from apps.odata.write.drafts import Draft, Issue
 
 #: The forms of lines are called so in what a browser sends.
 PREFIX = "lines"
@@ -55,11 +55,11 @@ class BillForm(RulesForm):
         values: dict[str, Any] = {name: None if value == "" else value for name, value in said.items()}
         key = self.instance.pk if self._stands() else None
         given = {name for name, value in values.items() if value is not None or key is not None}
-        faulty = set(self.errors) | {f"{LINES}[{n}]" for n, line in enumerate(lines) if line.faulty}
+        invalid = set(self.errors) | {f"{LINES}[{n}]" for n, line in enumerate(lines) if line.invalid}
         values = {name: value for name, value in values.items() if name not in self.errors}
-        draft = Draft({**values, LINES: list(lines)}, given={*given, LINES}, faulty=faulty, key=key)
+        draft = Draft({**values, LINES: list(lines)}, given={*given, LINES}, invalid=invalid, key=key)
         if not can_be_read:
-            draft.spoil(LINES)
+            draft.mark_invalid(LINES)
         return draft
 
 
@@ -202,8 +202,8 @@ class LineForm(forms.Form):
         values = {name: None if value == "" else value for name, value in values.items()}
         key = cleaned.get("key")
         given = {name for name, value in values.items() if value is not None or key is not None}
-        faulty = [name for name in names if name in self.errors]
-        return Draft(values, given=given, faulty=faulty, key=key)
+        invalid = [name for name in names if name in self.errors]
+        return Draft(values, given=given, invalid=invalid, key=key)
 
 
 class InvoiceLineForm(LineForm):
@@ -246,7 +246,7 @@ class LineFormSet(forms.BaseFormSet):
         if not text:
             row.cleaned_data[name] = None
             return None
-        found = known.get(folded(str(text)) or "")
+        found = known.get(normalised(str(text)) or "")
         if found is None:
             row.add_error(name, forms.ValidationError(otherwise, code="NotFound"))
         else:
@@ -264,7 +264,7 @@ class LineFormSet(forms.BaseFormSet):
 
 def cost_centres(names: Iterator[str | None]) -> dict[str, CostCentre]:
     """Current cost centres of these names, by the folded name; one query, none for no names."""
-    wanted = {key for key in map(folded, names) if key}
+    wanted = {key for key in map(normalised, names) if key}
     if not wanted:
         return {}
     found = CostCentre.objects.filter(name_key__in=wanted, archive_date=None)
@@ -306,17 +306,17 @@ _MISSING = re.compile(r"\w+ is required\.")
 _WIRE_PLACE = re.compile(r"(?:LineItems\[(\d+)\]/?)?(.*)")
 
 
-def sentence(finding: Finding) -> str:
+def sentence(finding: Issue) -> str:
     """What a form says of a finding: on the field itself its name need not be told."""
     return "Required." if _MISSING.fullmatch(finding.message) else finding.message
 
 
-def put(finding: Finding, form: BillForm, lines: LineFormSet) -> None:
+def put(finding: Issue, form: BillForm, lines: LineFormSet) -> None:
     """Put what a rule found on its field, on its row, or above the form."""
     place = (finding.place,) if isinstance(finding.place, str) else tuple(finding.place)
     error = forms.ValidationError(sentence(finding), code=finding.code)
     if place[0] != LINES:
-        form.refuse(Finding(finding.code, str(place[0]), sentence(finding)))
+        form.refuse(Issue(finding.code, str(place[0]), sentence(finding)))
         return
     rows = lines.rows()
     if len(place) < 2 or int(place[1]) >= len(rows):

@@ -15,8 +15,8 @@ from django.utils.http import urlencode
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
 from unfold.decorators import display
 
-from apps.core.back_office import ArchivedFilter, RecordAdmin
-from apps.core.identifiers import folded
+from apps.core.admin_base import ArchivedFilter, RecordAdmin
+from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
 from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
@@ -222,7 +222,7 @@ class BillList(Administered):
         People and providers are looked up first, so that their bills are found by an index; what is called
         like somebody is no number. Only a part of a number or a reference is looked for in all bills.
         """
-        words = folded(search_term)
+        words = normalised(search_term)
         if words is None:
             return queryset, False
         contacts = contacts_named(search_term)

@@ -23,7 +23,7 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_GET
 from unfold.decorators import display
 
-from apps.core.back_office import MenuPage
+from apps.core.admin_base import MenuPage
 from apps.core.models import Subscriber
 from apps.funding import submitting
 from apps.funding.admin import inbox, lookups, overview
@@ -62,7 +62,7 @@ from apps.funding.models import (
     ProviderInvoice,
 )
 from apps.odata import clock
-from apps.odata.drafts import Draft, Finding, Refused, Warned
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 
 #: Where a person's session keeps the price book of the line they entered last.
 LAST_BOOK = "funding_price_book"
@@ -75,14 +75,14 @@ class Entry:
 
     def __init__(self, form: BillForm, lines: LineFormSet) -> None:
         self.form, self.lines = form, lines
-        self.warnings: list[Finding] = []
+        self.warnings: list[Issue] = []
 
     def drafted(self) -> Draft:
         self.form.is_valid()
         lines = self.lines.read()
         return self.form.drafted(lines, can_be_read=not self.lines.non_form_errors())
 
-    def refuse(self, findings: Sequence[tuple[int, Finding]]) -> None:
+    def refuse(self, findings: Sequence[tuple[int, Issue]]) -> None:
         for _, finding in findings:
             put(finding, self.form, self.lines)
 
@@ -210,10 +210,10 @@ class BillAdmin(MovingBills):
                     verb([draft], ignore_warnings=agreed is not None)
                 if agreed is not None:
                     self.refuse_what_was_not_seen(key, agreed, before)
-        except Warned as warned:
+        except WarningsPresent as warned:
             entry.warnings = [finding for _, finding in warned.findings]
             return None
-        except Refused as refused:
+        except ValidationFailed as refused:
             entry.refuse(refused.findings)
             return None
         book = next((line.price_book for line in reversed(draft.line_items)), None)
@@ -229,7 +229,7 @@ class BillAdmin(MovingBills):
         ours = AcknowledgedWarning.objects.filter(**{self.opts.model_name: key}).exclude(pk__in=before)
         stored = list(ours.order_by("pk"))
         if Counter(seen(each.code, each.message) for each in stored) - agreed:
-            raise Warned((0, Finding(each.code, each.place or "", each.message)) for each in stored)
+            raise WarningsPresent((0, Issue(each.code, each.place or "", each.message)) for each in stored)
 
     def after_storing(self, request: HttpRequest, record: Any, is_new: bool) -> HttpResponse:
         link = format_html('<a class="rs-link" href="{}">{}</a>', self.address("change", record.pk), record)
@@ -404,8 +404,8 @@ class ClaimAdmin(BillAdmin):
     form = ClaimForm
     line_model = ClaimLine
     line_form = LineForm
-    enter = staticmethod(submitting.submit_claims)
-    revise = staticmethod(submitting.revise_claims)
+    enter = staticmethod(submitting.create_claims)
+    revise = staticmethod(submitting.update_claims)
     menu_order = 210
     icon = "request_quote"
     menu_pages = (
@@ -519,8 +519,8 @@ class InvoiceAdmin(BillAdmin):
     form = InvoiceForm
     line_model = InvoiceLine
     line_form = InvoiceLineForm
-    enter = staticmethod(submitting.issue_invoices)
-    revise = staticmethod(submitting.revise_invoices)
+    enter = staticmethod(submitting.create_invoices)
+    revise = staticmethod(submitting.update_invoices)
     menu_order = 220
     icon = "receipt_long"
     list_display = (

@@ -12,7 +12,7 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Replace
 from django.http import HttpRequest, JsonResponse
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
 from apps.funding.pricing import PriceFound, PriceRequest, prices_on
@@ -64,7 +64,7 @@ def products_in(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
         )
     start = words.strip()
     rank = Case(
-        When(product__code_key=folded(start), then=0),
+        When(product__code_key=normalised(start), then=0),
         When(Q(product__code__istartswith=start) | Q(bare__istartswith=start), then=1),
         When(product__name__istartswith=start, then=2),
         default=3,
@@ -100,7 +100,7 @@ def prices(request: HttpRequest) -> JsonResponse:
 def priced(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | None]:
     """What is told of each (book, code, day) line; ``None`` of one that names no product."""
     known = products_by_code(line[1] for line in lines if len(line) == 3)
-    products = [known.get(folded(line[1]) or "") if len(line) == 3 else None for line in lines]
+    products = [known.get(normalised(line[1]) or "") if len(line) == 3 else None for line in lines]
     asked = [
         (book, product.pk, day_in(line[2]) or clock.today())
         for line, product in zip(lines, products, strict=True)
@@ -128,7 +128,7 @@ def prices_in(asked: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[Pri
 
 def products_by_code(codes: Iterable[str | None]) -> dict[str, Product]:
     """The products of these codes, by the folded code; one query."""
-    wanted = {key for key in map(folded, codes) if key}
+    wanted = {key for key in map(normalised, codes) if key}
     if not wanted:
         return {}
     return {str(product.code_key): product for product in Product.objects.filter(code_key__in=wanted)}

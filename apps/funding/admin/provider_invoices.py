@@ -15,8 +15,8 @@ from django.utils.html import format_html, format_html_join
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter
 from unfold.decorators import display
 
-from apps.core.back_office import ArchivedFilter, RulesForm
-from apps.core.identifiers import folded
+from apps.core.admin_base import ArchivedFilter, RulesForm
+from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
 from apps.funding import provider_invoice_rules, receiving
 from apps.funding.admin import inbox
@@ -31,8 +31,8 @@ from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.holding import restate_claims_on
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.provider_invoice_rules import possible_actions
-from apps.odata.among import Among
-from apps.odata.drafts import Draft
+from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft
 from apps.people.models import Staff
 
 STATUS, WAITING = "status", inbox.WAITING
@@ -175,7 +175,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
             queryset = queryset.filter(archive_date=None)
             if request.GET.get("model_name") == "claim":
                 queryset = queryset.filter(inbox.may_be_claimed())
-        words = folded(search_term)
+        words = normalised(search_term)
         if words is None:
             return queryset, False
         found = Q(reference_key__contains=words) | Q(contact__in=contacts_named(search_term))
@@ -325,7 +325,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
         return Outcome(len(acted.done), [(each.key, each.label, each.message) for each in acted.refused])
 
     def archive_or_restore(self, request: HttpRequest, keys: Sequence[Any], name: str) -> Outcome:
-        records = ProviderInvoice.objects.filter(Among(KEY, keys))
+        records = ProviderInvoice.objects.filter(AnyOf(KEY, keys))
         if name == RESTORE.name:
             return Outcome(self.restore_records(request, records))
         kept = records.filter(inbox.CLAIMED).select_related("provider", "contact")

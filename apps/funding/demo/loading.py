@@ -11,9 +11,9 @@ from uuid import UUID
 from django.db import models, transaction
 from stdnum.au import abn
 
+from apps.core.bulk_insert import bulk_insert
 from apps.core.demo import BATCH, Context, DemoSet, Size
-from apps.core.identifiers import folded
-from apps.core.inserting import insert
+from apps.core.identifiers import normalised
 from apps.funding.demo import guide, prices
 from apps.funding.demo.bills import (
     APPROVING,
@@ -83,7 +83,7 @@ def furnished(context: Context, count: int, billed: int) -> Office:
         Workers(staff, CREDITING),
         without,
         wrong,
-        tuple(CostCentre.objects.get(name_key=folded(name)).pk for name in guide.COST_CENTRES),
+        tuple(CostCentre.objects.get(name_key=normalised(name)).pk for name in guide.COST_CENTRES),
         numbered("claim", count),
         numbered("invoice", billed),
     )
@@ -147,7 +147,7 @@ def add(
 ) -> None:
     """Insert rows that have no history of their own."""
     if rows:
-        insert(model, columns, rows)
+        bulk_insert(model, columns, rows)
         context.stored(model, len(rows), None)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import models
 
 from apps.core.demo import Context
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.funding.choices import Zone
 from apps.funding.demo import guide
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
@@ -99,7 +99,7 @@ def rounded(amount: Decimal) -> Decimal:
 
 def load_book(context: Context, name: str, rows: list[tuple[Row, list[Range]]], gst_inclusive: bool) -> None:
     """Store a price book with its products and their prices; products that there are already are used."""
-    if PriceBook.objects.filter(name_key=folded(name)).exists():
+    if PriceBook.objects.filter(name_key=normalised(name)).exists():
         return
     book = entry(context, PriceBook, name)
     made = context.mornings[0]
@@ -108,7 +108,7 @@ def load_book(context: Context, name: str, rows: list[tuple[Row, list[Range]]], 
     fresh: list[Row] = []
     for columns, _ in rows:
         code = columns["code"]
-        there = standing.get(str(folded(code)))
+        there = standing.get(str(normalised(code)))
         keys[code] = there or context.guid(f"product/{code}", made)
         if there is None:
             fresh.append({"guid": keys[code], "long_description": columns["name"], **columns})

@@ -21,7 +21,7 @@ from apps.funding.choices import Zone
 from apps.funding.demo.shelf import Offer, Shelf
 from apps.funding.public_holidays import state_code
 from apps.funding.settling import REMOTE
-from apps.odata.among import Among
+from apps.odata.any_of import AnyOf
 from apps.people.models import Contact
 
 #: Lines that were drawn in the last while, to draw no line twice.
@@ -104,7 +104,7 @@ def homes_of(contacts: Series) -> dict[UUID, tuple[str, str | None]]:
     """The zone of prices and the state that each participant lives in."""
     key: Any = Contact._meta.pk
     participants = [contacts.guid(number) for number in rows.participants(contacts.count)]
-    found = Contact.objects.filter(Among(key, participants))
+    found = Contact.objects.filter(AnyOf(key, participants))
     return {
         contact: (region if region in REMOTE else Zone.NATIONAL.value, state_code(state))
         for contact, region, state in found.values_list("pk", "scheme_price_guide_region", "state")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from uuid import UUID
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.funding.choices import Unit
 from apps.funding.demo import guide
 from apps.funding.models import Price, PriceBook
@@ -82,7 +82,7 @@ class Shelf:
 
 def read_shelf(price_book: str) -> Shelf:
     """The shelf of a price book that stands, with the prices that stand in it."""
-    book = PriceBook.objects.get(name_key=folded(price_book))
+    book = PriceBook.objects.get(name_key=normalised(price_book))
     articles: dict[str, Article] = {}
     rows = Price.objects.filter(entry__price_book=book).order_by("start_date", "entry__product__code", "zone")
     for product, code, name, unit, zone, first, last, amount in rows.values_list(

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
                 ('guid', models.UUIDField(default=apps.core.identifiers.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
                 ('name', models.CharField(max_length=90)),
-                ('name_key', apps.core.models.FoldedField(max_length=270, null=True, of='name', unique=True)),
+                ('name_key', apps.core.models.NormalisedField(max_length=270, null=True, of='name', unique=True)),
             ],
             options={
                 'ordering': ('name',),
@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
                 ('guid', models.UUIDField(default=apps.core.identifiers.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
                 ('name', models.CharField(max_length=90)),
-                ('name_key', apps.core.models.FoldedField(max_length=270, null=True, of='name', unique=True)),
+                ('name_key', apps.core.models.NormalisedField(max_length=270, null=True, of='name', unique=True)),
             ],
             options={
                 'ordering': ('name',),
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                 ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
                 ('guid', models.UUIDField(default=apps.core.identifiers.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
                 ('code', models.CharField(max_length=50)),
-                ('code_key', apps.core.models.FoldedField(max_length=150, null=True, of='code', unique=True)),
+                ('code_key', apps.core.models.NormalisedField(max_length=150, null=True, of='code', unique=True)),
                 ('name', models.CharField(max_length=255)),
                 ('long_description', models.TextField(blank=True, help_text='Notes of lines that have none of their own.', null=True)),
                 ('unit', models.CharField(blank=True, choices=[('H', 'Hour'), ('E', 'Each'), ('D', 'Day'), ('WK', 'Week'), ('MON', 'Month'), ('YR', 'Year')], max_length=3, null=True)),

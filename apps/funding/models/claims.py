@@ -9,7 +9,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from apps.core.models import FoldedField, Record
+from apps.core.models import NormalisedField, Record
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
     CancellationReason,
@@ -95,10 +95,10 @@ class Claim(Bill):
     """
 
     claim_number = models.CharField("number", max_length=47)
-    claim_number_key = FoldedField(of="claim_number", unique=True, max_length=141)
+    claim_number_key = NormalisedField(of="claim_number", unique=True, max_length=141)
     provider_invoice = models.ForeignKey(ProviderInvoice, on_delete=models.PROTECT, related_name="claims")
     provider_invoice_reference = models.CharField(max_length=100)
-    provider_invoice_reference_key = FoldedField(of="provider_invoice_reference", max_length=300)
+    provider_invoice_reference_key = NormalisedField(of="provider_invoice_reference", max_length=300)
     provider = models.ForeignKey(Client, on_delete=models.PROTECT, related_name="claims", db_index=False)
     send_payment_to = models.CharField(max_length=20, choices=SendPaymentTo, default=SendPaymentTo.PROVIDER)
     funding_status = models.CharField(
@@ -153,7 +153,7 @@ class Invoice(Bill):
     """
 
     invoice_number = models.CharField("number", max_length=47)
-    invoice_number_key = FoldedField(of="invoice_number", unique=True, max_length=141)
+    invoice_number_key = NormalisedField(of="invoice_number", unique=True, max_length=141)
     invoice_claim_type = models.CharField("goes", max_length=15, choices=InvoiceClaimType)
     funding_status = models.CharField(
         "status",

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.core.computed import ComputedDecimal
-from apps.core.models import FoldedField, Lookup, Record
+from apps.core.models import Lookup, NormalisedField, Record
 from apps.engagements.categories import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 
@@ -49,7 +49,7 @@ class Product(Record):
     """
 
     code = models.CharField(max_length=50)
-    code_key = FoldedField(of="code", unique=True, max_length=150)
+    code_key = NormalisedField(of="code", unique=True, max_length=150)
     name = models.CharField(max_length=255)
     long_description = models.TextField(
         null=True, blank=True, help_text="Notes of lines that have none of their own."

@@ -6,7 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from apps.core.models import FoldedField, Record
+from apps.core.models import NormalisedField, Record
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalStatus, SendPaymentTo
 from apps.people.models import Client, Contact, Staff
@@ -30,7 +30,7 @@ class ProviderInvoice(Record):
     unrecorded_columns = frozenset({"is_claimed"})
 
     reference = models.CharField(max_length=100, null=True, blank=True)
-    reference_key = FoldedField(of="reference", max_length=300)
+    reference_key = NormalisedField(of="reference", max_length=300)
     service_start_date = models.DateField("services from", null=True, blank=True)
     service_end_date = models.DateField("services to", null=True, blank=True)
     invoice_total = models.DecimalField(

@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from apps.core.bulk_insert import bulk_insert
 from apps.core.demo import Context, Series
-from apps.core.inserting import insert
-from apps.core.storing import new_keys
+from apps.core.saving import new_keys
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.demo import lists
 from apps.people.models import CustomFieldAnswer, CustomFieldResponse
@@ -29,13 +29,13 @@ def load_answers(context: Context, applies_to: str, records: Series, fields: dic
     drawn = answers(context, applies_to, records, fields)
     while batch := list(itertools.islice(drawn, BATCH)):
         keys = new_keys(CustomFieldAnswer, len(batch))
-        insert(
+        bulk_insert(
             CustomFieldAnswer,
             ("id", f"{applies_to.lower()}_id", "custom_field_id"),
             [(key, records.guid(number), field) for key, (number, field, _) in zip(keys, batch, strict=True)],
         )
         responses = [(key, text) for key, (_, _, told) in zip(keys, batch, strict=True) for text in told]
-        insert(CustomFieldResponse, ("answer_id", "response"), responses)
+        bulk_insert(CustomFieldResponse, ("answer_id", "response"), responses)
         context.stored(CustomFieldAnswer, len(batch), None)
 
 

@@ -11,9 +11,9 @@ from uuid import UUID
 from django.contrib.auth.models import Permission
 from django.db import models
 
+from apps.core.bulk_insert import bulk_insert
 from apps.core.demo import Context, DemoSet, Series, Size
-from apps.core.identifiers import folded
-from apps.core.inserting import insert
+from apps.core.identifiers import normalised
 from apps.core.models import Subscriber
 from apps.people.choices import AppliesTo
 from apps.people.demo import lists, plan, rows, tour
@@ -66,7 +66,7 @@ def load_lists(context: Context) -> dict[str, dict[str, UUID]]:
 
 def entry(context: Context, model: type[Entry], name: str, **values: Any) -> Entry:
     """The entry of a short list with that name, made if there is none."""
-    name_is = {"name_key": folded(name)}
+    name_is = {"name_key": normalised(name)}
     if "applies_to" in values:
         name_is["applies_to"] = values["applies_to"]
     there = model._default_manager.filter(**name_is).first()
@@ -105,7 +105,7 @@ def join_teams(context: Context, staff: Series) -> None:
         for number in range(staff.count)
         for nth in range(plan.teams_of_staff(number))
     )
-    insert(Staff.teams.through, ("staff_id", "team_id"), joined)
+    bulk_insert(Staff.teams.through, ("staff_id", "team_id"), joined)
 
 
 def load_custom_fields(context: Context, applies_to: str) -> dict[str, UUID]:

@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from apps.core import storing
+from apps.core import saving
+from apps.core.bulk_insert import bulk_insert
 from apps.core.demo import Context, DemoSet, Size
-from apps.core.inserting import insert
 from apps.people.demo import plan
 from apps.people.demo.loading import entry
 from apps.people.models import Staff
@@ -45,7 +45,7 @@ def load(context: Context) -> None:
         reasons,
         load_templates(context, stages, types),
     )
-    store(context, list(rows.opportunities(context, around, storing.new_keys(Opportunity, count))))
+    store(context, list(rows.opportunities(context, around, saving.new_keys(Opportunity, count))))
 
 
 def store(context: Context, drawn: Sequence[rows.Row]) -> None:
@@ -53,7 +53,7 @@ def store(context: Context, drawn: Sequence[rows.Row]) -> None:
     values: Any = itemgetter(*columns)
     context.insert(Opportunity, columns, map(values, drawn), len(drawn))
     links = ((row["id"], reason) for row in drawn for reason in row["reasons"])
-    insert(Opportunity.outcome_reasons.through, ("opportunity_id", "opportunityoutcomereason_id"), links)
+    bulk_insert(Opportunity.outcome_reasons.through, ("opportunity_id", "opportunityoutcomereason_id"), links)
 
 
 def load_stages(context: Context) -> dict[str, int]:

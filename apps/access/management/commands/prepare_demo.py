@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand
 from apps.access.credentials import matches
 from apps.access.models import ApiApplication
 from apps.access.registering import register_application, renew_secret, restore_application
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 
 EMAIL = "admin@demo.example"
 APPLICATION = "Demo"
@@ -63,7 +63,7 @@ def demo_login(noted: Known) -> Known:
     """Email and password of the demo administrator: those noted if they still hold, else a new password."""
     email, password = noted.get("email", ""), noted.get("password", "")
     people = get_user_model()
-    staff = people._default_manager.filter(primary_email_key=folded(email or EMAIL)).first()
+    staff = people._default_manager.filter(primary_email_key=normalised(email or EMAIL)).first()
     if staff is not None and staff.is_active and staff.check_password(password):
         return {"email": email, "password": password}
     told = StringIO()
@@ -82,7 +82,7 @@ def demo_login(noted: Known) -> Known:
 
 def demo_application(noted: Known) -> Known:
     """Id and secret of the demo application: those noted if they still hold, else a new secret."""
-    application = ApiApplication.objects.filter(name_key=folded(APPLICATION)).first()
+    application = ApiApplication.objects.filter(name_key=normalised(APPLICATION)).first()
     secret = noted.get("client_secret", "")
     if application is None:
         application, secret = register_application(APPLICATION)

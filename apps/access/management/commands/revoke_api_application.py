@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from apps.access.models import ApiApplication
 from apps.access.registering import revoke_application
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("application", metavar="NAME|CLIENT_ID")
 
     def handle(self, *args: Any, application: str, **options: Any) -> None:
-        named = Q(name_key=folded(application)) | Q(client_id=application)
+        named = Q(name_key=normalised(application)) | Q(client_id=application)
         found = list(ApiApplication.objects.filter(named))
         if not found:
             raise CommandError(f"There is no API application with the name or client id {application}.")

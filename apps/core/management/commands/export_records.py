@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.exporting import export_file
 from apps.core.importing.tables import Unusable
-from apps.odata import service
+from apps.odata.declaration import service
 from apps.odata.errors import counted
 
 

@@ -24,9 +24,9 @@ from rich.text import Text
 from apps.core.importing.reports import Remark, Report
 from apps.core.importing.runs import Listener, Wishes, import_file
 from apps.core.importing.tables import Unusable
-from apps.odata import service
+from apps.odata.declaration import service
+from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import counted
-from apps.odata.schema import EntitySet
 
 #: So many remarks are shown; all faults stand in the file of refused rows.
 SHOWN = 200

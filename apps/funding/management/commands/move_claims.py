@@ -17,13 +17,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from apps.core import history
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
 from apps.funding.moving import Moved, move
 from apps.funding.transitions import AnyBill, verbs_of
 from apps.odata import clock
-from apps.odata.among import Among
+from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
 
 SOME_REFUSED, UNUSABLE = 1, 2
@@ -98,8 +98,8 @@ class MoveCommand(BaseCommand):
         """The keys of those numbers that there are, however they are written."""
         name = f"{self.model._meta.model_name}_number_key"
         field: Any = self.model._meta.get_field(name)
-        keys = {number: folded(number) for number in numbers}
-        rows = self.model._default_manager.filter(Among(field, keys.values()))
+        keys = {number: normalised(number) for number in numbers}
+        rows = self.model._default_manager.filter(AnyOf(field, keys.values()))
         found = dict(rows.order_by().values_list(name, "pk"))
         return {number: found[key] for number, key in keys.items() if key in found}
 
@@ -124,11 +124,11 @@ def once_each(numbered: Iterator[tuple[str, Decimal | None]]) -> dict[str, Decim
     paid: dict[str, Decimal | None] = {}
     seen: set[str | None] = set()
     for number, found in numbered:
-        if folded(number) in seen and found is not None:
+        if normalised(number) in seen and found is not None:
             raise CommandError(f"{number} stands there twice: sum its payments up.", returncode=UNUSABLE)
-        if folded(number) not in seen:
+        if normalised(number) not in seen:
             paid[number] = found
-        seen.add(folded(number))
+        seen.add(normalised(number))
     return paid
 
 
@@ -174,7 +174,7 @@ def argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def staff_member(email: str) -> Staff:
-    found = Staff.objects.select_related("role").filter(primary_email_key=folded(email)).first()
+    found = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
     if found is None:
         raise CommandError(f"Nobody has the email {email}.", returncode=UNUSABLE)
     return found
@@ -182,7 +182,7 @@ def staff_member(email: str) -> Staff:
 
 def writing_as(by: Staff | None) -> AbstractContextManager[None]:
     """Within it, the history says who."""
-    return nullcontext() if by is None else history.writing_as(history.Author(staff_id=by.pk))
+    return nullcontext() if by is None else history.as_author(history.Author(staff_id=by.pk))
 
 
 class Command(MoveCommand):

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
 from django.db import transaction
 
-from apps.core.identifiers import folded
+from apps.core.identifiers import normalised
 from apps.people.models import Role, Staff
 
 ADMINISTRATOR = "Administrator"
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         email = email.strip()
         given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
         password = given if given is not None else secrets.token_urlsafe(18)
-        staff = Staff.objects.select_related("role").filter(primary_email_key=folded(email)).first()
+        staff = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
         if staff is not None and not options["reset"]:
             raise CommandError(f"{email} has a login already. With --reset it gets a new password.")
         try:
@@ -89,10 +89,10 @@ def new_staff(email: str, first_name: str | None, last_name: str | None) -> Staf
 
 def role_named(name: str) -> Role:
     """The role of that name; the administrator's is made when it is not there."""
-    found = Role.objects.filter(name_key=folded(name)).first()
+    found = Role.objects.filter(name_key=normalised(name)).first()
     if found is not None:
         return found
-    if folded(name) != folded(ADMINISTRATOR):
+    if normalised(name) != normalised(ADMINISTRATOR):
         known = ", ".join(Role.objects.values_list("name", flat=True)[:20]) or "none yet"
         raise CommandError(f"There is no role {name}. Roles: {known}.")
     return Role.objects.create(name=ADMINISTRATOR, all_permissions=True)

@@ -1,0 +1,205 @@
+"""The history as people read it: labels for columns, choice labels and names for what stands in them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.urls import NoReverseMatch, reverse
+from django.utils import formats, timezone
+from django.utils.text import capfirst
+
+from apps.core.models import Change
+
+#: What stands where a value is missing.
+NOTHING = "–"
+
+#: How each kind of line is coloured, in the words of the interface library.
+COLOURS = {
+    Change.Kind.CREATED: "success",
+    Change.Kind.CHANGED: "info",
+    Change.Kind.ARCHIVED: "warning",
+    Change.Kind.RESTORED: "success",
+    Change.Kind.DELETED: "danger",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One column that changed, in words."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the history, in words. ``url`` leads to the record's form while there is one."""
+
+    at: dt.datetime
+    who: str
+    channel: str
+    kind: str
+    what: str
+    url: str | None
+    colour: str
+    differences: list[Difference] = field(default_factory=list)
+
+
+def changes_of(record: models.Model) -> models.QuerySet[Change]:
+    """The history of one record, newest first."""
+    return Change.objects.filter(record_type=record._meta.label_lower, record_key=str(record.pk))
+
+
+def changes_by(person: Any) -> models.QuerySet[Change]:
+    """What a person changed, newest first."""
+    return Change.objects.filter(staff_id=person.pk)
+
+
+def entries(changes: Iterable[Change]) -> list[Line]:
+    """The changes in words; one query for each model that they refer to, however many they are."""
+    changes = list(changes)
+    names = _names(changes)
+    return [_line(change, names) for change in changes]
+
+
+Names = dict[type[models.Model], dict[str, str]]
+
+
+def _line(change: Change, names: Names) -> Line:
+    model = _model(change.record_type)
+    differences: list[Difference] = []
+    if model is not None and change.kind != Change.Kind.CREATED:
+        differences = [
+            _difference(model, column, before, after, names)
+            for column, (before, after) in (change.differences or {}).items()
+            if column != "archive_date"
+        ]
+    return Line(
+        at=change.at,
+        who=_who(change, names),
+        channel=change.channel,
+        kind=change.kind,
+        what=_what(change, model, names),
+        url=_url(change, model, names),
+        colour=COLOURS.get(Change.Kind(change.kind), "info"),
+        differences=differences,
+    )
+
+
+def _who(change: Change, names: Names) -> str:
+    if change.staff_id is not None:
+        return names[get_user_model()].get(str(change.staff_id), "somebody who is no longer here")
+    return change.application or "nobody signed in"
+
+
+def _what(change: Change, model: type[models.Model] | None, names: Names) -> str:
+    if model is None:
+        return change.record_type
+    name = names.get(model, {}).get(change.record_key)
+    return name or f"{model._meta.verbose_name} {change.record_key}"
+
+
+def _url(change: Change, model: type[models.Model] | None, names: Names) -> str | None:
+    if model is None or change.record_key not in names.get(model, {}):
+        return None
+    try:
+        return reverse(
+            f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[change.record_key]
+        )
+    except NoReverseMatch:
+        return None
+
+
+def _model(label: str) -> type[models.Model] | None:
+    """The model of a line; none when it belongs to a version of the service that had it."""
+    try:
+        return apps.get_model(label)
+    except (LookupError, ValueError):
+        return None
+
+
+def _column(model: type[models.Model], name: str) -> Any:
+    """The field behind a column or a list; none for what is no field (a custom field's answer)."""
+    for candidate in (*model._meta.concrete_fields, *model._meta.many_to_many):
+        if name in (candidate.attname, candidate.name):
+            return candidate
+    return None
+
+
+def _difference(model: type[models.Model], column: str, before: Any, after: Any, names: Names) -> Difference:
+    found = _column(model, column)
+    label = capfirst(str(found.verbose_name)) if found is not None else column
+    return Difference(label, _value(found, before, names), _value(found, after, names))
+
+
+def _value(column: Any, value: Any, names: Names) -> str:
+    """A stored JSON value in words."""
+    if value is None or value == "" or value == []:
+        return NOTHING
+    if isinstance(value, list):
+        return ", ".join(_value(column, each, names) for each in value)
+    if column is None:
+        return str(value)
+    if column.many_to_one:
+        return names.get(column.related_model, {}).get(str(value), str(value))
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if column.choices:
+        return str(dict(column.flatchoices).get(value, value))
+    return _moment(column, value)
+
+
+def _moment(column: models.Field[Any, Any], value: Any) -> str:
+    try:
+        if isinstance(column, models.DateTimeField):
+            local = timezone.localtime(dt.datetime.fromisoformat(value))
+            return formats.date_format(local, "DATETIME_FORMAT")
+        if isinstance(column, models.DateField):
+            return formats.date_format(dt.date.fromisoformat(value), "DATE_FORMAT")
+    except (TypeError, ValueError):
+        pass  # written by a version that kept it otherwise: shown as it stands
+    return str(value)
+
+
+def _names(changes: Sequence[Change]) -> Names:
+    """The names of all records that the changes speak of."""
+    wanted: dict[type[models.Model], set[str]] = defaultdict(set)
+    staff = get_user_model()
+    wanted[staff] = {str(change.staff_id) for change in changes if change.staff_id}
+    for change in changes:
+        model = _model(change.record_type)
+        if model is None:
+            continue
+        wanted[model].add(change.record_key)
+        for column, sides in (change.differences or {}).items():
+            found = _column(model, column)
+            if found is not None and found.many_to_one:
+                wanted[found.related_model].update(str(each) for each in sides if each is not None)
+    return {model: _names_of(model, keys) for model, keys in wanted.items()}
+
+
+def _names_of(model: type[models.Model], keys: Iterable[str]) -> dict[str, str]:
+    readable = [key for text in keys if (key := _key(model, text)) is not None]
+    return {str(each.pk): str(each) for each in model._default_manager.filter(pk__in=readable)}
+
+
+def _key(model: type[models.Model], text: str) -> Any:
+    """A key as the model's type; none for what is a name already."""
+    try:
+        return (
+            uuid.UUID(text)
+            if isinstance(model._meta.pk, models.UUIDField)
+            else model._meta.pk.to_python(text)
+        )
+    except (ValueError, ValidationError):
+        return None

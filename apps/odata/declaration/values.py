@@ -1,0 +1,182 @@
+"""Values as callers write them, in any of the forms that decisions.md 2 takes, turned into Python's.
+
+Every ``ValueError`` raised here reads on from the name of the value: "must be a date, such as 2026-07-01".
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from apps.odata.declaration.edm import INTEGER_RANGES
+from apps.odata.declaration.schema import StructuralProperty
+
+#: Digits (and the greatest exponent) of a number that is read at all; no column holds more.
+MAX_DIGITS = 60
+
+
+class OutOfRange(ValueError):
+    """A value of the right form that its type cannot hold."""
+
+
+class NotAChoice(ValueError):
+    """A text that is none of an enumeration's names or numbers."""
+
+
+_GUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(\.[0-9]{1,12})?"
+    r"([Zz]|[-+][0-9]{2}:[0-9]{2})?"
+)
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE]([-+]?[0-9]{1,4}))?")
+_INTEGER = re.compile(r"-?[0-9]+")
+
+
+def parse_guid(text: str) -> UUID:
+    """Hexadecimal digits of any case with their four hyphens; no braces, no ``urn:``."""
+    if not _GUID.fullmatch(text):
+        raise ValueError("must be a guid, such as 0190163d-8694-739b-aea5-966c26f8ad91")
+    return UUID(text)
+
+
+def parse_date(text: str) -> dt.date:
+    """A calendar day. Of a date-time it is the day in the subscriber's zone, local when it has no offset."""
+    if _DATE.fullmatch(text):
+        return _existing(lambda: dt.date.fromisoformat(text))
+    moment = _date_time(text, "must be a date, such as 2026-07-01")
+    # A clock change takes an hour from a day, never the day: whether the hour exists does not matter here.
+    return moment.date() if moment.tzinfo is None else _in_zone(moment).date()
+
+
+def parse_datetime(text: str) -> dt.datetime:
+    """A moment, in UTC. Without an offset the text is local time, without a time it is midnight.
+
+    ``ValueError`` for a local time that a clock change skips; of one that it repeats the first is meant.
+    """
+    if _DATE.fullmatch(text):
+        text += "T00:00:00"
+    moment = _date_time(text, "must be a date and time, such as 2026-07-01T09:30:00+10:00")
+    if moment.tzinfo is not None:
+        _in_zone(moment)  # what cannot be shown in the subscriber's zone is not taken either
+        return moment.astimezone(dt.UTC)
+    zone = timezone.get_current_timezone()
+    try:
+        in_utc = moment.replace(tzinfo=zone).astimezone(dt.UTC)
+    except OverflowError:
+        raise _too_far() from None
+    if _in_zone(in_utc).replace(tzinfo=None) != moment:
+        raise ValueError(
+            f"names a local time that does not exist: the clocks of {zone} skip it; give an offset"
+        )
+    return in_utc
+
+
+def parse_decimal(text: str, precision: int | None = None, scale: int | None = None) -> Decimal:
+    """An exact number; ``OutOfRange`` for digits that ``precision`` and ``scale`` have no room for.
+
+    With a ``scale`` the result has exactly that many decimal places.
+    """
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        raise ValueError("must be a number, such as 12.50")
+    if len(text) > MAX_DIGITS or abs(int(found[1] or 0)) > MAX_DIGITS:
+        raise OutOfRange("has too many digits")
+    number = Decimal(text)
+    if scale is not None:
+        number = _at_scale(number, scale)
+        if precision is not None and number.adjusted() >= precision - scale:
+            raise OutOfRange(f"must have at most {precision - scale} digits before the decimal point")
+    return number if number else number.copy_abs()  # minus nought is nought
+
+
+def parse_integer(text: str, edm: str = "Edm.Int64") -> int:
+    """A whole number that the type ``edm`` can hold, else ``OutOfRange``."""
+    if not _INTEGER.fullmatch(text):
+        raise ValueError("must be a whole number, such as 12")
+    least, greatest = INTEGER_RANGES[edm]
+    if len(text) > MAX_DIGITS or not least <= int(text) <= greatest:
+        raise OutOfRange(f"must lie between {least:,} and {greatest:,}")
+    return int(text)
+
+
+def parse_boolean(text: str) -> bool:
+    """``true`` or ``false``, in that spelling."""
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
+def parse_choice(text: str, choices: Sequence[str], numbers: Mapping[int, str]) -> str:
+    """The name of an enumeration's member, given by its exact name or its number."""
+    if text in choices:
+        return text
+    if _INTEGER.fullmatch(text) and len(text) <= MAX_DIGITS and int(text) in numbers:
+        return numbers[int(text)]
+    raise NotAChoice(f"must be one of {', '.join(choices)}")
+
+
+def parse_value(text: str, prop: StructuralProperty) -> Any:
+    """A value to compare a property with; numbers may have more digits than the property's column."""
+    if prop.choices:
+        return parse_choice(text, prop.choices, prop.numbers)
+    if prop.edm.name in INTEGER_RANGES:
+        return parse_integer(text, prop.edm.name)
+    return _READERS[prop.edm.name](text)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "Edm.Guid": parse_guid,
+    "Edm.Date": parse_date,
+    "Edm.DateTimeOffset": parse_datetime,
+    "Edm.Decimal": parse_decimal,
+    "Edm.Boolean": parse_boolean,
+    "Edm.String": str,
+}
+
+
+def _date_time(text: str, wanted: str) -> dt.datetime:
+    """The date and time that a text spells, naive when it has no offset; finer than a microsecond is cut."""
+    found = _DATE_TIME.fullmatch(text)
+    if not found:
+        raise ValueError(wanted)
+    day, time, fraction, offset = found.groups()
+    if len(time) == 5:
+        time += ":00"
+    spelled = f"{day}T{time}{(fraction or '')[:7]}{(offset or '').upper()}"
+    return _existing(lambda: dt.datetime.fromisoformat(spelled))
+
+
+def _existing(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except ValueError:
+        raise ValueError("names a day or a time that does not exist") from None
+
+
+def _in_zone(moment: dt.datetime) -> dt.datetime:
+    try:
+        return moment.astimezone(dt.UTC).astimezone(timezone.get_current_timezone())
+    except OverflowError:
+        raise _too_far() from None
+
+
+def _too_far() -> OutOfRange:
+    return OutOfRange("must lie between the years 1 and 9999")
+
+
+def _at_scale(number: Decimal, scale: int) -> Decimal:
+    """``number`` with exactly ``scale`` decimal places; only noughts may be cut."""
+    sign, digits, exponent = number.as_tuple()
+    surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
+    if surplus > 0:
+        if any(digits[-surplus:]):
+            raise OutOfRange(f"must have at most {scale} decimal places")
+        return Decimal((sign, digits[:-surplus] or (0,), -scale))
+    return Decimal((sign, digits + (0,) * -surplus, -scale))

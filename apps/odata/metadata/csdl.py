@@ -1,0 +1,390 @@
+"""The data model of a service as CSDL, in JSON and in XML (OData 4.01, CSDL; architecture.md, "Metadata").
+
+The model is built once, as the JSON form; the XML form is a rendering of it. What has a key becomes an
+entity type, and a part of it a contained navigation property; what has none (an address) becomes a complex
+type. Either is left out of answers until it is expanded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+from xml.etree import ElementTree
+
+from django.core import validators
+from django.utils.encoding import force_str
+
+from apps.odata.declaration.resource import Access, Kind, Verb
+from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.service import Service
+from apps.odata.query.parser import FUNCTIONS
+
+CONTAINER = "Container"
+#: What OData lets stand as the name of a type, a member or an enumeration's member.
+IDENTIFIER = re.compile(r"[^\W\d]\w{0,127}")
+#: Times are kept to the microsecond.
+TIME_PRECISION = 6
+
+_CORE = "Org.OData.Core.V1"
+_CAPABILITIES = "Org.OData.Capabilities.V1"
+_VALIDATION = "Org.OData.Validation.V1"
+_VOCABULARIES = "https://oasis-tcs.github.io/odata-vocabularies/vocabularies"
+_EDM = "http://docs.oasis-open.org/odata/ns/edm"
+_EDMX = "http://docs.oasis-open.org/odata/ns/edmx"
+
+
+class PropertyPath(str):
+    """The path of a property inside an annotation; plain text in JSON, an expression of its own in XML."""
+
+
+class EnumMember(str):
+    """The member of a vocabulary's enumeration inside an annotation; ``type`` is the enumeration's name."""
+
+    type: str
+
+    def __new__(cls, type_: str, name: str) -> EnumMember:
+        member = super().__new__(cls, name)
+        member.type = type_
+        return member
+
+
+@lru_cache(maxsize=4)
+def csdl_json(service: Service) -> bytes:
+    """``$metadata`` as a CSDL JSON document."""
+    text = json.dumps(document(service), ensure_ascii=False, separators=(",", ":"), default=float)
+    return text.encode()
+
+
+@lru_cache(maxsize=4)
+def csdl_xml(service: Service) -> bytes:
+    """``$metadata`` as a CSDL XML document; it says 4.0, as the answers do, and uses nothing newer."""
+    root = ElementTree.Element("edmx:Edmx", {"xmlns:edmx": _EDMX, "Version": "4.0"})
+    model = document(service)
+    for uri, reference in model["$Reference"].items():
+        element = ElementTree.SubElement(root, "edmx:Reference", Uri=uri.replace(".json", ".xml"))
+        for include in reference["$Include"]:
+            ElementTree.SubElement(element, "edmx:Include", Namespace=include["$Namespace"])
+    services = ElementTree.SubElement(root, "edmx:DataServices")
+    schema = ElementTree.SubElement(services, "Schema", xmlns=_EDM, Namespace=service.namespace)
+    for name, definition in model[service.namespace].items():
+        _DEFINITIONS[definition["$Kind"]](schema, name, definition)
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text
+
+
+def document(service: Service) -> dict[str, Any]:
+    """The CSDL JSON document of a service as Python objects."""
+    return {
+        "$Version": "4.01",
+        "$EntityContainer": f"{service.namespace}.{CONTAINER}",
+        "$Reference": {
+            f"{_VOCABULARIES}/{namespace}.json": {"$Include": [{"$Namespace": namespace}]}
+            for namespace in (_CORE, _CAPABILITIES, _VALIDATION)
+        },
+        service.namespace: _Types(service).schema(),
+    }
+
+
+# --- the model ----------------------------------------------------------------------------------------
+
+
+class _Types:
+    """The named types of a service while they are gathered.
+
+    A shape that means the same everywhere (an address) is one type, called after the shape; where two
+    would differ the later one is called after its place (``StaffAddress``).
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.entity_types: dict[str, dict[str, Any]] = {}
+        self.part_types: dict[str, dict[str, Any]] = {}
+        self.enum_types: dict[str, dict[str, Any]] = {}
+        self.taken = {entity_set.name for entity_set in service.entity_sets} | {CONTAINER}
+
+    def schema(self) -> dict[str, Any]:
+        for entity_set in self.service.entity_sets:
+            described = self.structured(entity_set.type, hidden_parts=True)
+            self.entity_types[entity_set.name] = {**described, **description(entity_set.type.shape.__doc__)}
+        return {**self.entity_types, **self.part_types, **self.enum_types, CONTAINER: self.container()}
+
+    def qualified(self, name: str) -> str:
+        return f"{self.service.namespace}.{name}"
+
+    # --- types ----------------------------------------------------------------------------------------
+
+    def structured(
+        self, type_: StructuredType, hidden_parts: bool = False, named_by_key: bool = False
+    ) -> dict[str, Any]:
+        """An entity type or a complex type with its members, in their order on the wire.
+
+        ``hidden_parts``: its parts show when they are expanded; inside a part they show with it.
+        ``named_by_key``: bodies refer to a record by the key of this type.
+        """
+        members = {
+            name: self.property(prop, given=named_by_key and prop is type_.key)
+            for name, prop in type_.properties.items()
+            if not prop.declared.hidden
+        }
+        members.update((name, self.part(part, hidden_parts)) for name, part in type_.parts.items())
+        if type_.key is None:
+            return {"$Kind": "ComplexType", **members}
+        return {"$Kind": "EntityType", "$Key": [type_.key.name], **members}
+
+    def property(self, prop: StructuralProperty, given: bool) -> dict[str, Any]:
+        return {
+            **self.value_type(prop),
+            **({"$Nullable": True} if prop.nullable else {}),
+            **description(prop.declared.description or force_str(prop.source_field.help_text)),
+            **({} if prop.writable or given else {f"@{_CORE}.Computed": True}),
+            **limits(prop),
+        }
+
+    def value_type(self, prop: StructuralProperty) -> dict[str, Any]:
+        if prop.choices and all(IDENTIFIER.fullmatch(name) for name in prop.choices):
+            return {"$Type": self.enumeration(prop)}
+        facets = {
+            "$MaxLength": prop.edm.max_length,
+            "$Precision": prop.edm.precision,
+            "$Scale": prop.edm.scale,
+        }
+        if prop.edm.name == "Edm.DateTimeOffset":
+            facets["$Precision"] = TIME_PRECISION
+        given = {name: number for name, number in facets.items() if number is not None}
+        return {"$Type": prop.edm.name, **given}
+
+    def enumeration(self, prop: StructuralProperty) -> str:
+        """The qualified name of the enumeration that a property's values come from."""
+        class_ = prop.enum
+        numbers = {name: number for number, name in prop.numbers.items()}
+        free = (number for number in range(len(prop.choices) * 2) if number not in prop.numbers)
+        described = {
+            "$Kind": "EnumType",
+            **{name: numbers[name] if name in numbers else next(free) for name in prop.choices},
+            **description(class_.__dict__.get("__doc__") if class_ is not None else ""),
+        }
+        wanted = class_.__name__ if class_ is not None else prop.name
+        model = prop.field.model._meta
+        return self.named(wanted, f"{model.object_name}{prop.name}", described, self.enum_types)
+
+    def part(self, part: NavigationProperty, hidden: bool) -> dict[str, Any]:
+        """A part by the type inside it: with a key a contained entity, without one a complex value."""
+        described = self.structured(part.type, named_by_key=part.kind is Kind.REFERENCE)
+        described.update(description(part.type.shape.__dict__.get("__doc__")))
+        wanted = part.type.shape.__name__.removesuffix("Shape")
+        if wanted in described:  # a class cannot have a member of its own name in many clients' languages
+            wanted += "Type"
+        name = self.named(wanted, part.type.name, described, self.part_types)
+        nullable = not part.many and (not part.steps or part.relation.null)
+        return {
+            **({} if part.type.key is None else {"$Kind": "NavigationProperty"}),
+            "$Type": name,
+            **({"$Collection": True} if part.many else {}),
+            **({"$Nullable": True} if nullable else {}),
+            **({} if part.type.key is None else {"$ContainsTarget": True}),
+            **description(part.declared.description),
+            **({f"@{_CORE}.LongDescription": shown_when(part)} if hidden else {}),
+            **({} if part.writable or part.type.key is not None else {f"@{_CORE}.Computed": True}),
+        }
+
+    def named(self, wanted: str, else_: str, described: dict[str, Any], among: dict[str, Any]) -> str:
+        """The qualified name of a type, the same for types that are equal."""
+        name = wanted if among.get(wanted) == described or wanted not in self.taken else else_
+        self.taken.add(name)
+        among.setdefault(name, described)
+        return self.qualified(name)
+
+    # --- the container --------------------------------------------------------------------------------
+
+    def container(self) -> dict[str, Any]:
+        return {
+            "$Kind": "EntityContainer",
+            f"@{_CAPABILITIES}.SupportedFormats": [
+                "application/json;odata.metadata=minimal",
+                "application/x-ndjson",
+                "text/csv",
+            ],
+            f"@{_CAPABILITIES}.SupportedMetadataFormats": ["application/xml", "application/json"],
+            f"@{_CAPABILITIES}.KeyAsSegmentSupported": True,
+            f"@{_CAPABILITIES}.QuerySegmentSupported": True,
+            f"@{_CAPABILITIES}.AsynchronousRequestsSupported": False,
+            f"@{_CAPABILITIES}.CrossJoinSupported": False,
+            f"@{_CAPABILITIES}.BatchSupported": False,
+            f"@{_CAPABILITIES}.FilterFunctions": sorted(FUNCTIONS),
+            **{entity_set.name: self.entity_set(entity_set) for entity_set in self.service.entity_sets},
+        }
+
+    def entity_set(self, entity_set: EntitySet) -> dict[str, Any]:
+        return {
+            "$Collection": True,
+            "$Type": self.qualified(entity_set.name),
+            **description(entity_set.type.shape.__doc__),
+            **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set)},
+        }
+
+
+def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
+    """What an entity set offers, as (term, value)."""
+    required = [p.name for p in entity_set.type.properties.values() if p.access is Access.REQUIRED]
+    insertable, updatable = entity_set.offers(Verb.POST), entity_set.offers(Verb.PUT)
+    yield "TopSupported", True
+    yield "SkipSupported", True
+    yield "CountRestrictions", {"Countable": True}
+    yield "FilterRestrictions", {"Filterable": True}
+    yield "SortRestrictions", {"Sortable": True}
+    yield "ExpandRestrictions", {"Expandable": True}
+    yield "SearchRestrictions", {"Searchable": bool(entity_set.resource.search)}
+    yield (
+        "NavigationRestrictions",
+        {"Navigability": EnumMember(f"{_CAPABILITIES}.NavigationType", "None")},
+    )
+    if insertable:
+        names = [PropertyPath(name) for name in required]
+        yield "InsertRestrictions", {"Insertable": True, "RequiredProperties": names}
+    else:
+        yield "InsertRestrictions", {"Insertable": False}
+    if updatable:
+        method = EnumMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
+        yield "UpdateRestrictions", {"Updatable": True, "UpdateMethod": method}
+    else:
+        yield "UpdateRestrictions", {"Updatable": False}
+    yield "DeleteRestrictions", {"Deletable": False}
+
+
+def description(text: str | None) -> dict[str, str]:
+    """The first paragraph of a docstring, on one line, as an annotation."""
+    paragraph = " ".join((text or "").strip().partition("\n\n")[0].split())
+    return {f"@{_CORE}.Description": paragraph} if paragraph else {}
+
+
+def shown_when(part: NavigationProperty) -> str:
+    where = " on one record, never on a collection" if part.item_only else ""
+    return f"Left out until it is asked for with $expand={part.name}{where}."
+
+
+def limits(prop: StructuralProperty) -> dict[str, Any]:
+    """What the value must be beyond its type."""
+    told: dict[str, Any] = {}
+    for validator in prop.field._validators if prop.writable else ():  # type: ignore[attr-defined]
+        if isinstance(validator, validators.MinValueValidator):
+            told[f"@{_VALIDATION}.Minimum"] = validator.limit_value
+        if isinstance(validator, validators.MaxValueValidator):
+            told[f"@{_VALIDATION}.Maximum"] = validator.limit_value
+    if prop.choices and not all(IDENTIFIER.fullmatch(name) for name in prop.choices):
+        told[f"@{_VALIDATION}.AllowedValues"] = [{"Value": name} for name in prop.choices]
+    return told
+
+
+# --- XML ----------------------------------------------------------------------------------------------
+
+_FACETS = ("$MaxLength", "$Precision", "$Scale")
+
+
+def write_structured(schema: ElementTree.Element, name: str, definition: Mapping[str, Any]) -> None:
+    type_ = ElementTree.SubElement(schema, definition["$Kind"], Name=name)
+    if "$Key" in definition:
+        key = ElementTree.SubElement(type_, "Key")
+        for path in definition["$Key"]:
+            ElementTree.SubElement(key, "PropertyRef", Name=path)
+    for member, described in members(definition):
+        write_member(type_, member, described)
+    write_annotations(type_, definition)
+
+
+def write_member(type_: ElementTree.Element, name: str, described: Mapping[str, Any]) -> None:
+    collection = described.get("$Collection", False)
+    attributes = {
+        "Name": name,
+        "Type": f"Collection({described['$Type']})" if collection else described["$Type"],
+        **{facet.removeprefix("$"): str(described[facet]) for facet in _FACETS if facet in described},
+    }
+    kind = described.get("$Kind", "Property")
+    # Of a collection-valued navigation property the standard says that it must not be told.
+    if not described.get("$Nullable") and not (collection and kind == "NavigationProperty"):
+        attributes["Nullable"] = "false"
+    if described.get("$ContainsTarget"):
+        attributes["ContainsTarget"] = "true"
+    write_annotations(ElementTree.SubElement(type_, kind, attributes), described)
+
+
+def write_enumeration(schema: ElementTree.Element, name: str, definition: Mapping[str, Any]) -> None:
+    type_ = ElementTree.SubElement(schema, "EnumType", Name=name)
+    for member, number in members(definition):
+        ElementTree.SubElement(type_, "Member", Name=member, Value=str(number))
+    write_annotations(type_, definition)
+
+
+def write_container(schema: ElementTree.Element, name: str, definition: Mapping[str, Any]) -> None:
+    container = ElementTree.SubElement(schema, "EntityContainer", Name=name)
+    write_annotations(container, definition)
+    for member, described in members(definition):
+        entity_set = ElementTree.SubElement(
+            container, "EntitySet", Name=member, EntityType=described["$Type"]
+        )
+        write_annotations(entity_set, described)
+
+
+_DEFINITIONS = {
+    "EntityType": write_structured,
+    "ComplexType": write_structured,
+    "EnumType": write_enumeration,
+    "EntityContainer": write_container,
+}
+
+
+def members(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is neither a keyword nor an annotation."""
+    return ((name, value) for name, value in definition.items() if name[0] not in "$@")
+
+
+def write_annotations(element: ElementTree.Element, described: Mapping[str, Any]) -> None:
+    for name, value in described.items():
+        if name.startswith("@"):
+            annotation = ElementTree.SubElement(element, "Annotation", Term=name[1:])
+            write_value(annotation, value)
+
+
+def write_value(element: ElementTree.Element, value: Any) -> None:
+    """An annotation's value: constants as an attribute, collections and records as elements."""
+    if isinstance(value, list):
+        collection = ElementTree.SubElement(element, "Collection")
+        for item in value:
+            write_item(collection, item)
+    elif isinstance(value, dict):
+        write_record(element, value)
+    else:
+        element.set(*constant(value))
+
+
+def write_item(collection: ElementTree.Element, item: Any) -> None:
+    if isinstance(item, dict):
+        write_record(collection, item)
+        return
+    kind, text = constant(item)
+    ElementTree.SubElement(collection, kind).text = text
+
+
+def write_record(element: ElementTree.Element, record: Mapping[str, Any]) -> None:
+    written = ElementTree.SubElement(element, "Record")
+    for name, value in record.items():
+        write_value(ElementTree.SubElement(written, "PropertyValue", Property=name), value)
+
+
+def constant(value: Any) -> tuple[str, str]:
+    """The kind of a constant and its text."""
+    if isinstance(value, bool):
+        return "Bool", "true" if value else "false"
+    if isinstance(value, int):
+        return "Int", str(value)
+    if isinstance(value, Decimal | float):
+        return "Decimal", str(value)
+    if isinstance(value, EnumMember):
+        return "EnumMember", f"{value.type}/{value}"
+    if isinstance(value, PropertyPath):
+        return "PropertyPath", str(value)
+    return "String", str(value)

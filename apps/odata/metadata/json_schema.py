@@ -1,0 +1,303 @@
+"""Records as JSON Schema: as they are read, and as bodies give them.
+
+What is read is described from the data model (``apps.odata.metadata.csdl``), so that the two cannot
+disagree; what is written from the declarations, which alone know aliases, numbers of enumerations and
+what is required.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from apps.odata.declaration.edm import INTEGER_RANGES
+from apps.odata.declaration.resource import Access, Kind, Verb
+from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.service import Service
+from apps.odata.metadata.csdl import IDENTIFIER, document, limits
+
+Json = dict[str, Any]
+
+TEXT: Json = {"type": "string"}
+URI: Json = {"type": "string", "format": "uri"}
+COUNT: Json = {"type": "integer", "minimum": 0}
+YES_OR_NO: Json = {"type": "boolean"}
+
+GUID = "0190163d-8694-739b-aea5-966c26f8ad91"
+EXAMPLES: dict[str, Any] = {
+    "Edm.Guid": GUID,
+    "Edm.Date": "2026-07-01",
+    "Edm.DateTimeOffset": "2026-07-01T09:30:00+10:00",
+    "Edm.Boolean": True,
+    "Edm.Decimal": 12.5,
+    "Edm.Int16": 12,
+    "Edm.Int32": 12,
+    "Edm.Int64": 12,
+}
+
+
+# --- what is read -------------------------------------------------------------------------------------
+
+
+def read_schemas(service: Service) -> Json:
+    """A schema for every type of the data model, and a page of every entity set."""
+    types = document(service)[service.namespace]
+    told = {
+        name: type_schema(definition)
+        for name, definition in types.items()
+        if definition["$Kind"] != "EntityContainer"
+    }
+    for entity_set in service.entity_sets:
+        told[f"{entity_set.name}Page"] = page_schema(entity_set)
+    return told
+
+
+def type_schema(definition: Json) -> Json:
+    """An entity type, a complex type or an enumeration of the data model as JSON Schema."""
+    members = {name: value for name, value in definition.items() if name[0] not in "$@"}
+    told = described(definition)
+    if definition["$Kind"] == "EnumType":
+        return {"type": "string", "enum": list(members), **told}
+    return {
+        "type": "object",
+        **told,
+        "properties": {name: member_schema(member) for name, member in members.items()},
+    }
+
+
+def member_schema(member: Json) -> Json:
+    """A member of a type: its value, a list of it, or null where there may be none."""
+    told = described(member)
+    if member.get("@Org.OData.Core.V1.Computed"):
+        told["readOnly"] = True
+    type_ = member["$Type"]
+    schema = primitive(member) if type_.startswith("Edm.") else reference(type_.rpartition(".")[2])
+    if member.get("$Collection"):
+        return {"type": "array", "items": schema, **told}
+    if member.get("$Nullable"):
+        schema = or_null(schema)
+    return {**schema, **told}
+
+
+def described(definition: Json) -> Json:
+    words = [
+        definition[term]
+        for term in ("@Org.OData.Core.V1.Description", "@Org.OData.Core.V1.LongDescription")
+        if term in definition
+    ]
+    return {"description": " ".join(words)} if words else {}
+
+
+_FORMATS = {"Edm.Guid": "uuid", "Edm.Date": "date", "Edm.DateTimeOffset": "date-time"}
+
+
+def primitive(member: Json) -> Json:
+    """The JSON of a primitive type with its facets and limits."""
+    type_ = member["$Type"]
+    least, greatest = INTEGER_RANGES.get(type_, (None, None))
+    bounds = {
+        "minimum": member.get("@Org.OData.Validation.V1.Minimum", least),
+        "maximum": member.get("@Org.OData.Validation.V1.Maximum", greatest),
+    }
+    bounded = {name: bound for name, bound in bounds.items() if bound is not None}
+    if type_ in INTEGER_RANGES:
+        return {"type": "integer", **bounded}
+    if type_ == "Edm.Decimal":
+        digits = f"{member['$Precision'] - member['$Scale']} digits and {member['$Scale']} decimal places"
+        return {"type": "number", "format": "decimal", "title": f"A number of at most {digits}", **bounded}
+    if type_ == "Edm.Boolean":
+        return dict(YES_OR_NO)
+    if type_ in _FORMATS:
+        return {"type": "string", "format": _FORMATS[type_]}
+    allowed = [item["Value"] for item in member.get("@Org.OData.Validation.V1.AllowedValues", ())]
+    if allowed:
+        return {"type": "string", "enum": allowed}
+    return {"type": "string", **({"maxLength": member["$MaxLength"]} if "$MaxLength" in member else {})}
+
+
+def or_null(schema: Json) -> Json:
+    """The schema, or null."""
+    if "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    told = {**schema, "type": [*kinds, "null"]}
+    if "enum" in schema:
+        told["enum"] = [*schema["enum"], None]
+    return told
+
+
+def page_schema(entity_set: EntitySet) -> Json:
+    return {
+        "type": "object",
+        "required": ["@odata.context", "value"],
+        "properties": {
+            "@odata.context": {**URI, "description": "What is shown, as a fragment of $metadata."},
+            "@odata.count": {**COUNT, "description": "With $count=true: how many are found in all."},
+            "value": {"type": "array", "items": reference(entity_set.name)},
+            "@odata.nextLink": {**URI, "description": "Where the next page is; not there on the last."},
+        },
+    }
+
+
+def item_schema(entity_set: EntitySet) -> Json:
+    context = {"type": "object", "required": ["@odata.context"], "properties": {"@odata.context": URI}}
+    return {"allOf": [context, reference(entity_set.name)]}
+
+
+def reference(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+# --- what is written ----------------------------------------------------------------------------------
+
+
+def write_schemas(service: Service) -> Json:
+    """What bodies hold, for every entity set that takes any."""
+    told: Json = {}
+    for entity_set in service.entity_sets:
+        if not entity_set.offers(Verb.POST) and not entity_set.offers(Verb.PUT):
+            continue
+        told[f"{entity_set.name}Body"] = body_schema(entity_set.type)
+        told[f"{entity_set.name}Bodies"] = {
+            "type": "object",
+            "required": ["value"],
+            "properties": {
+                "value": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": settings.API_MAX_RECORDS,
+                    "items": reference(f"{entity_set.name}Body"),
+                }
+            },
+        }
+    return told
+
+
+def body_schema(type_: StructuredType) -> Json:
+    """The members that bodies may set, each under every name it has; others are ignored."""
+    members: Json = {}
+    required: list[str] = []
+    either: list[Json] = []
+    for prop in type_.writable_properties:
+        names = (prop.name, *prop.declared.aliases)
+        members.update(dict.fromkeys(names, given_schema(prop)))
+        if prop.access is Access.REQUIRED and len(names) == 1:
+            required.append(prop.name)
+        elif prop.access is Access.REQUIRED:
+            either.append({"anyOf": [{"required": [name]} for name in names]})
+    for part in type_.writable_parts:
+        members[part.name] = part_schema(part)
+        if part.declared.required:
+            required.append(part.name)
+    return {
+        "type": "object",
+        "properties": members,
+        **({"required": required} if required else {}),
+        **({"allOf": either} if either else {}),
+    }
+
+
+def given_schema(prop: StructuralProperty) -> Json:
+    """A value that bodies may give; null where it need not be given."""
+    schema = {**value_schema(prop), "examples": [example_value(prop)]}
+    hint = FORMS.get(prop.edm.name)
+    words = [word for word in (prop.declared.description, hint) if word]
+    if words:
+        schema["description"] = " ".join(words)
+    if prop.edm.name == "Edm.Decimal":
+        schema["type"] = ["number", "string"]
+    if prop.numbers:
+        numbers = ", ".join(f"{number} {name}" for number, name in prop.numbers.items())
+        schema = {
+            "anyOf": [schema, {"type": "integer", "enum": list(prop.numbers)}],
+            "description": f"By its name, or by its number: {numbers}.",
+        }
+    return schema if prop.access is Access.REQUIRED else or_null(schema)
+
+
+#: The other forms in which values are taken (decisions.md 2).
+FORMS = {
+    "Edm.Date": "Also with a time, which is cut off: 2026-07-01 09:30:00.",
+    "Edm.DateTimeOffset": "Without an offset it is the subscriber's local time: 2026-07-01 09:30:00.",
+    "Edm.Decimal": "Also as a string of digits.",
+}
+
+
+def value_schema(prop: StructuralProperty) -> Json:
+    """A value of a property as JSON Schema."""
+    if prop.choices:
+        enum = prop.enum
+        named = enum is not None and all(IDENTIFIER.fullmatch(name) for name in prop.choices)
+        return {
+            "type": "string",
+            "enum": list(prop.choices),
+            **({"title": enum.__name__} if named and enum else {}),
+        }
+    facets = {"$MaxLength": prop.edm.max_length, "$Precision": prop.edm.precision, "$Scale": prop.edm.scale}
+    given = {name: facet for name, facet in facets.items() if facet is not None}
+    schema = primitive({"$Type": prop.edm.name, **given, **limits(prop)})
+    if isinstance(prop.field, models.EmailField):
+        schema["format"] = "email"
+    return schema
+
+
+def part_schema(part: NavigationProperty) -> Json:
+    """A part as bodies give it: a reference by its key alone, anything else with its members."""
+    if part.kind is not Kind.REFERENCE:
+        schema = body_schema(part.type)
+    elif part.type.key is None:
+        schema = {"type": "object"}
+    else:
+        key = part.type.key
+        schema = {
+            "type": "object",
+            "properties": {key.name: {**value_schema(key), "examples": [example_value(key)]}},
+            "required": [key.name],
+        }
+    if part.many:
+        most = {"maxItems": settings.API_MAX_LINES} if part.kind is Kind.CONTAINED else {}
+        schema = {
+            "type": "array",
+            "items": schema,
+            **most,
+            **({"minItems": 1} if part.declared.required else {}),
+        }
+    if part.declared.description:
+        schema["description"] = part.declared.description
+    return schema if part.declared.required else or_null(schema)
+
+
+# --- examples -----------------------------------------------------------------------------------------
+
+
+def example_value(prop: StructuralProperty) -> Any:
+    """A value of the property's type that could be."""
+    if prop.choices:
+        return prop.choices[0]
+    if prop.edm.name != "Edm.String":
+        return EXAMPLES[prop.edm.name]
+    if "email" in prop.name.lower():
+        return "kim.lee@records.example"
+    name = str(getattr(prop.source_field, "verbose_name", prop.name))
+    return f"{name[:1].upper()}{name[1:]}"[: prop.edm.max_length]
+
+
+def example_of(type_: StructuredType) -> Json:
+    """The smallest body that says all it must."""
+    members = {p.name: example_value(p) for p in type_.writable_properties if p.access is Access.REQUIRED}
+    for part in type_.writable_parts:
+        if not part.declared.required:
+            continue
+        key = part.type.key
+        one = {key.name: example_value(key)} if part.kind is Kind.REFERENCE and key else example_of(part.type)
+        members[part.name] = [one] if part.many else one
+    return members
+
+
+def example_filter(entity_set: EntitySet) -> str:
+    name = next(
+        (n for n, p in entity_set.type.properties.items() if p.edm.name == "Edm.DateTimeOffset"), None
+    )
+    return f"{name} ge 2026-07-01T00:00:00Z" if name else f"{entity_set.key.name} ne null"

@@ -1,0 +1,41 @@
+"""How an address names one record: ``/claim/{guid}``, ``/claim({guid})``, ``/claim(ClaimGuid={guid})``."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+from urllib.parse import unquote
+
+from apps.odata.declaration.edm import INTEGER_RANGES
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.errors import BadQuery
+
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
+_GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
+
+
+def read_key(entity_set: EntitySet, text: str) -> Any:
+    """The key that ``text`` writes, as the model holds it; ``BadQuery`` when it can be none."""
+    given = unquote(text).strip()
+    named = _NAMED.fullmatch(given)
+    if named:
+        if named[1].lower() != entity_set.key.name.lower():
+            raise BadQuery(f"The key of {entity_set.name} is {entity_set.key.name}, not {named[1][:60]}.")
+        given = named[2].strip()
+    if len(given) >= 2 and given[0] == given[-1] == "'":
+        given = given[1:-1]
+    edm = entity_set.key.edm.name
+    if edm == "Edm.Guid":
+        if not _GUID.fullmatch(given):
+            raise BadQuery(f"{given[:60]!r} is not a guid.", code="InvalidGuid")
+        return uuid.UUID(given)
+    if edm in INTEGER_RANGES:
+        if not _INTEGER.fullmatch(given):
+            raise BadQuery(f"{given[:60]!r} is not a whole number.", code="InvalidNumber")
+        low, high = INTEGER_RANGES[edm]
+        if not low <= int(given) <= high:
+            raise BadQuery(f"{given[:60]} is not between {low} and {high}.", code="OutOfRange")
+        return int(given)
+    return given

@@ -1,0 +1,213 @@
+"""JSON values as a property's: in the forms of ``declaration.values``, within the limits of the column."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, validate_email
+from django.db import models
+
+from apps.odata.declaration.edm import INTEGER_RANGES, edm_type
+from apps.odata.declaration.schema import StructuralProperty
+from apps.odata.declaration.values import OutOfRange, parse_date, parse_datetime, parse_decimal
+
+Reader = Callable[[Any], Any]
+
+_GUID = re.compile(r"[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{12}")
+_DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class JsonValueError(Exception):
+    """A value that cannot be: a stable code, and what is said after the member's name."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+def reader_of(prop: StructuralProperty) -> Reader:
+    """The function that reads the property from a JSON value that is not null; raises ``ValueFault``.
+
+    Numbers with a fraction or an exponent come as ``Decimal``. A blank text is read as ``None``.
+    """
+    if prop.choices:
+        return choice_reader(prop.choices, prop.numbers)
+    make = _READERS.get(prop.edm.name, text_reader)
+    return make(prop.field)
+
+
+def text_reader(field: models.Field) -> Reader:
+    limit, is_email = field.max_length, isinstance(field, models.EmailField)
+
+    def read(value: Any) -> str | None:
+        if not isinstance(value, str):
+            raise JsonValueError("WrongType", "must be a string.")
+        if _UNSTORABLE.search(value):
+            raise JsonValueError(
+                "InvalidText", "holds a character that is none: NUL or half a surrogate pair."
+            )
+        if not value.strip():
+            return None
+        if limit is not None and len(value) > limit:
+            raise JsonValueError("TooLong", f"may have {limit} characters at most, and has {len(value):,}.")
+        if is_email:
+            check_email(value)
+        return value
+
+    return read
+
+
+def check_email(value: str) -> None:
+    try:
+        validate_email(value)
+    except ValidationError:
+        raise JsonValueError("InvalidEmail", "must be an email address.") from None
+
+
+def choice_reader(names: tuple[str, ...], numbers: Mapping[int, str]) -> Reader:
+    """An enumeration's exact name, or one of its numbers as number or string of digits."""
+    meant: dict[str | int, str] = {name: name for name in names}
+    for number, name in numbers.items():
+        meant[number] = meant[str(number)] = name
+    offered = ", ".join(names)
+
+    def read(value: Any) -> str | None:
+        if isinstance(value, str) and not value.strip():
+            return None
+        if isinstance(value, str) or (numbers and type(value) is int):
+            if value in meant:
+                return meant[value]
+            raise JsonValueError("NotAChoice", f"must be one of {offered}.")
+        raise JsonValueError("WrongType", f"must be a string: one of {offered}.")
+
+    return read
+
+
+def boolean_reader(field: models.Field) -> Reader:
+    def read(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise JsonValueError("WrongType", "must be true or false.")
+        return value
+
+    return read
+
+
+def integer_reader(field: models.Field) -> Reader:
+    low, high = integer_range(field)
+
+    def read(value: Any) -> int:
+        if isinstance(value, Decimal):
+            raise JsonValueError("InvalidNumber", "must be a whole number.")
+        if type(value) is not int:
+            raise JsonValueError("WrongType", "must be a number.")
+        if not low <= value <= high:
+            raise JsonValueError("OutOfRange", f"must be from {low:,} to {high:,}.")
+        return value
+
+    return read
+
+
+def integer_range(field: models.Field) -> tuple[int, int]:
+    """What the column can hold on every engine, narrowed by the field's own validators."""
+    low, high = INTEGER_RANGES[edm_type(field).name]
+    least, most = validated_range(field)
+    return (low if least is None else max(low, least)), (high if most is None else min(high, most))
+
+
+def validated_range(field: models.Field) -> tuple[Any, Any]:
+    """The field's ``MinValueValidator`` and ``MaxValueValidator`` limits, ``None`` where it has none."""
+    least = [v.limit_value for v in field.validators if isinstance(v, MinValueValidator)]
+    most = [v.limit_value for v in field.validators if isinstance(v, MaxValueValidator)]
+    return max(least, default=None), min(most, default=None)
+
+
+def decimal_reader(field: models.Field) -> Reader:
+    assert isinstance(field, models.DecimalField)
+    digits, scale = field.max_digits, field.decimal_places
+    least, most = validated_range(field)
+
+    def read(value: Any) -> Decimal:
+        number = decimal_of(value, digits, scale)
+        if least is not None and number < least:
+            raise JsonValueError("OutOfRange", f"must be {least} at least.")
+        if most is not None and number > most:
+            raise JsonValueError("OutOfRange", f"must be {most} at most.")
+        return number
+
+    return read
+
+
+def decimal_of(value: Any, digits: int | None = None, scale: int | None = None) -> Decimal:
+    """A JSON number or a string of digits, exactly."""
+    if type(value) not in (str, int, Decimal):
+        raise JsonValueError("WrongType", "must be a number.")
+    if isinstance(value, str) and not _DIGITS.fullmatch(value):
+        raise JsonValueError("InvalidNumber", "must be a number.")
+    try:
+        return parse_decimal(str(value), digits, scale)
+    except OutOfRange as error:
+        raise JsonValueError("OutOfRange", f"{error}.") from None
+    except ValueError as error:
+        raise JsonValueError("InvalidNumber", f"{error}.") from None
+
+
+def guid_reader(field: models.Field) -> Reader:
+    """A guid in any case, with its hyphens or without them."""
+
+    def read(value: Any) -> uuid.UUID:
+        if isinstance(value, uuid.UUID):
+            return value
+        if not isinstance(value, str):
+            raise JsonValueError("WrongType", "must be a guid in a string.")
+        if not _GUID.fullmatch(value):
+            raise JsonValueError("InvalidGuid", "must be a guid.")
+        return uuid.UUID(value)
+
+    return read
+
+
+def date_reader(field: models.Field) -> Reader:
+    return read_date
+
+
+def datetime_reader(field: models.Field) -> Reader:
+    return read_datetime
+
+
+def read_date(value: Any) -> dt.date:
+    """A day; of a date-time, the day it is in the current zone."""
+    return _in_time(parse_date, value)
+
+
+def read_datetime(value: Any) -> dt.datetime:
+    """A moment in UTC; without an offset the text is local time, of two equal local times the first."""
+    return _in_time(parse_datetime, value)
+
+
+def _in_time(parse: Callable[[str], Any], value: Any) -> Any:
+    if not isinstance(value, str):
+        raise JsonValueError("WrongType", "must be a date in a string.")
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise JsonValueError("InvalidDate", f"{error}.") from None
+
+
+_READERS: dict[str, Callable[[models.Field], Reader]] = {
+    "Edm.Guid": guid_reader,
+    "Edm.Boolean": boolean_reader,
+    "Edm.Date": date_reader,
+    "Edm.DateTimeOffset": datetime_reader,
+    "Edm.Decimal": decimal_reader,
+    "Edm.Int16": integer_reader,
+    "Edm.Int32": integer_reader,
+    "Edm.Int64": integer_reader,
+}
