@@ -10,16 +10,16 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRe
 
 from apps.core import history
 from apps.core.bulk_insert import set_flag
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.provider_invoice_rules import ON_HOLD
+from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 
 KEY: Any = ProviderInvoice._meta.pk
 
 #: Claims that are to bring money in, or did.
-LIVE = Q(archive_date=None) & ~Q(funding_status__in=(ClaimStatus.CANCELLED, ClaimStatus.REJECTED))
+LIVE = Q(archive_date=None) & ~Q(funding_status__in=ENDED)
 
 
 def yes_or_no(condition: Q) -> ExpressionWrapper:

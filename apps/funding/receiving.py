@@ -18,7 +18,7 @@ from apps.funding.holding import LIVE, restate_claims_on
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.moving import REASON_LENGTH, move
 from apps.funding.provider_invoice_rules import DECISIONS, ON_HOLD, Decision, possible_actions
-from apps.funding.transitions import Verb
+from apps.funding.statuses import TransitionName
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
@@ -206,9 +206,9 @@ def take_along(
     if held:
         status = ApprovalStatus(invoices[0].approval_status).label
         reason = f"{HELD}{status.removeprefix('On hold')}: {draft.reason}"
-        move(Claim, held, Verb.HOLD, draft.staff, reason[:REASON_LENGTH])
+        move(Claim, held, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
     if let_go:
-        move(Claim, let_go, Verb.RELEASE, draft.staff, draft.reason)
+        move(Claim, let_go, TransitionName.RELEASE, draft.staff, draft.reason)
 
 
 def is_held_with_it(claim: Claim) -> bool:

@@ -8,15 +8,12 @@ from typing import Any
 from django.db import models
 
 from apps.core import saving
-from apps.funding.choices import ClaimStatus
 from apps.funding.judging import Kind
 from apps.funding.models import Bill, LineItem
+from apps.funding.statuses import OPEN
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft, Issue, raise_if_invalid
 from apps.people.models import Client, Contact, Staff
-
-#: Only in these may a bill change.
-OPEN = frozenset({ClaimStatus.AWAITING_STAFF_APPROVAL.value, ClaimStatus.ON_HOLD.value})
 
 #: The records that rules ask more of than their key.
 ASKED: Mapping[str, type[models.Model]] = {"contact": Contact, "provider": Client, "staff": Staff}

@@ -19,7 +19,7 @@ from apps.funding.judging import CLAIMS, INVOICES, KINDS, Kind, judged
 from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
 from apps.funding.numbering import take_numbers
 from apps.funding.provider_invoice_rules import ON_HOLD
-from apps.funding.revising import OPEN, bring_up, hold_open
+from apps.funding.revising import bring_up, hold_open
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
@@ -27,7 +27,6 @@ from apps.odata.write.drafts import Draft, Issue, WarningsPresent
 from apps.odata.write.targets import wire_target
 
 __all__ = [
-    "OPEN",
     "create_claims",
     "create_invoices",
     "update_claims",

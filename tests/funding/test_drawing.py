@@ -10,7 +10,8 @@ from apps.engagements.booking import Amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding import drawing
 from apps.funding.choices import InvoiceStatus
-from apps.funding.drawing import Drawn, PassedOn, amounts_of
+from apps.funding.drawing import Drawn, amounts_of
+from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
@@ -58,8 +59,10 @@ def test_a_gap_that_is_written_off_is_claimed_no_longer():
 
 
 def test_the_gap_of_a_resubmitted_claim_draws_where_it_went():
-    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, PassedOn.GAP) == amounts("40.00", "40.00")
-    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, PassedOn.WHOLE) == NOTHING
+    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.GAP) == amounts(
+        "40.00", "40.00"
+    )
+    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.FULL) == NOTHING
     resubmitted = amounts_of("AwaitingStaffApproval", False, TOTAL, PAID)
     assert resubmitted == amounts("40.00", "40.00", "60.00")
 

@@ -22,8 +22,8 @@ from apps.funding.holding import restate_all
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.moving import move, possible
 from apps.funding.receiving import act_on, revise_provider_invoices
+from apps.funding.statuses import TransitionName
 from apps.funding.submitting import update_claims
-from apps.funding.transitions import Verb
 from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import BACKEND, PAPERS
@@ -102,7 +102,7 @@ class Office:
     def move(self, which, how):
         for claim in self.claims(which):
             rows = possible(claim)
-            verbs = [row.verb for row in rows] if rows and how % 4 else list(Verb)
+            verbs = [row.name for row in rows] if rows and how % 4 else list(TransitionName)
             verb = verbs[how % len(verbs)]
             move(Claim, [claim.pk], verb, reason="Because", amounts={claim.pk: Decimal("0.01")})
 

@@ -27,6 +27,7 @@ from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.facts import lines_drawing_on
 from apps.funding.models import Bill, Claim, Invoice
+from apps.funding.statuses import STATUSES
 from apps.odata import clock
 from apps.people.admin import number_in, without_blanks
 from apps.people.models import Client, Contact
@@ -39,21 +40,7 @@ MOST_NAMED = 500
 # A plan's page leads to the lists of what draws on each of its budgets.
 DRAWN_BY.extend(DrawnBy(model, DRAWS_ON) for model in (Claim, Invoice))
 
-COLOURS = {
-    "AwaitingStaffApproval": "warning",
-    "OnHold": "danger",
-    "Approved": "info",
-    "SubmittedToPaymentProvider": "info",
-    "AgencyClaimed": "primary",
-    "AgencyFullyPaid": "success",
-    "AgencyPartiallyPaid": "warning",
-    "PaymentProviderCancellationRequested": "warning",
-    "PaymentProviderRejected": "danger",
-    "ClientRejected": "danger",
-    "PlanManagerRejected": "danger",
-    "Sent": "info",
-    "Paid": "success",
-}
+COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
 
 class Administered(RecordAdmin):

@@ -61,6 +61,7 @@ from apps.funding.models import (
     InvoiceLine,
     ProviderInvoice,
 )
+from apps.funding.statuses import OPEN
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 
@@ -152,7 +153,7 @@ class BillAdmin(MovingBills):
         return self.after_storing(request, self.model._default_manager.get(pk=key), record is None)
 
     def may_be_edited(self, request: HttpRequest, record: Any) -> bool:
-        is_open = record.funding_status in submitting.OPEN and not record.is_archived
+        is_open = record.funding_status in OPEN and not record.is_archived
         return is_open and self.has_change_permission(request, record)
 
     def entry(self, request: HttpRequest, record: Any) -> Entry:
