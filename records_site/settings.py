@@ -142,7 +142,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-# The login is unique without regard to case, through its normalised column (apps.core.models.NormalisedField).
+# The login is unique without regard to case, through its normalised column.
 SILENCED_SYSTEM_CHECKS = ["auth.W004"]
 LOGIN_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
