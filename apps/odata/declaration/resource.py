@@ -15,8 +15,6 @@ from typing import Any, ClassVar
 
 from django.db import models
 
-from apps.odata.write.drafts import Draft
-
 
 class Access(Enum):
     """What a body may do with a property."""
@@ -131,13 +129,13 @@ class NestedType:
     """The form of an object on the wire: its properties and parts, in the order they are shown.
 
     ``model`` is left out for embedded shapes (an address), which take the model they stand in.
-    ``draft_class`` is what bodies and imports are read into: a subclass of ``Draft`` that declares what the
-    services work out.
+    ``draft_class`` is what bodies and imports are read into: a subclass of
+    ``apps.odata.write.drafts.Draft`` that declares what the services work out.
     """
 
     model: ClassVar[type[models.Model] | None] = None
     fields: ClassVar[Sequence[Property | Navigation]] = ()
-    draft_class: ClassVar[type[Draft]] = Draft
+    draft_class: ClassVar[type | None] = None
 
 
 class Verb(Enum):

@@ -575,7 +575,7 @@ class RecordReader:
 
     def __init__(self, type_: StructuredType) -> None:
         self.type = type_
-        self.draft_class = type_.shape.draft_class
+        self.draft_class: type[Draft] = type_.shape.draft_class or Draft
         self.value_members = [ValueMember(prop) for prop in type_.writable_properties]
         self.part_members = [
             part_member(part, f"part{number}") for number, part in enumerate(type_.writable_parts)
