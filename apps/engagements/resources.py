@@ -6,18 +6,93 @@ from django.db.models import QuerySet
 
 from apps.engagements.choices import ParticipantType
 from apps.engagements.importing import ClientEngagementImport
-from apps.engagements.models import ClientEngagement, SupportCategory
-from apps.engagements.shapes import ParticipantShape, RepresentativeOfParticipant, ServiceBookingShape
+from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.odata.declaration.resource import (
     Contains,
     Embedded,
     Key,
+    NestedType,
     Optional,
     ReadOnly,
     RefersTo,
     Required,
     Resource,
 )
+from apps.people.models import Contact
+
+
+class AddressType(NestedType):
+    """The address of a participant or a representative."""
+
+    fields = (
+        ReadOnly("StreetAddress"),
+        ReadOnly("StreetAddress2"),
+        ReadOnly("Suburb"),
+        ReadOnly("City"),
+        ReadOnly("State"),
+        ReadOnly("Country"),
+        ReadOnly("PostCode"),
+    )
+
+
+class ParticipantSummary(NestedType):
+    """The participant of a plan."""
+
+    model = Contact
+    fields = (
+        Key("ContactGuid"),
+        ReadOnly("FirstName"),
+        ReadOnly("LastName"),
+        ReadOnly("Birthday"),
+        ReadOnly("SchemeNumber"),
+        ReadOnly("SchemePriceGuideRegion"),
+        ReadOnly("AccountManagerStaffGuid", source="account_manager"),
+        ReadOnly("PhoneNumber1", source="phone1"),
+        ReadOnly("PhoneNumber2", source="phone2"),
+        ReadOnly("PrimaryEmail"),
+        Embedded("Address", AddressType, read_only=True),
+    )
+
+
+REPRESENTATIVE = "participant__representative__"
+
+
+class RepresentativeType(NestedType):
+    """The participant's representative: a contact has one, for all plans."""
+
+    fields = (
+        ReadOnly("ContactGuid", source="participant__representative"),
+        ReadOnly("FirstName", source=f"{REPRESENTATIVE}first_name"),
+        ReadOnly("LastName", source=f"{REPRESENTATIVE}last_name"),
+        ReadOnly("RepresentativeRelationship", source="participant__representative_relationship"),
+        ReadOnly("PhoneNumber1", source=f"{REPRESENTATIVE}phone1"),
+        ReadOnly("PhoneNumber2", source=f"{REPRESENTATIVE}phone2"),
+        ReadOnly("PrimaryEmail", source=f"{REPRESENTATIVE}primary_email"),
+        Embedded("Address", AddressType, prefix=REPRESENTATIVE, read_only=True),
+    )
+
+
+class CategoryType(NestedType):
+    model = SupportCategory
+    fields = (Key("CategoryGuid"), ReadOnly("Name"), ReadOnly("ArchivedDate", source="archive_date"))
+
+
+class ServiceBookingType(NestedType):
+    """A part of the plan's budget, reserved for a support."""
+
+    model = ServiceBooking
+    fields = (
+        Key("ServiceBookingGuid"),
+        ReadOnly("SupportPurpose"),
+        ReadOnly("SupportItem"),
+        ReadOnly("BudgetManagerStaffGuid", source="budget_manager"),
+        ReadOnly("Budget"),
+        ReadOnly("ManagementType"),
+        ReadOnly("BookingStartDate"),
+        ReadOnly("BookingEndDate"),
+        ReadOnly("BookingNumber"),
+        RefersTo("Category", CategoryType, read_only=True),
+    )
 
 
 class ClientEngagementResource(Resource):
@@ -47,11 +122,11 @@ class ClientEngagementResource(Resource):
         ReadOnly("UnAllocateAmount"),
         ReadOnly("ModifiedDate", source="modify_date"),
         ReadOnly("ArchiveDate"),
-        RefersTo("Participant", ParticipantShape, required=True),
-        Embedded("Representative", RepresentativeOfParticipant, read_only=True),
+        RefersTo("Participant", ParticipantSummary, required=True),
+        Embedded("Representative", RepresentativeType, read_only=True),
         Contains(
             "ServiceBookings",
-            ServiceBookingShape,
+            ServiceBookingType,
             source="bookings",
             order=("booking_start_date", "category__number"),
             read_only=True,

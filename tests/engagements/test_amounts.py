@@ -8,8 +8,8 @@ import pytest
 from django.db import connection, transaction
 
 from apps.core.models import Change
-from apps.engagements.booking import Amounts, record_amounts, restate_amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 
 
@@ -30,7 +30,7 @@ def test_what_is_recorded_is_added_to_what_was():
     record_amounts({booking.pk: amounts(paid="20.05")})
     assert held(booking) == amounts("50.00", "20.05", "30.10")
     assert held(other) == amounts(paid="1.00")
-    assert booking.left == Decimal("19.90")
+    assert booking.remaining == Decimal("19.90")
 
 
 @pytest.mark.django_db

@@ -4,13 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from apps.engagements.booking import look_up
-from apps.engagements.booking_rules import (
+from apps.engagements.models import CategoryBudget
+from apps.engagements.services import look_up
+from apps.engagements.validation import (
     CATEGORY_BUDGET_RULES,
     RULES,
     WARNINGS,
 )
-from apps.engagements.models import CategoryBudget
 from tests.engagements.builders import (
     END,
     START,

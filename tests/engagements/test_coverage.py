@@ -40,14 +40,14 @@ def test_a_support_is_covered_by_the_booking_for_its_category():
     other = a_booking(booking.engagement, category=4)
     found = covering(booking.engagement)
     assert keys(found) == {"plan": booking.engagement_id, "budget": booking.pk}
-    assert (found.booking.pk, found.left) == (booking.pk, Decimal("500.00"))
+    assert (found.booking.pk, found.remaining) == (booking.pk, Decimal("500.00"))
     assert covering(booking.engagement, item=None, category=4).booking.pk == other.pk
 
 
 def test_what_is_left_is_the_budget_less_what_is_claimed_waiting_and_used_elsewhere():
     amounts = {"claimed": "100.00", "paid": "90.00", "waiting": "30.00", "used_elsewhere": "20.50"}
     booking = a_booking(budget=Decimal("500.00"), **{name: Decimal(text) for name, text in amounts.items()})
-    assert covering(booking.engagement).left == Decimal("349.50")
+    assert covering(booking.engagement).remaining == Decimal("349.50")
 
 
 def test_a_contact_without_plans_is_covered_by_nothing():
@@ -65,7 +65,7 @@ def test_a_day_outside_every_plan_tells_the_nearest_plan_and_booking(on):
     booking = a_booking()
     found = covering(booking.engagement, day(on))
     assert keys(found) == {"nearest_plan": booking.engagement_id, "nearest_budget": booking.pk}
-    assert found.left is None
+    assert found.remaining is None
 
 
 def test_the_nearest_of_several_plans_is_told():
@@ -148,7 +148,7 @@ def test_a_thousand_supports_take_three_queries(django_assert_num_queries):
     with django_assert_num_queries(2 if connection.vendor == "postgresql" else 3):
         found = coverages(supports)
         assert [each.booking.pk for each in found] == [booking.pk for booking in bookings] * 250
-        assert {each.left for each in found} == {Decimal("100.00")}
+        assert {each.remaining for each in found} == {Decimal("100.00")}
         assert all(each.plan.last_day == END for each in found)
 
 
@@ -166,7 +166,7 @@ def test_what_a_bill_drew_counts_as_left_while_it_is_entered_anew():
     support = Support(drawn.engagement.participant_id, DAY, ITEM)
     assert coverages([support])[0].booking.pk == other.pk
     freed = coverages([support], {drawn.pk: Decimal("10.00"), other.pk: Decimal("-10.00")})[0]
-    assert (freed.booking.pk, freed.left) == (drawn.pk, Decimal("10.00"))
+    assert (freed.booking.pk, freed.remaining) == (drawn.pk, Decimal("10.00"))
 
 
 def test_a_budget_is_named_as_the_plan_page_names_it():

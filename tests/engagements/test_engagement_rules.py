@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.engagements.engagement_rules import RULES, WARNINGS, look_up
+from apps.engagements.validation import RULES, WARNINGS, look_up
 from apps.odata import clock
 from apps.people.models import Contact
 from tests.engagements.builders import END, START, a_booking, a_plan, a_plan_draft, day, found

@@ -91,7 +91,7 @@ def test_claims_stand_everywhere_and_the_older_the_more_are_paid():
         assert Claim.objects.filter(resubmission_of__funding_status=status, resubmitted=True).exists()
     assert Claim.objects.filter(archive_date__isnull=False).exists()
     assert drawing.recount() == (0, 0)
-    over = [booking for booking in ServiceBooking.objects.all() if booking.left < 0]
+    over = [booking for booking in ServiceBooking.objects.all() if booking.remaining < 0]
     assert len(over) == 1  # the planted one
     standing = ProviderInvoice.objects.filter(is_reusable=True)
     assert any(paper.claims.count() > 2 for paper in standing)
