@@ -10,8 +10,8 @@ from uuid import UUID
 
 from apps.core.models import Subscriber
 from apps.funding.choices import ApprovalStatus, InvoiceClaimType, InvoiceStatus
-from apps.funding.drawing import PassedOn
 from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.services.budgets import ResubmittedPart
 from apps.people.models import Staff
 
 # Claims have some of the statuses of invoices, under the same words.
@@ -111,7 +111,7 @@ class Transition:
     guards: tuple[Guard, ...] = ()
     sets: Mapping[str, Any] = field(default_factory=dict)
     pays: Pays | None = None
-    resubmits: PassedOn | None = None
+    resubmits: ResubmittedPart | None = None
 
 
 # --- guards ---------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ TABLE: tuple[Transition, ...] = (
         RESUBMITTED_FROM,
         Target.SAME,
         guards=(is_not_resubmitted,),
-        resubmits=PassedOn.WHOLE,
+        resubmits=ResubmittedPart.WHOLE,
     ),
     Transition(
         Verb.RESUBMIT_GAP,
@@ -290,7 +290,7 @@ TABLE: tuple[Transition, ...] = (
         RESUBMITTED_FROM,
         Target.SAME,
         guards=(is_not_resubmitted, something_is_open),
-        resubmits=PassedOn.GAP,
+        resubmits=ResubmittedPart.GAP,
     ),
     Transition(Verb.SEND, "Send", of(S.APPROVED), S.SENT, models=(Invoice,), guards=(goes_to_the_client,)),
     Transition(Verb.PAY, "Paid", of(S.SENT), S.PAID, models=(Invoice,), pays=Pays.ALL),

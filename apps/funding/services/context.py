@@ -19,10 +19,10 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, CoveringBudget, Support, covering
 from apps.engagements.models import Budgeted, ServiceBooking
 from apps.funding.choices import InvoiceClaimType, Zone
+from apps.funding.duplicates import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Product
-from apps.funding.pricing import PriceFound, PriceRequest, prices_on
+from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
 from apps.funding.public_holidays import state_code
-from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import Conversation, PreparedQuery, all_of, alone, prepared_query, together
@@ -86,7 +86,7 @@ class LineFacts:
     product: ProductFacts
     cover: Coverage
     left: Decimal | None
-    last_price: PriceFound | None
+    last_price: EffectivePrice | None
     twin: str | None = None
 
 
@@ -302,7 +302,7 @@ def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Dec
     return drawn
 
 
-def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, PriceFound | None]:
+def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, EffectivePrice | None]:
     """The prices on the last days of lines that outlast the price of their first day, by ``id`` of them."""
     outlasting = [
         line
@@ -314,7 +314,7 @@ def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, PriceFound | N
         for line in outlasting
         for zone in (line.zone, Zone.NATIONAL.value)
     ]
-    found = prices_on(asked)
+    found = find_prices(asked)
     return {
         id(line): zonal or national
         for line, zonal, national in zip(outlasting, found[::2], found[1::2], strict=True)
@@ -394,7 +394,7 @@ def called(model: type[Claim | Invoice], draft: Draft, drafts: Sequence[Draft]) 
 # --- what draws on a budget -----------------------------------------------------------------------------
 
 
-def lines_drawing_on(budget: Budgeted | CoveringBudget) -> dict[str, QuerySet[Any]]:
+def lines_on_budget(budget: Budgeted | CoveringBudget) -> dict[str, QuerySet[Any]]:
     """The lines of claims, and of invoices, that stand for a service booking or a budget by category.
 
     With their bills, the latest support first. Those of archived, refused or cancelled bills are among them:
