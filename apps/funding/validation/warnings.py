@@ -18,9 +18,9 @@ from stdnum.au import abn
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
+from apps.funding.drafts import LineFacts, ProductFacts
 from apps.funding.pricing import EffectivePrice
 from apps.funding.public_holidays import DayType, day_types, holiday_name
-from apps.funding.services.context import LineFacts, ProductFacts
 from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: What a rule finds in a line: a code, the member of the line to look at (none: all of it), a sentence.
