@@ -17,12 +17,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.engagements.coverage import current_plans
 from apps.engagements.models import ClientEngagement
-from apps.funding import transitions
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.recurrence import Recurrence
 from apps.funding.services.create import create_invoices
 from apps.funding.services.defaults import apply_invoice_defaults
+from apps.funding.statuses import statuses_where
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.write.dispatch import retry_on_conflict
@@ -37,8 +36,7 @@ STORED_AT_ONCE = 500
 #: More missed periods of one recurring invoice than this are a slip in its dates: three years of days.
 MOST_CAUGHT_UP = 1_100
 
-#: What ends a recurring invoice, unless it was resubmitted.
-ENDED = transitions.ENDED | {InvoiceStatus.CANCELLATION_REQUESTED}
+ENDED = statuses_where(lambda row: row.ends_recurrence)
 
 
 @dataclass(frozen=True, slots=True)

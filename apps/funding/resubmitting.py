@@ -13,8 +13,9 @@ from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import new_guid
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
-from apps.funding.services.budgets import CENT, BudgetPosting, ResubmittedPart, budget_amounts
+from apps.funding.services.budgets import CENT, BudgetPosting, budget_amounts
 from apps.funding.services.numbering import next_numbers
+from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from apps.people.models import Staff
 
@@ -42,7 +43,7 @@ class NewLine(NamedTuple):
 
 
 def remake(
-    model: type[Claim | Invoice], bills: Sequence[Any], kind: ResubmittedPart, by: Staff | None
+    model: type[Claim | Invoice], bills: Sequence[Any], kind: Resubmission, by: Staff | None
 ) -> Remade:
     """Store a new bill of each of the bills, which must be whole and locked; they stay as they are.
 
@@ -54,7 +55,7 @@ def remake(
     line_model: type[LineItem] = ClaimLine if model is Claim else InvoiceLine
     lines: dict[UUID, list[NewLine]] = defaultdict(list)
     rows = line_model._default_manager.filter(**{f"{name}__in": bills}).order_by("position", "guid")
-    make = whole_of if kind is ResubmittedPart.WHOLE else gap_of
+    make = whole_of if kind is Resubmission.FULL else gap_of
     for line in rows:
         made = make(line)
         if made is not None:

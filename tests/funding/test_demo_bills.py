@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.core.models import Change
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding.choices import ApprovalStatus, ClaimStatus, InvoiceStatus
+from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.demo.planted import PLANTED, name_of
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -30,6 +30,7 @@ from apps.funding.services import budgets
 from apps.funding.services.check import CLAIMS, INVOICES, judged
 from apps.funding.services.claim_effects import update_claim_flags
 from apps.funding.services.create import create_claims
+from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.demo import lists
@@ -68,15 +69,12 @@ def as_drafts(model, line_model):
         lines[getattr(line, f"{name}_id")].append(
             draft_of(line, but={"total", "first_day", "last_day", "booking", "category_budget"})
         )
-    bills = model.objects.filter(archive_date=None).exclude(funding_status__in=budgets.CLOSED - {PAID})
+    bills = model.objects.filter(archive_date=None).exclude(funding_status__in=ENDED)
     for bill in bills.select_related("contact", "staff", *BESIDE[name]).order_by(f"{name}_number"):
         draft = draft_of(bill, but={"total"})
         draft.fill("line_items", lines[bill.pk])
         draft.fill("stands_on", getattr(bill, "provider_invoice_id", None))
         yield draft
-
-
-PAID = InvoiceStatus.AGENCY_FULLY_PAID
 
 
 def draft_of(record, but):

@@ -21,7 +21,7 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.services import budgets
-from apps.funding.transitions import TABLE, Target
+from apps.funding.statuses import TRANSITIONS, Target
 from tests.funding.demo_loads import DAY, SIZE, load_demo
 
 pytestmark = pytest.mark.django_db
@@ -106,9 +106,9 @@ def test_every_step_is_one_of_the_table():
             status = lives.AWAITING
             for step in life.steps:
                 verb = lives.verb(status, step.to, bool(step.reasons))
-                row = next(row for row in TABLE if row.verb == verb and status in row.sources)
+                row = next(row for row in TRANSITIONS if row.name == verb and status in row.sources)
                 assert kind in {model._meta.model_name for model in row.models}
-                assert step.to == lives.ARCHIVED or row.target in (step.to, Target.BEFORE)
+                assert step.to == lives.ARCHIVED or row.target in (step.to, Target.PREVIOUS)
                 assert bool(step.reasons) or not row.needs_reason
                 status = status if step.to == lives.ARCHIVED else step.to
 

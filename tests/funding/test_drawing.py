@@ -10,7 +10,8 @@ from apps.engagements.booking import Amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import InvoiceStatus
 from apps.funding.services import budgets
-from apps.funding.services.budgets import BudgetPosting, ResubmittedPart, budget_amounts
+from apps.funding.services.budgets import BudgetPosting, budget_amounts
+from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
@@ -58,10 +59,10 @@ def test_a_gap_that_is_written_off_is_claimed_no_longer():
 
 
 def test_the_gap_of_a_resubmitted_claim_draws_where_it_went():
-    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, ResubmittedPart.GAP) == amounts(
+    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.GAP) == amounts(
         "40.00", "40.00"
     )
-    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, ResubmittedPart.WHOLE) == NOTHING
+    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.FULL) == NOTHING
     resubmitted = budget_amounts("AwaitingStaffApproval", False, TOTAL, PAID)
     assert resubmitted == amounts("40.00", "40.00", "60.00")
 

@@ -147,7 +147,7 @@ def test_what_a_bill_may_do_follows_from_the_guards_too(settings_saved):
 
 
 def verbs(bill, by=None):
-    return [str(row.verb) for row in possible(bill, by)]
+    return [str(row.name) for row in possible(bill, by)]
 
 
 def test_an_unknown_bill_is_refused_and_the_others_moved():

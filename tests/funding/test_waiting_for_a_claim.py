@@ -23,7 +23,7 @@ from apps.funding.moving import move, possible
 from apps.funding.services.claim_effects import recount_claim_flags
 from apps.funding.services.provider_invoices import update_provider_invoices
 from apps.funding.services.update import update_claims
-from apps.funding.transitions import Verb
+from apps.funding.statuses import TransitionName
 from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import BACKEND, PAPERS
@@ -102,7 +102,7 @@ class Office:
     def move(self, which, how):
         for claim in self.claims(which):
             rows = possible(claim)
-            verbs = [row.verb for row in rows] if rows and how % 4 else list(Verb)
+            verbs = [row.name for row in rows] if rows and how % 4 else list(TransitionName)
             verb = verbs[how % len(verbs)]
             move(Claim, [claim.pk], verb, reason="Because", amounts={claim.pk: Decimal("0.01")})
 

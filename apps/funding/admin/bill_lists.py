@@ -26,6 +26,7 @@ from apps.funding.admin.queues import CappedPaginator, days_since, queues, reaso
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
 from apps.funding.services.context import lines_on_budget
+from apps.funding.statuses import STATUSES
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock
 from apps.people.admin import number_in, without_blanks
@@ -39,21 +40,7 @@ MOST_NAMED = 500
 # A plan's page leads to the lists of what draws on each of its budgets.
 DRAWN_BY.extend(DrawnBy(model, DRAWS_ON) for model in (Claim, Invoice))
 
-COLOURS = {
-    "AwaitingStaffApproval": "warning",
-    "OnHold": "danger",
-    "Approved": "info",
-    "SubmittedToPaymentProvider": "info",
-    "AgencyClaimed": "primary",
-    "AgencyFullyPaid": "success",
-    "AgencyPartiallyPaid": "warning",
-    "PaymentProviderCancellationRequested": "warning",
-    "PaymentProviderRejected": "danger",
-    "ClientRejected": "danger",
-    "PlanManagerRejected": "danger",
-    "Sent": "info",
-    "Paid": "success",
-}
+COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
 
 class Administered(RecordAdmin):

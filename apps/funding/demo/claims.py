@@ -38,9 +38,9 @@ from apps.funding.demo.lives import Life
 from apps.funding.demo.purses import Plan
 from apps.funding.models import ClaimLine
 from apps.funding.resubmitting import gap_of
-from apps.funding.services.budgets import ResubmittedPart, budget_amounts
+from apps.funding.services.budgets import budget_amounts
 from apps.funding.services.defaults import REIMBURSED
-from apps.funding.transitions import Verb
+from apps.funding.statuses import Resubmission, TransitionName
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.people.demo import plan as people
 
@@ -262,10 +262,10 @@ def resubmitted(
         purses.append(purse)
         if purse is not None and is_gap:
             stood = budget_amounts(status, False, line["total"], line["amount_paid"])
-            passed = budget_amounts(status, False, line["total"], line["amount_paid"], ResubmittedPart.GAP)
+            passed = budget_amounts(status, False, line["total"], line["amount_paid"], Resubmission.GAP)
             purse.amounts += passed + (-stood)
     drawn = Drawn(row, lines, purses, takes=old.takes)
-    verb = Verb.RESUBMIT_GAP if is_gap else Verb.RESUBMIT
+    verb = TransitionName.RESUBMIT_GAP if is_gap else TransitionName.RESUBMIT
     old.moves.append(
         move("claim_id", old.row["guid"], verb.value, (status, status), None, made, row["entered_by_id"])
     )

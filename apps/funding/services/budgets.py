@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,34 +15,9 @@ from apps.engagements.booking import Amounts, record_amounts, restate_amounts
 from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ClaimLine, InvoiceLine
-
-# Claims have some of the statuses of invoices, under the same words.
-S = InvoiceStatus
-
-#: Entered, and nobody was asked for the money yet.
-WAITING = frozenset({S.AWAITING_STAFF_APPROVAL, S.ON_HOLD, S.APPROVED})
-#: Somebody was asked for the money, and did not refuse.
-CLAIMED = frozenset(
-    {
-        S.SUBMITTED_TO_PAYMENT_PROVIDER,
-        S.AGENCY_CLAIMED,
-        S.CANCELLATION_REQUESTED,
-        S.AGENCY_PARTIALLY_PAID,
-        S.SENT,
-        S.PAID,
-    }
-)
-#: Nobody will pay more than was paid: refused, cancelled, or settled with a gap that is written off.
-CLOSED = frozenset({S.AGENCY_FULLY_PAID, S.CANCELLED, S.REJECTED, S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED})
+from apps.funding.statuses import STATUSES, OpenAmount, Resubmission
 
 CENT = Decimal("0.01")
-
-
-class ResubmittedPart(Enum):
-    """What the live resubmission of a bill took over from it: only what is not paid, or all."""
-
-    GAP = "gap"
-    WHOLE = "whole"
 
 
 def budget_amounts(
@@ -51,18 +25,21 @@ def budget_amounts(
     archived: bool,
     total: Decimal,
     paid: Decimal,
-    passed_on: ResubmittedPart | None = None,
+    passed_on: Resubmission | None = None,
 ) -> Amounts:
     """What a line, or the sum of lines, draws on its budget while its bill stands in this status.
 
     What was paid is claimed as long as the bill counts at all. The rest is waiting before somebody is asked
     for it, claimed afterwards, and nothing once it is closed or its gap passed on to another bill.
     """
-    if archived or passed_on is ResubmittedPart.WHOLE:
+    if archived or passed_on is Resubmission.FULL:
         return Amounts()
-    if passed_on is ResubmittedPart.GAP or status in CLOSED:
+    if passed_on is Resubmission.GAP:
         return Amounts(claimed=paid, paid=paid)
-    if status in WAITING:
+    counts_as = STATUSES[status].open_amount
+    if counts_as is OpenAmount.NOTHING:
+        return Amounts(claimed=paid, paid=paid)
+    if counts_as is OpenAmount.WAITING:
         return Amounts(claimed=paid, paid=paid, waiting=total - paid)
     return Amounts(claimed=total, paid=paid)
 
@@ -140,7 +117,7 @@ def drawn_by(line: type[models.Model], bill: str, budget: str) -> Iterator[tuple
     for row in rows:
         # SQLite sums decimals as floating point: right to the cent, and told with more.
         total, paid = row["total_of"].quantize(CENT), row["paid_of"].quantize(CENT)
-        passed_on = row["passed_on"] and ResubmittedPart(row["passed_on"])
+        passed_on = row["passed_on"] and Resubmission(row["passed_on"])
         yield (
             row[budget],
             budget_amounts(row[f"{bill}__funding_status"], row["archived"], total, paid, passed_on),
@@ -153,10 +130,10 @@ def passing_on(line: type[models.Model], bill: str) -> Case:
     live = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None).order_by()
     whole = Exists(live.exclude(paid_earlier=0))
     # Of what was never paid there is nothing to tell apart: it is closed.
-    may_have_been = Q(**{f"{bill}__funding_status": S.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
+    may_have_been = Q(**{f"{bill}__funding_status": InvoiceStatus.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
     return Case(
-        When(may_have_been & whole, then=Value(ResubmittedPart.WHOLE.value)),
-        When(may_have_been & Exists(live), then=Value(ResubmittedPart.GAP.value)),
+        When(may_have_been & whole, then=Value(Resubmission.FULL.value)),
+        When(may_have_been & Exists(live), then=Value(Resubmission.GAP.value)),
         default=Value(None),
         output_field=models.CharField(null=True),
     )

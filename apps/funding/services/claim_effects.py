@@ -11,8 +11,8 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRe
 
 from apps.core import history, saving
 from apps.core.bulk_insert import set_flag
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.statuses import ENDED
 from apps.funding.validation.provider_invoices import ON_HOLD
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
@@ -21,7 +21,7 @@ from apps.odata.write.drafts import Draft
 KEY: Any = ProviderInvoice._meta.pk
 
 #: Claims that are to bring money in, or did.
-LIVE_CLAIMS = Q(archive_date=None) & ~Q(funding_status__in=(ClaimStatus.CANCELLED, ClaimStatus.REJECTED))
+LIVE_CLAIMS = Q(archive_date=None) & ~Q(funding_status__in=ENDED)
 
 
 def yes_or_no(condition: Q) -> ExpressionWrapper:

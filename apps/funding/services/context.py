@@ -18,10 +18,11 @@ from apps.engagements.coverage import CoveringBudget, Support, covering
 from apps.engagements.models import Budgeted, ServiceBooking
 from apps.funding.choices import InvoiceClaimType, Zone
 from apps.funding.drafts import BillFacts, ContactFacts, LineFacts, ProductFacts, ProviderFacts
-from apps.funding.duplicates import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
+from apps.funding.duplicates import LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Product
 from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
 from apps.funding.public_holidays import state_code
+from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import Conversation, PreparedQuery, all_of, alone, prepared_query, together
@@ -218,7 +219,7 @@ def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Dec
     lines, bill = (ClaimLine, "claim") if model is Claim else (InvoiceLine, "invoice")
     field: Any = lines._meta.get_field(bill)
     held = lines._default_manager.filter(AnyOf(field, bills))
-    live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": DEAD})
+    live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": ENDED})
     for booking, category_budget, total in live.order_by().values_list("booking", "category_budget", "total"):
         drawn[booking or category_budget] += total
     return drawn

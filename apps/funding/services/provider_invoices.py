@@ -16,7 +16,7 @@ from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.moving import REASON_LENGTH, move
 from apps.funding.services.claim_effects import LIVE_CLAIMS, update_claim_flags
-from apps.funding.transitions import Verb
+from apps.funding.statuses import TransitionName
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
     ON_HOLD,
@@ -216,9 +216,9 @@ def take_along(
     if held:
         status = ApprovalStatus(invoices[0].approval_status).label
         reason = f"{HOLD_REASON}{status.removeprefix('On hold')}: {draft.reason}"
-        move(Claim, held, Verb.HOLD, draft.staff, reason[:REASON_LENGTH])
+        move(Claim, held, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
     if let_go:
-        move(Claim, let_go, Verb.RELEASE, draft.staff, draft.reason)
+        move(Claim, let_go, TransitionName.RELEASE, draft.staff, draft.reason)
 
 
 def is_held_with_it(claim: Claim) -> bool:
