@@ -35,7 +35,7 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
-from apps.engagements.spending import Spending, spending_of
+from apps.engagements.spending import Spending
 from apps.odata import clock
 from apps.people.admin import FindsByNumber, LookupAdmin
 
@@ -251,7 +251,7 @@ class ClientEngagementAdmin(FindsByNumber):
             "allocated": allocated,
             "unallocated": plan.total_budget_amount - allocated,
             "over_allocated": allocated - plan.total_budget_amount,
-            "budgets": [budget_line(each, spending_of(each, today)) for each in budgets],
+            "budgets": [budget_line(each, each.spending(today)) for each in budgets],
             "currency": Subscriber.current().currency,
             "is_pace": kind is CategoryBudget,
             "add_link": self._link_to_add(request, kind, plan),
@@ -421,7 +421,7 @@ class BudgetAdmin(RecordAdmin):
 
     @display(description="spent")
     def spending(self, budget: Budget) -> str:
-        return bar(spending_of(budget, clock.today()), is_small=True)
+        return bar(budget.spending(clock.today()), is_small=True)
 
 
 def address_of(engagement: Any) -> str:

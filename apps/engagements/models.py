@@ -183,6 +183,7 @@ class Budget(Record):
     not yet claimed; ``used_elsewhere`` was spent by others, or before this service was used.
     """
 
+    engagement: models.ForeignKey[Any, ClientEngagement]
     budget = money(default=ZERO)
     used_elsewhere = money(default=ZERO, help_text="Drawn by others, or before this service was used.")
     claimed = sum_of_bills()

@@ -21,7 +21,7 @@ from apps.odata.declaration.resource import (
 from apps.people.models import Contact
 
 
-class AddressType(NestedType):
+class AddressOfPerson(NestedType):
     """The address of a participant or a representative."""
 
     fields = (
@@ -35,7 +35,7 @@ class AddressType(NestedType):
     )
 
 
-class ParticipantSummary(NestedType):
+class ParticipantShape(NestedType):
     """The participant of a plan."""
 
     model = Contact
@@ -50,14 +50,14 @@ class ParticipantSummary(NestedType):
         ReadOnly("PhoneNumber1", source="phone1"),
         ReadOnly("PhoneNumber2", source="phone2"),
         ReadOnly("PrimaryEmail"),
-        Embedded("Address", AddressType, read_only=True),
+        Embedded("Address", AddressOfPerson, read_only=True),
     )
 
 
 REPRESENTATIVE = "participant__representative__"
 
 
-class RepresentativeType(NestedType):
+class RepresentativeOfParticipant(NestedType):
     """The participant's representative: a contact has one, for all plans."""
 
     fields = (
@@ -68,16 +68,16 @@ class RepresentativeType(NestedType):
         ReadOnly("PhoneNumber1", source=f"{REPRESENTATIVE}phone1"),
         ReadOnly("PhoneNumber2", source=f"{REPRESENTATIVE}phone2"),
         ReadOnly("PrimaryEmail", source=f"{REPRESENTATIVE}primary_email"),
-        Embedded("Address", AddressType, prefix=REPRESENTATIVE, read_only=True),
+        Embedded("Address", AddressOfPerson, prefix=REPRESENTATIVE, read_only=True),
     )
 
 
-class CategoryType(NestedType):
+class CategoryShape(NestedType):
     model = SupportCategory
     fields = (Key("CategoryGuid"), ReadOnly("Name"), ReadOnly("ArchivedDate", source="archive_date"))
 
 
-class ServiceBookingType(NestedType):
+class ServiceBookingShape(NestedType):
     """A part of the plan's budget, reserved for a support."""
 
     model = ServiceBooking
@@ -91,7 +91,7 @@ class ServiceBookingType(NestedType):
         ReadOnly("BookingStartDate"),
         ReadOnly("BookingEndDate"),
         ReadOnly("BookingNumber"),
-        RefersTo("Category", CategoryType, read_only=True),
+        RefersTo("Category", CategoryShape, read_only=True),
     )
 
 
@@ -122,11 +122,11 @@ class ClientEngagementResource(Resource):
         ReadOnly("UnAllocateAmount"),
         ReadOnly("ModifiedDate", source="modify_date"),
         ReadOnly("ArchiveDate"),
-        RefersTo("Participant", ParticipantSummary, required=True),
-        Embedded("Representative", RepresentativeType, read_only=True),
+        RefersTo("Participant", ParticipantShape, required=True),
+        Embedded("Representative", RepresentativeOfParticipant, read_only=True),
         Contains(
             "ServiceBookings",
-            ServiceBookingType,
+            ServiceBookingShape,
             source="bookings",
             order=("booking_start_date", "category__number"),
             read_only=True,

@@ -1,4 +1,4 @@
-"""Budgets learn what is claimed on them (apps/engagements/booking.py)."""
+"""Budgets learn what is claimed on them (apps/engagements/services.py)."""
 
 import threading
 import uuid
@@ -54,7 +54,7 @@ def test_a_budget_that_is_not_there_is_named_and_nothing_recorded():
 @pytest.mark.django_db
 def test_budgets_of_pace_plans_are_told_the_same_way():
     budget = a_category_budget()
-    record_amounts({budget.pk: amounts("1.00")}, of=CategoryBudget)
+    record_amounts({budget.pk: amounts("1.00")}, model=CategoryBudget)
     assert held(budget) == amounts("1.00")
 
 

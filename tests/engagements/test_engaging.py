@@ -1,4 +1,4 @@
-"""Plans and bookings enter and change by verbs (apps/engagements/engaging.py, booking.py)."""
+"""Plans and bookings enter and change by verbs (apps/engagements/services.py)."""
 
 import datetime as dt
 from decimal import Decimal
