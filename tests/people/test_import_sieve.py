@@ -132,7 +132,7 @@ def test_every_rule_has_its_twin_or_a_reason(importing):
 @pytest.mark.parametrize("importing", [ContactImport, ClientImport])
 def test_a_twin_reads_what_its_rule_reads(importing):
     """Attributes are words in a rule's source; a rule that asks for one more needs a new twin."""
-    found = service.current().by_path[importing.__name__.removesuffix("Import").lower()]
+    found = service.get_service().by_path[importing.__name__.removesuffix("Import").lower()]
     attributes = {field.name for field in found.model._meta.concrete_fields} - {"guid"}
     for rule, twin in importing.twins.items():
         source = inspect.getsource(rule)

@@ -169,7 +169,7 @@ class Run:
         member = names.get(wish.casefold())
         if member is None:
             raise Unusable(f"--match {wish}: no column of the file gives it.")
-        if member.reference is not None or member.prop.refers_to is not None or "/" in member.name:
+        if member.reference is not None or member.prop.related_model is not None or "/" in member.name:
             raise Unusable(f"--match {wish}: records are found by a value of their own.")
         return [member.name]
 
@@ -214,7 +214,7 @@ class Run:
         """Judge and store records in one transaction, and again when another writer got in the way."""
 
         def write() -> None:
-            clock.forget_now()
+            clock.reset_now()
             self.careful.judge(records)
 
         try:
@@ -246,7 +246,7 @@ class Run:
 
     def _names_its_kind(self, member: Member) -> bool:
         model = self.entity_set.model
-        return member.prop.refers_to is model or (
+        return member.prop.related_model is model or (
             member.reference is not None and member.reference.type.model is model
         )
 
@@ -310,7 +310,7 @@ class Run:
 
 def pass_step(sieve: Sieve | None, first: int, last: int) -> Passed | None:
     """One step in a transaction of its own; ``None`` when no row of it passed."""
-    clock.forget_now()
+    clock.reset_now()
     if sieve is None:
         return None
     try:

@@ -126,7 +126,7 @@ class Sieve:
         self.cells: dict[str, SqlCell] = {}
         self.texts: dict[str, str] = {}
         #: Which part of how many this one is, and the keys by which rows of the file are found.
-        self.part, self.parts = 0, 1
+        self.part, self.navigations = 0, 1
         self.keys: list[Key] = []
         for found in columns:
             self._read(found)
@@ -175,7 +175,7 @@ class Sieve:
     def _reference(self, found: Column) -> SqlCell | None:
         """A cell that names a record by its guid or by a unique text, which a join looks up."""
         member, cell, alias = found.member, text_of(found), f"r{found.index}"
-        target = member.prop.refers_to if member.reference is None else member.reference.type.model
+        target = member.prop.related_model if member.reference is None else member.reference.type.model
         if target is None or (member.reference is not None and member.reference.many):
             return None
         if target is self.model:
@@ -250,7 +250,7 @@ class Sieve:
     def divided(self, connection: Any) -> tuple[Sieve, Sieve]:
         """Two sieves for the same file, staged in two connections, each of which takes every other step."""
         ours, theirs = copy(self), copy(self)
-        ours.parts, theirs.parts = 2, 2
+        ours.navigations, theirs.navigations = 2, 2
         theirs.part, theirs.connection = 1, connection
         return ours, theirs
 
@@ -264,7 +264,7 @@ class Sieve:
             cursor.execute("CREATE TEMP TABLE found (line integer, key text, is_doubted boolean NOT NULL)")
             self.keys = [key for key in self._keys() if self._is_used(cursor, key)]
             looks = [(look, key) for key in self.keys for look in (self._find_twice, self._find_odd)]
-            for look, key in looks[self.part :: self.parts]:
+            for look, key in looks[self.part :: self.navigations]:
                 look(cursor, key)
 
     def tell(self, other: Sieve, last: int) -> None:
@@ -295,7 +295,7 @@ class Sieve:
 
     def _is_ours(self, first: int) -> str:
         """Whether a line is in one of our steps."""
-        return f"(i.line - {first}) / {STEP} %% {self.parts} = {self.part}"
+        return f"(i.line - {first}) / {STEP} %% {self.navigations} = {self.part}"
 
     def _is_used(self, cursor: Any, key: Key) -> bool:
         return self._yes(cursor, f"SELECT FROM {self.joined} WHERE {key.used} LIMIT 1")
@@ -536,7 +536,7 @@ def text_of(found: Column) -> str:
 
 
 def refers(member: Member) -> bool:
-    return member.reference is not None or member.prop.refers_to is not None
+    return member.reference is not None or member.prop.related_model is not None
 
 
 def constant(value: Any) -> str:
