@@ -141,12 +141,14 @@ class NestedType:
 
     Embedded types (an address) have no ``model``: they take the model of the record. ``type_name`` is the
     name of the type in $metadata, by default the name of the class without ``Type``.
+    ``draft_class`` is the class of its drafts: a subclass of ``apps.odata.write.drafts.Draft`` that declares
+    the values that services compute.
     """
 
     type_name: ClassVar[str] = ""
-
     model: ClassVar[type[models.Model] | None] = None
     fields: ClassVar[Sequence[Property | Navigation]] = ()
+    draft_class: ClassVar[type | None] = None
 
 
 GET, POST, PUT = "GET", "POST", "PUT"
