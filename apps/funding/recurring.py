@@ -84,7 +84,7 @@ def make_recurring_invoices(until: dt.date, dry_run: bool = False) -> Iterator[M
     not stop the others; the next run tries again.
     """
     for keys in batches(recurring_invoices(until)):
-        clock.forget_now()
+        clock.reset_now()
         dues: list[Due] = []
         for _, some in groupby(due_of(keys, until), key=lambda pair: pair[0].recurring):
             of_one = [due for due, _ in some]

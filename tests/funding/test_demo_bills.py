@@ -46,11 +46,11 @@ def loaded(django_db_setup, django_db_blocker):
     moment = dt.datetime.combine(DAY, dt.time(10), ZoneInfo("Australia/Sydney"))
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock(), transaction.atomic():
         patch.setattr(timezone, "now", lambda: moment)
-        clock.forget_now()
+        clock.reset_now()
         load_demo()
         yield
         transaction.set_rollback(True)
-    clock.forget_now()
+    clock.reset_now()
 
 
 @pytest.fixture(autouse=True)
