@@ -18,8 +18,7 @@ from apps.core.importing.reports import quoted
 from apps.core.importing.tables import Row, Table, Unusable, letters
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Price, Product
-from apps.funding.price_rules import overlapping
-from apps.funding.product_rules import is_support_item
+from apps.funding.validation.prices import is_support_item, overlapping
 from apps.odata.errors import counted
 from apps.odata.write.json_values import JsonValueError
 

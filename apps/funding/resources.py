@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 
 from apps.funding.importing import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
-from apps.funding.receiving import receive_provider_invoices
+from apps.funding.services.create import create_claims, create_invoices
+from apps.funding.services.provider_invoices import create_provider_invoices
 from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
-from apps.funding.submitting import create_claims, create_invoices
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -166,7 +166,7 @@ class ProviderInvoiceResource(Resource):
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *STAMPS,
     )
-    create = receive_provider_invoices
+    create = create_provider_invoices
     importing = ProviderInvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[ProviderInvoice]:

@@ -12,11 +12,8 @@ from django.utils import timezone
 
 from apps.core.models import Change
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.demo.planted import PLANTED, name_of
-from apps.funding.holding import restate_claims_on
-from apps.funding.judging import CLAIMS, INVOICES, judged
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -29,8 +26,11 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.recurring import make_recurring_invoices
+from apps.funding.services import budgets
+from apps.funding.services.check import CLAIMS, INVOICES, judged
+from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.create import create_claims
 from apps.funding.statuses import ENDED
-from apps.funding.submitting import create_claims
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.demo import lists
@@ -167,7 +167,7 @@ def test_claims_of_the_demo_can_be_entered_again_by_the_verb():
 
 
 def test_a_recount_of_the_budgets_finds_nothing_to_mend():
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
     for model in (ServiceBooking, CategoryBudget):
         assert model.objects.filter(claimed__gt=0, paid__gt=0).exists()
     assert ServiceBooking.objects.filter(waiting__gt=0).exists()
@@ -182,7 +182,7 @@ def test_one_budget_is_drawn_too_far_and_most_by_others_as_well():
 
 
 def test_what_holds_claims_up_is_told_on_provider_invoices():
-    assert restate_claims_on(ProviderInvoice.objects.values_list("pk", flat=True)) == 0
+    assert update_claim_flags(ProviderInvoice.objects.values_list("pk", flat=True)) == 0
 
 
 def test_invoices_that_recur_have_come_up_to_the_day():

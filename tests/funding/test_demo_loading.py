@@ -7,7 +7,6 @@ from django.db import transaction
 
 from apps.core.demo import Size, sizes_of
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
 from apps.funding.choices import ClaimStatus
 from apps.funding.demo import lives
 from apps.funding.demo.loading import FUNDING
@@ -21,6 +20,7 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
+from apps.funding.services import budgets
 from apps.funding.statuses import TRANSITIONS, Target
 from tests.funding.demo_loads import DAY, SIZE, load_demo
 
@@ -90,7 +90,7 @@ def test_claims_stand_everywhere_and_the_older_the_more_are_paid():
     for status in ("PaymentProviderRejected", "AgencyPartiallyPaid"):
         assert Claim.objects.filter(resubmission_of__funding_status=status, resubmitted=True).exists()
     assert Claim.objects.filter(archive_date__isnull=False).exists()
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
     over = [booking for booking in ServiceBooking.objects.all() if booking.left < 0]
     assert len(over) == 1  # the planted one
     standing = ProviderInvoice.objects.filter(is_reusable=True)

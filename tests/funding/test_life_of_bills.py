@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from apps.core.models import Subscriber
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
 from apps.funding.models import ZERO, Claim, Invoice, StatusMove
 from apps.funding.moving import move, possible
+from apps.funding.services import budgets
 from apps.funding.statuses import RESUBMITTABLE, PaymentExtent, TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
@@ -38,10 +38,10 @@ def with_a_payment_provider(db):
 def test_whatever_happens_everything_agrees(with_a_payment_provider, start, walk):
     with transaction.atomic():
         bills = STARTS[start]()
-        drawing.recount()
+        budgets.recount_budgets()
         for step in walk:
             bills += take(step, bills)
-            assert drawing.recount() == (0, 0)
+            assert budgets.recount_budgets() == (0, 0)
             sums_agree(bills)
             no_provider_invoice_is_lost()
         transaction.set_rollback(True)

@@ -12,9 +12,9 @@ from apps.core import history
 from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import new_guid
 from apps.funding.choices import InvoiceStatus
-from apps.funding.drawing import CENT, Drawn, amounts_of
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
-from apps.funding.numbering import free_numbers
+from apps.funding.services.budgets import CENT, BudgetPosting, budget_amounts
+from apps.funding.services.numbering import next_numbers
 from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from apps.people.models import Staff
@@ -29,7 +29,7 @@ class Remade(NamedTuple):
     """The new bills by the keys of the old ones, and what their lines draw on budgets."""
 
     keys: dict[UUID, UUID]
-    drawn: list[Drawn]
+    drawn: list[BudgetPosting]
 
 
 class NewLine(NamedTuple):
@@ -60,7 +60,7 @@ def remake(
         made = make(line)
         if made is not None:
             lines[getattr(line, f"{name}_id")].append(made)
-    numbers = free_numbers(model, len(bills), set())
+    numbers = next_numbers(model, len(bills), set())
     keys = {bill.pk: new_guid() for bill in bills}
     entered_by = history.author().staff_id if by is None else by.pk
     told = zip(bills, numbers, strict=True)
@@ -99,10 +99,10 @@ def remake(
         ],
     )
     drawn = [
-        Drawn(
+        BudgetPosting(
             line.old.booking_id,
             line.old.category_budget_id,
-            amounts_of(AWAITING, False, line.total, line.paid),
+            budget_amounts(AWAITING, False, line.total, line.paid),
         )
         for _, _, line in placed
     ]

@@ -23,11 +23,7 @@ from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.engagements.booking import Amounts
-from apps.funding import drawing
-from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import InvoiceStatus
-from apps.funding.drawing import CENT, Drawn, amounts_of
-from apps.funding.holding import restate_claims_on
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -39,6 +35,9 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.resubmitting import remake
+from apps.funding.services import budgets
+from apps.funding.services.budgets import CENT, BudgetPosting, budget_amounts
+from apps.funding.services.claim_effects import update_claim_flags
 from apps.funding.statuses import (
     NOW,
     TRANSITIONS,
@@ -58,6 +57,7 @@ from apps.funding.transitions import (
     what_can_be_done,
     where,
 )
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
@@ -174,7 +174,7 @@ def move(
 
 def possible(bill: AnyBill, by: Staff | None = None) -> list[Transition]:
     """The rows of the table that a bill may take now; none for somebody who may not move bills."""
-    if by is not None and not by.has_perm(MAY_ADMINISTER):
+    if by is not None and not by.has_perm(ADMINISTER_PERMISSION):
         return []
     return transitions_from(bill, facts_of(type(bill), [bill], by))
 
@@ -185,7 +185,7 @@ def possible(bill: AnyBill, by: Staff | None = None) -> list[Transition]:
 def fault_of(wish: Wish, number: int) -> str | None:
     """Why none of the bills can be moved so; ``None`` when nothing speaks against it as such."""
     row = wish.row
-    if wish.by is not None and not wish.by.has_perm(MAY_ADMINISTER):
+    if wish.by is not None and not wish.by.has_perm(ADMINISTER_PERMISSION):
         return (
             f"{wish.by} may not move claims and invoices: the role {wish.by.role} lacks the permission"
             " to administer funding invoices, or the login is closed."
@@ -519,9 +519,9 @@ def carry_out(
     if kind is not None:
         remade = remake(model, [change.bill for change in changes], kind, wish.by)
         made, drawn = remade.keys, [*drawn, *remade.drawn]
-    drawing.draw(drawn)
+    budgets.post_to_budgets(drawn)
     if model is Claim and wish.verb in ABOUT_PROVIDER_INVOICES - {TransitionName.APPROVE}:
-        restate_claims_on({bill.provider_invoice_id for bill, _ in written})
+        update_claim_flags({bill.provider_invoice_id for bill, _ in written})
     return made
 
 
@@ -581,7 +581,7 @@ class Samples(dict[Place, Amounts]):
     """What a line of 3.00, of which 1.00 was paid, draws at each place."""
 
     def __missing__(self, place: Place) -> Amounts:
-        self[place] = amounts_of(place.status, place.archived, Decimal(3), Decimal(1), place.passed_on)
+        self[place] = budget_amounts(place.status, place.archived, Decimal(3), Decimal(1), place.passed_on)
         return self[place]
 
 
@@ -593,7 +593,7 @@ def drawn_by(
     before: Mapping[UUID, Place],
     after: Mapping[UUID, Place],
     paid: Mapping[UUID, Decimal],
-) -> list[Drawn]:
+) -> list[BudgetPosting]:
     """By how much the lines of moved bills draw more or less on their budgets than before."""
     drawn = []
     for key, held in lines.items():
@@ -603,11 +603,11 @@ def drawn_by(
         for line in held:
             if line.booking is None and line.category_budget is None:
                 continue
-            was = amounts_of(status, archived, line.total, line.paid, passed_on)
-            is_now = amounts_of(
+            was = budget_amounts(status, archived, line.total, line.paid, passed_on)
+            is_now = budget_amounts(
                 new_status, now_archived, line.total, paid.get(line.key, line.paid), now_passed_on
             )
-            drawn.append(Drawn(line.booking, line.category_budget, is_now + -was))
+            drawn.append(BudgetPosting(line.booking, line.category_budget, is_now + -was))
     return drawn
 
 

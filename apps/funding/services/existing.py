@@ -8,9 +8,8 @@ from typing import Any
 from django.db import models
 
 from apps.core import saving
-from apps.funding.judging import Kind
 from apps.funding.models import Bill, LineItem
-from apps.funding.statuses import OPEN
+from apps.funding.services.check import Kind
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft, Issue, raise_if_invalid
 from apps.people.models import Client, Contact, Staff
@@ -118,7 +117,7 @@ def closed(draft: Draft, bill: Any) -> Iterator[Issue]:
         return
     if bill.is_archived:
         yield Issue("Archived", "", f"{bill} is archived; restore it before you change it.")
-    elif bill.funding_status not in OPEN:
+    elif not bill.is_editable:
         label = bill.get_funding_status_display()
         message = f"{bill} is “{label}”; only what awaits approval or is on hold can be changed."
         yield Issue("NotAllowed", "", message)

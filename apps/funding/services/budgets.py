@@ -20,7 +20,7 @@ from apps.funding.statuses import STATUSES, OpenAmount, Resubmission
 CENT = Decimal("0.01")
 
 
-def amounts_of(
+def budget_amounts(
     status: str,
     archived: bool,
     total: Decimal,
@@ -44,7 +44,7 @@ def amounts_of(
     return Amounts(claimed=total, paid=paid)
 
 
-class Drawn(NamedTuple):
+class BudgetPosting(NamedTuple):
     """By how much a line changed what is drawn on the budget it stands for; on none, it counts nowhere."""
 
     booking: UUID | None
@@ -52,12 +52,11 @@ class Drawn(NamedTuple):
     amounts: Amounts
 
 
-def draw(changes: Iterable[Drawn]) -> None:
-    """Tell the budgets what changed, in the transaction of the change.
+def post_to_budgets(changes: Iterable[BudgetPosting]) -> None:
+    """Add postings to the budgets, in the transaction of the change.
 
-    A new bill: ``Drawn(line.booking_id, line.category_budget_id, amounts_of(status, False, total, ZERO))``
-    for each line. Locks service bookings, then budgets by category, each in the order of their keys; so call
-    it once, after everything else is locked.
+    Locks service bookings, then budgets by category, each in the order of their keys; so call it once, after
+    everything else is locked.
     """
     bookings: dict[UUID, Amounts] = defaultdict(Amounts)
     categories: dict[UUID, Amounts] = defaultdict(Amounts)
@@ -86,7 +85,7 @@ BUDGETS: Mapping[str, type[Budgeted]] = {"booking": ServiceBooking, "category_bu
 
 
 @transaction.atomic
-def recount() -> Recounted:
+def recount_budgets() -> Recounted:
     """Restate what every budget has claimed, paid and waiting from the lines that draw on it.
 
     All budgets are locked before anything is summed: who is moving a bill meanwhile either told them before,
@@ -119,7 +118,10 @@ def drawn_by(line: type[models.Model], bill: str, budget: str) -> Iterator[tuple
         # SQLite sums decimals as floating point: right to the cent, and told with more.
         total, paid = row["total_of"].quantize(CENT), row["paid_of"].quantize(CENT)
         passed_on = row["passed_on"] and Resubmission(row["passed_on"])
-        yield row[budget], amounts_of(row[f"{bill}__funding_status"], row["archived"], total, paid, passed_on)
+        yield (
+            row[budget],
+            budget_amounts(row[f"{bill}__funding_status"], row["archived"], total, paid, passed_on),
+        )
 
 
 def passing_on(line: type[models.Model], bill: str) -> Case:
