@@ -12,8 +12,8 @@ from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.booking import Amounts
 from apps.funding.models import Claim, Invoice, StatusMove
-from apps.funding.moving import move, possible
 from apps.funding.services import budgets
+from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
@@ -37,7 +37,7 @@ def moves(bill):
 
 def moved(bill, verb, **options):
     """The bill after a move that must succeed."""
-    result = move(type(bill), [bill.pk], verb, **options)
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == [bill.pk], [each.message for each in result.refused]
     return fresh(bill)
 
@@ -50,7 +50,7 @@ def refused(bill, verb, **options):
     """Why a bill was not moved; it is as it was."""
     before = fresh(bill).__dict__ | {"_state": None}
     told, lines = moves(bill), Change.objects.count()
-    result = move(type(bill), [bill.pk], verb, **options)
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == []
     assert fresh(bill).__dict__ | {"_state": None} == before
     assert (moves(bill), Change.objects.count()) == (told, lines)
@@ -86,14 +86,14 @@ def settings_saved(db):
 
 def test_a_claim_goes_the_usual_way():
     jo, claim = somebody(), a_claim()
-    held_up = moved(claim, "hold", by=jo, reason="No dates")
+    held_up = moved(claim, "hold", staff=jo, reason="No dates")
     assert (held_up.funding_status, held_up.status_reason) == ("OnHold", "No dates")
-    released = moved(claim, "release", by=jo)
+    released = moved(claim, "release", staff=jo)
     assert (released.funding_status, released.status_reason) == ("AwaitingStaffApproval", None)
-    approved = moved(claim, "approve", by=jo)
+    approved = moved(claim, "approve", staff=jo)
     assert approved.approved_date == approved.status_date == clock.now()
-    moved(claim, "claim", by=jo)
-    paid = moved(claim, "pay", by=jo)
+    moved(claim, "claim", staff=jo)
+    paid = moved(claim, "pay", staff=jo)
     assert (paid.funding_status, paid.amount_paid, paid.payment_date) == (
         "AgencyFullyPaid",
         paid.total,
@@ -146,13 +146,13 @@ def test_what_a_bill_may_do_follows_from_the_guards_too(settings_saved):
     assert verbs(a_claim(archive_date=clock.now())) == ["restore"]
 
 
-def verbs(bill, by=None):
-    return [str(row.name) for row in possible(bill, by)]
+def verbs(bill, staff=None):
+    return [str(row.name) for row in list_transitions(bill, staff)]
 
 
 def test_an_unknown_bill_is_refused_and_the_others_moved():
     claim, unknown = a_claim(), uuid.uuid4()
-    result = move(Claim, [unknown, claim.pk, claim.pk], "approve")
+    result = apply_transition(Claim, [unknown, claim.pk, claim.pk], "approve")
     assert result.done == [claim.pk]
     assert [(each.key, each.message) for each in result.refused] == [
         (unknown, "There is no claim with this identifier.")
@@ -171,27 +171,27 @@ def test_an_archived_bill_is_only_restored():
 
 def test_only_whoever_may_administer_funding_invoices_moves():
     claim, nobody = a_claim(), a_staff_member()
-    assert f"{nobody} may not move claims and invoices" in refused(claim, "approve", by=nobody)
-    assert possible(claim, nobody) == []
+    assert f"{nobody} may not move claims and invoices" in refused(claim, "approve", staff=nobody)
+    assert list_transitions(claim, nobody) == []
     left = somebody()
     left.archive_date = clock.now()
-    assert "may not move" in refused(claim, "approve", by=left)
+    assert "may not move" in refused(claim, "approve", staff=left)
 
 
 def test_with_four_eyes_nobody_approves_what_they_entered(settings_saved):
     jo, lee = somebody(), somebody()
     claim = a_claim(entered_by=jo)
     settings_saved(four_eyes=True)
-    assert refused(claim, "approve", by=jo) == (
+    assert refused(claim, "approve", staff=jo) == (
         "You entered it yourself: with four eyes, somebody else approves it."
     )
     assert verbs(claim, jo) == ["hold", "archive"]
-    moved(claim, "approve", by=lee)
+    moved(claim, "approve", staff=lee)
 
 
 def test_without_four_eyes_one_may():
     jo = somebody()
-    moved(a_claim(entered_by=jo), "approve", by=jo)
+    moved(a_claim(entered_by=jo), "approve", staff=jo)
 
 
 @pytest.mark.parametrize("reason", [None, "", "  "])
@@ -207,7 +207,7 @@ def test_a_reason_has_its_length():
 
 def test_approval_is_withdrawn_one_at_a_time():
     one, other = a_claim(funding_status="Approved"), a_claim(funding_status="Approved")
-    result = move(Claim, [one.pk, other.pk], "withdraw")
+    result = apply_transition(Claim, [one.pk, other.pk], "withdraw")
     assert [each.message for each in result.refused] == [
         "Withdraw approval: one at a time, not 2 at once."
     ] * 2
@@ -410,7 +410,7 @@ def test_of_two_restored_together_the_first_has_the_provider_invoice():
     moved(one, "archive")
     other = a_claim(provider_invoice=one.provider_invoice)
     moved(other, "archive")
-    result = move(Claim, [other.pk, one.pk], "restore")
+    result = apply_transition(Claim, [other.pk, one.pk], "restore")
     assert result.done == [other.pk]
     assert "meanwhile claimed by" in result.refused[0].message
 
@@ -452,9 +452,9 @@ def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
 
 
 def resubmitted(bill, verb, **options):
-    result = move(type(bill), [bill.pk], verb, **options)
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == [bill.pk], [each.message for each in result.refused]
-    return type(bill).objects.get(pk=result.made[bill.pk])
+    return type(bill).objects.get(pk=result.resubmissions[bill.pk])
 
 
 def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
@@ -466,7 +466,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
     )
     budgets.recount_budgets()
     moved(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
-    new = resubmitted(claim, "resubmit", by=jo, reason="Price was wrong")
+    new = resubmitted(claim, "resubmit", staff=jo, reason="Price was wrong")
     assert (new.funding_status, new.resubmitted, new.resubmission_of_id) == (
         "AwaitingStaffApproval",
         True,
@@ -580,7 +580,7 @@ def test_a_chain_of_resubmissions_is_restored_from_its_older_end():
     assert refused(third, "restore") == (
         f"{second}, which it resubmits, is archived: restore that one first."
     )
-    assert move(Claim, [second.pk, third.pk], "restore").done
+    assert apply_transition(Claim, [second.pk, third.pk], "restore").done
     assert moved(third, "restore").takes_provider_invoice
     assert not fresh(second).takes_provider_invoice
 

@@ -1,4 +1,4 @@
-"""The conditions of transitions beyond their table (statuses.py), and the transitions that a bill may take."""
+"""The conditions of transitions beyond their table (statuses.py), and the transitions of a bill."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class TransitionContext:
     """What guards need beside the bill, by the key of a bill or of a provider invoice.
 
     ``staff``: nobody is the system. ``holders``: (key, number) of the claim that holds a single-use provider
-    invoice. ``resubmissions``: the number of the current resubmission of a bill. ``originals``: the bills that
-    were resubmitted.
+    invoice. ``resubmissions``: the number of the current resubmission of a bill. ``originals``: the bills
+    that were resubmitted.
     """
 
     staff: Staff | None = None
@@ -33,8 +33,8 @@ class TransitionContext:
     originals: Mapping[UUID, AnyBill] = field(default_factory=dict)
 
 
-#: Why a bill cannot take a transition, as a sentence; ``None`` when it can. The docstring is the condition, as
-#: docs/life_of_a_claim.md shows it.
+#: Why a bill cannot take a transition, as a sentence; ``None`` when it can. The docstring is the condition
+#: in docs/life_of_a_claim.md.
 Guard = Callable[[Any, TransitionContext], str | None]
 
 
