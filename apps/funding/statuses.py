@@ -143,7 +143,7 @@ class TransitionName(StrEnum):
     SEND = "send"
     CLIENT_REJECTS = "client-rejects"
     PLAN_MANAGER_REJECTS = "plan-manager-rejects"
-    REEDITABLE = "reopen"
+    REOPEN = "reopen"
     ARCHIVE = "archive"
     RESTORE = "restore"
 
@@ -276,7 +276,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         needs_reason=True,
     ),
     Transition(
-        T.REEDITABLE,
+        T.REOPEN,
         "Reopen",
         _from(S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED),
         S.AWAITING_STAFF_APPROVAL,

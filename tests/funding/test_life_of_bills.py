@@ -65,7 +65,7 @@ def resubmitted_ones():
     line = {"booking": a_booking(), "quantity": "3", "price": "33.3333"}
     old = a_claim([line], funding_status="AgencyClaimed")
     apply_transition(Claim, [old.pk], "pay-in-part", amounts={old.pk: Decimal("40.01")})
-    made = apply_transition(Claim, [old.pk], "resubmit-gap").made
+    made = apply_transition(Claim, [old.pk], "resubmit-gap").resubmissions
     return [old, Claim.objects.get(pk=made[old.pk])]
 
 
@@ -73,10 +73,10 @@ def refused_again():
     """A claim that was paid in part, resubmitted in full, refused, and resubmitted again."""
     old, gap = resubmitted_ones()
     apply_transition(Claim, [gap.pk], "archive")
-    second = apply_transition(Claim, [old.pk], "resubmit").made[old.pk]
+    second = apply_transition(Claim, [old.pk], "resubmit").resubmissions[old.pk]
     for verb in ("approve", "submit", "reject"):
         apply_transition(Claim, [second], verb)
-    third = apply_transition(Claim, [second], "resubmit").made[second]
+    third = apply_transition(Claim, [second], "resubmit").resubmissions[second]
     apply_transition(Claim, [third], "archive")
     return [Claim.objects.get(pk=key) for key in (second, third, old.pk)]
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.core import history
 from apps.core.models import Change, Subscriber
-from apps.engagements.booking import Amounts
+from apps.engagements.services import Amounts
 from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.services import budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
@@ -171,11 +171,12 @@ def test_an_archived_bill_is_only_restored():
 
 def test_only_whoever_may_administer_funding_invoices_moves():
     claim, nobody = a_claim(), a_staff_member()
-    assert f"{nobody} may not move claims and invoices" in refused(claim, "approve", staff=nobody)
+    message = refused(claim, "approve", staff=nobody)
+    assert f"{nobody} may not change the status of claims and invoices" in message
     assert list_transitions(claim, nobody) == []
     left = somebody()
     left.archive_date = clock.now()
-    assert "may not move" in refused(claim, "approve", staff=left)
+    assert "may not change the status" in refused(claim, "approve", staff=left)
 
 
 def test_with_four_eyes_nobody_approves_what_they_entered(settings_saved):
@@ -309,7 +310,7 @@ def test_a_part_payment_may_say_the_lines():
     claim = a_claim(priced("50.00", "30.00"), funding_status="AgencyClaimed")
     first, second = claim.line_items.order_by("position")
     assert refused(claim, "pay-in-part", amounts={claim.pk: {second.pk: Decimal("30.01")}}) == (
-        "Of line 2 30.00 is open: 30.01 cannot be paid on it."
+        "Of line 2 30.00 is outstanding: 30.01 cannot be paid on it."
     )
     assert "It has no line" in refused(
         claim, "pay-in-part", amounts={claim.pk: {uuid.uuid4(): Decimal("1.00")}}
@@ -322,11 +323,11 @@ def test_a_part_payment_may_say_the_lines():
 @pytest.mark.parametrize(
     ("amount", "said"),
     [
-        (None, "Say how much of the open 100.00 was paid."),
+        (None, "Say how much of the outstanding 100.00 was paid."),
         ("0.00", "0.00 is no payment: give an amount above 0."),
         ("-5.00", "-5.00 is no payment: give an amount above 0."),
-        ("100.00", "100.00 is all that is open: say that it is paid in full."),
-        ("100.01", "100.01 is more than the 100.00 that is open."),
+        ("100.00", "100.00 is all that is outstanding: say that it is paid in full."),
+        ("100.01", "100.01 is more than the 100.00 that is outstanding."),
         ("9.999", "9.999 is no amount of money: cents are its smallest part."),
     ],
 )
@@ -339,7 +340,7 @@ def test_what_is_no_part_payment_is_refused(amount, said):
 def test_a_full_payment_of_another_amount_is_refused():
     claim = a_claim(priced("100.00"), funding_status="AgencyClaimed")
     said = refused(claim, "pay", amounts={claim.pk: Decimal("90.00")})
-    assert said == "100.00 is open, and 90.00 is not that."
+    assert said == "100.00 is outstanding, and 90.00 is not that."
     moved(claim, "pay", amounts={claim.pk: Decimal("100.00")})
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from django.db import connection, transaction
 
-from apps.engagements.booking import Amounts
+from apps.engagements.services import Amounts
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services import budgets, transition_records, update
 from apps.funding.services.transitions import apply_transition

@@ -82,7 +82,7 @@ def acknowledge(
     if not warnings:
         return
     bill = f"{kind.name}_id"
-    type_ = service.current().by_model[kind.model].type
+    type_ = service.get_service().by_model[kind.model].type
     rows = (
         (keys[number], found.code, wire_target(type_, found.field, found.code) or None, found.message)
         for number, found in warnings

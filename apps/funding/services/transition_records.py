@@ -56,7 +56,7 @@ class TransitionRequest:
 
 @dataclass(frozen=True, slots=True)
 class LockedRecords:
-    """The bills by key, originals of archived and restored ones included, their lines and provider invoices."""
+    """The bills by key (originals of archived and restored ones included), their lines, provider invoices."""
 
     bills: Mapping[UUID, Any]
     lines: Mapping[UUID, Sequence[LineAmounts]]

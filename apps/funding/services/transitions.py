@@ -44,7 +44,7 @@ from apps.funding.services.transition_records import (
     lock_records,
 )
 from apps.funding.statuses import NOW, Resubmission, Target, Transition, TransitionName
-from apps.funding.validation.bills import MAY_ADMINISTER
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.funding.validation.transitions import (
     AnyBill,
     TransitionContext,
@@ -70,7 +70,7 @@ class RefusedTransition:
 
 @dataclass(slots=True)
 class TransitionResult:
-    """The keys of the bills that took the transition, the others, and the keys of new bills by their originals'."""
+    """The keys of changed bills, the refused ones, and the keys of new bills by those of their originals."""
 
     done: list[UUID] = field(default_factory=list)
     refused: list[RefusedTransition] = field(default_factory=list)
@@ -109,7 +109,7 @@ def apply_transition(
     amounts: Mapping[UUID, Payment] | None = None,
     day: dt.date | dt.datetime | None = None,
 ) -> TransitionResult:
-    """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones keep their status.
+    """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones do not change.
 
     ``staff`` needs the permission to administer funding invoices; without staff the system acts (a command, a
     provider's answer). A part payment needs ``amounts``. Statements are constant in the number of bills.
@@ -130,7 +130,7 @@ def apply_transition(
 
 def list_transitions(bill: AnyBill, staff: Staff | None = None) -> list[Transition]:
     """The transitions that a bill may take now; none for staff who may not administer bills."""
-    if staff is not None and not staff.has_perm(MAY_ADMINISTER):
+    if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
         return []
     return available_transitions(bill, load_context(type(bill), [bill], staff))
 
@@ -144,7 +144,7 @@ def explain_missing_approval(bill: AnyBill, staff: Staff | None = None) -> str |
 def find_request_problem(request: TransitionRequest, number: int) -> str | None:
     """Why no bill can take the transition; ``None`` when nothing speaks against the request as such."""
     transition, staff, reason = request.transition, request.staff, request.reason
-    if staff is not None and not staff.has_perm(MAY_ADMINISTER):
+    if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
         return (
             f"{staff} may not change the status of claims and invoices: the role {staff.role} lacks the"
             " permission to administer funding invoices, or the login is closed."
