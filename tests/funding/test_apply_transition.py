@@ -1,4 +1,4 @@
-"""Claims and invoices are moved through their life (apps/funding/moving.py)."""
+"""Transitions of claims and invoices (apps/funding/services/transitions.py)."""
 
 import datetime as dt
 import uuid
