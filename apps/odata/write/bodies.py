@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.odata.declaration.resource import Access, Kind
+from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
@@ -265,9 +265,9 @@ class ValueMember(Member):
     """A single value. ``read`` is called for null and blank values only."""
 
     def __init__(self, prop: StructuralProperty) -> None:
-        super().__init__(prop.attribute, prop.name, *prop.declared.aliases)
+        super().__init__(prop.attribute, prop.name, *prop.declaration.aliases)
         self.source = prop.source_field
-        self.required = prop.access is Access.REQUIRED
+        self.required = prop.behaviour is Behaviour.REQUIRED
         self.convert = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out.
         self.holds_null = prop.nullable and not self.required
@@ -289,10 +289,10 @@ def _null() -> None:
 class NestedMember(Member):
     """A nested object or list."""
 
-    def __init__(self, part: NavigationProperty) -> None:
-        super().__init__(part.attribute, part.name)
-        self.type = part.type
-        self.required = part.declared.required
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation.attribute, navigation.name)
+        self.type = navigation.type
+        self.required = navigation.declaration.required
 
     @property
     def most_objects(self) -> int:
@@ -313,9 +313,9 @@ class NestedMember(Member):
 class EmbeddedMember(NestedMember):
     """An object made of the record's own columns."""
 
-    def __init__(self, part: NavigationProperty) -> None:
-        super().__init__(part)
-        self.reader = record_reader(part.type)
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        self.reader = record_reader(navigation.type)
 
     @property
     def most_objects(self) -> int:
@@ -338,12 +338,12 @@ class EmbeddedMember(NestedMember):
 class ReferenceMember(NestedMember):
     """An object that names a record by its key: ``{"RoleGuid": …}``. Read as the key."""
 
-    def __init__(self, part: NavigationProperty) -> None:
-        super().__init__(part)
-        assert part.type.key is not None
-        self.key_name = key_name(part)
-        self.convert_key = reader_of(part.type.key)
-        self.holds_null = not part.many and part.relation.null
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        assert navigation.type.key is not None
+        self.key_name = key_name(navigation)
+        self.convert_key = reader_of(navigation.type.key)
+        self.holds_null = not navigation.many and navigation.relation.null
 
     def defaults(self) -> dict[str, Callable[[], Any]]:
         return {self.attribute: _null}
@@ -400,9 +400,9 @@ class ReferenceListMember(ReferenceMember):
 class ContainedMember(NestedMember):
     """A list of rows that are written with the record. Read as a list of drafts."""
 
-    def __init__(self, part: NavigationProperty) -> None:
-        super().__init__(part)
-        self.reader = record_reader(part.type)
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        self.reader = record_reader(navigation.type)
 
     @property
     def most_objects(self) -> int:
@@ -433,8 +433,8 @@ class RecordReader:
 
     def __init__(self, type_: StructuredType) -> None:
         self.type = type_
-        self.draft_class: type[Draft] = type_.shape.draft_class or Draft
-        nested = [nested_member(part) for part in type_.writable_parts]
+        self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
+        nested = [nested_member(navigation) for navigation in type_.writable_navigations]
         self.members: list[Member] = [*map(ValueMember, type_.writable_properties), *nested]
         self.by_name = {name: member for member in self.members for name in member.spellings}
         #: In the order declared, in which faults are reported.
@@ -516,12 +516,12 @@ class RecordReader:
         return first != alias
 
 
-def nested_member(part: NavigationProperty) -> NestedMember:
-    if part.kind is Kind.EMBEDDED:
-        return EmbeddedMember(part)
-    if part.kind is Kind.CONTAINED:
-        return ContainedMember(part)
-    return ReferenceListMember(part) if part.many else ReferenceMember(part)
+def nested_member(navigation: NavigationProperty) -> NestedMember:
+    if navigation.nesting is Nesting.EMBEDDED:
+        return EmbeddedMember(navigation)
+    if navigation.nesting is Nesting.CONTAINED:
+        return ContainedMember(navigation)
+    return ReferenceListMember(navigation) if navigation.many else ReferenceMember(navigation)
 
 
 def makes_a_constant(make: Callable[[], Any]) -> bool:
