@@ -229,7 +229,7 @@ class Reading:
 
     def refuse(self, attribute: str, code: str, place: str, sentence: str) -> None:
         self.mark_invalid(attribute)
-        self.faults.append(ErrorDetail(code, place or None, sentence))
+        self.faults.append(ErrorDetail(code, place, sentence))
 
     def mark_invalid(self, *attributes: str) -> None:
         self.invalid.update(attributes)
@@ -470,7 +470,8 @@ class RecordReader:
         if isinstance(value, dict):
             self.read_members(value, place, reading)
         else:
-            reading.refuse("", "WrongType", place, f"A {self.type.name} record must be an object.")
+            message = f"A {self.type.name} record must be an object."
+            reading.faults.append(ErrorDetail("WrongType", place or None, message))
             reading.mark_invalid(*self.attributes)
         return reading
 

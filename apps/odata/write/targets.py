@@ -13,7 +13,7 @@ Target = str | tuple[str | int, ...]
 
 @lru_cache(maxsize=256)
 def wire_names(type_: StructuredType) -> Mapping[str, str]:
-    """``{attribute: wire path}`` of all that drafts of this type hold; navigation properties by their own name."""
+    """``{attribute: wire path}`` of all that drafts of this type hold; references and lists by their name."""
     names = {prop.attribute: prop.name for prop in type_.writable_properties}
     for navigation in type_.writable_navigations:
         if navigation.nesting is Nesting.EMBEDDED:
