@@ -320,9 +320,9 @@ UNFOLD = {
     ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "ENVIRONMENT": "apps.core.admin_base.environment_label",
-    "DASHBOARD_CALLBACK": "apps.core.admin_base.first_page",
-    "SIDEBAR": {"navigation": "apps.core.admin_base.menu"},
+    "ENVIRONMENT": "apps.core.admin_base.home.environment_label",
+    "DASHBOARD_CALLBACK": "apps.core.admin_base.home.home_page",
+    "SIDEBAR": {"navigation": "apps.core.admin_base.home.menu"},
     "STYLES": [lambda request: static("back_office.css")],
     "COLORS": {
         "primary": {

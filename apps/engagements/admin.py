@@ -26,7 +26,9 @@ from unfold.decorators import display
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.models import Subscriber
 from apps.engagements import booking_rules, engagement_rules
+from apps.engagements.booking import grant_budgets, make_bookings, revise_bookings, revise_budgets
 from apps.engagements.choices import ParticipantType
+from apps.engagements.engaging import open_engagements, revise_engagements
 from apps.engagements.models import (
     ZERO,
     Budgeted,
@@ -116,8 +118,9 @@ class ManagementFilter(RadioFilter):
 class ClientEngagementAdmin(FindsByNumber):
     """Plans; a plan's own page shows how its budgets are spent."""
 
-    rules = engagement_rules.RULES
-    cautions = engagement_rules.WARNINGS
+    create = staticmethod(open_engagements)
+    update = staticmethod(revise_engagements)
+    warnings = engagement_rules.WARNINGS
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"
@@ -182,7 +185,7 @@ class ClientEngagementAdmin(FindsByNumber):
     def plan(self, plan: ClientEngagement) -> str:
         return format_html(
             '<a class="rs-link" href="{}">{}</a><br><span class="rs-faint">{}</span>',
-            self.address("plan", plan.pk),
+            self.page_url("plan", plan.pk),
             plan.participant,
             plan.participant.scheme_number or "No scheme number",
         )
@@ -221,7 +224,7 @@ class ClientEngagementAdmin(FindsByNumber):
         ]
 
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        link = {"title": "Budgets", "icon": "bar_chart", "link": self.address("plan", object_id)}
+        link = {"title": "Budgets", "icon": "bar_chart", "link": self.page_url("plan", object_id)}
         return [link, *super().record_links(request, object_id)]
 
     def plan_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -433,8 +436,9 @@ def address_of(engagement: Any) -> str:
 class ServiceBookingAdmin(BudgetAdmin):
     """Service bookings of all plans."""
 
-    rules = booking_rules.RULES
-    cautions = booking_rules.WARNINGS
+    create = staticmethod(make_bookings)
+    update = staticmethod(revise_bookings)
+    warnings = booking_rules.WARNINGS
     menu_order = 50
     icon = "event_available"
     list_display = ("what", "plan", "booking_number", "management_type", "amount", "rest", "spending")
@@ -471,8 +475,9 @@ class ServiceBookingAdmin(BudgetAdmin):
 class CategoryBudgetAdmin(BudgetAdmin):
     """Budgets by category, which PACE plans have."""
 
-    rules = booking_rules.CATEGORY_BUDGET_RULES
-    cautions = booking_rules.CATEGORY_BUDGET_WARNINGS
+    create = staticmethod(grant_budgets)
+    update = staticmethod(revise_budgets)
+    warnings = booking_rules.CATEGORY_BUDGET_WARNINGS
     menu_order = 60
     icon = "donut_small"
     list_display = ("category", "plan", "management_type", "amount", "rest", "spending")

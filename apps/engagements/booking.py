@@ -52,6 +52,14 @@ def grant_budgets(drafts: Sequence[Draft]) -> list[Any]:
     return saving.insert_records(CategoryBudget, drafts)
 
 
+def revise_budgets(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of standing budgets by category give; the keys of those that were not so already."""
+    standing = saving.load_existing(CategoryBudget, drafts)
+    look_up(drafts)
+    saving.validate(CategoryBudget, drafts, booking_rules.CATEGORY_BUDGET_RULES)
+    return saving.save_changes(CategoryBudget, drafts, standing)
+
+
 def look_up(drafts: Sequence[Draft]) -> None:
     """Put whole plans and categories where drafts may hold bare keys, and the sums of the other bookings.
 

@@ -213,8 +213,7 @@ class StaffAdmin(PersonAdmin):
     """Staff, who are the users of the back office."""
 
     form = StaffForm
-    rules = staff_rules.RULES
-    cautions = staff_rules.WARNINGS
+    warnings = staff_rules.WARNINGS
     asked_of = AppliesTo.STAFF
     menu_group = "People"
     menu_order = 10
@@ -300,7 +299,7 @@ class StaffAdmin(PersonAdmin):
         links = super().record_links(request, object_id)
         if not self.has_change_permission(request):
             return links
-        password = {"title": "Set password", "icon": "key", "link": self.address("password", object_id)}
+        password = {"title": "Set password", "icon": "key", "link": self.page_url("password", object_id)}
         return [password, *links]
 
     def password_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -344,10 +343,10 @@ class StaffAdmin(PersonAdmin):
     def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         return {} if record.is_archived else {"leaving_form": LeavingForm(record)}
 
-    def change_archived(self, request: HttpRequest, record: Any) -> None:
+    def change_archive_status(self, request: HttpRequest, record: Any) -> None:
         form = LeavingForm(record, request.POST)
         if record.is_archived or not form.is_valid():
-            super().change_archived(request, record)
+            super().change_archive_status(request, record)
             return
         leaver = Staff.objects.filter(pk=record.pk)
         if not self._who_may_leave(request, leaver).exists():
@@ -357,7 +356,7 @@ class StaffAdmin(PersonAdmin):
             self.message_user(request, f"{count} records handed over to {form.cleaned_data['successor']}.")
         if form.cleaned_data["close_login"]:
             signing_in.close_logins(leaver)
-        super().change_archived(request, record)
+        super().change_archive_status(request, record)
 
     def _within_reach(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
         """Those of them whom this person may change."""
@@ -382,8 +381,7 @@ class StaffAdmin(PersonAdmin):
 class ClientAdmin(FindsByNumber, AsksCustomFields):
     """Organisations: customers and providers of the subscriber."""
 
-    rules = client_rules.RULES
-    cautions = client_rules.WARNINGS
+    warnings = client_rules.WARNINGS
     asked_of = AppliesTo.CLIENT
     menu_group = "People"
     menu_order = 20
@@ -425,8 +423,7 @@ class ContactAdmin(PersonAdmin):
     """Participants, their representatives, and people at clients."""
 
     form = PersonForm
-    rules = contact_rules.RULES
-    cautions = contact_rules.WARNINGS
+    warnings = contact_rules.WARNINGS
     asked_of = AppliesTo.CONTACT
     menu_group = "People"
     menu_order = 30
@@ -468,7 +465,7 @@ class ContactAdmin(PersonAdmin):
         initials = f"{contact.first_name[:1]}{contact.last_name[:1]}"
         return [contact.full_name, contact.primary_email or "", initials]
 
-    def choice_told(self, record: Any) -> str:
+    def autocomplete_label(self, record: Any) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)
 
 

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
-from apps.core.admin_base import RulesForm
+from apps.core.admin_base import RecordForm
 from apps.odata import clock
 from apps.people.leaving import somebody_stays_in_charge
 from apps.people.models import Role, Staff
@@ -74,7 +74,7 @@ def leave_somebody_in_charge(others: QuerySet[Staff]) -> None:
         )
 
 
-class RoleForm(RulesForm):
+class RoleForm(RecordForm):
     """Nobody grants what they may not do themselves."""
 
     permissions = forms.ModelMultipleChoiceField(
@@ -88,7 +88,7 @@ class RoleForm(RulesForm):
 
     def clean_all_permissions(self) -> bool:
         everything = bool(self.cleaned_data["all_permissions"])
-        if everything and not self.asked_by.is_superuser:
+        if everything and not self.user.is_superuser:
             raise forms.ValidationError(
                 "Only somebody who may do everything grants everything.", code="NotAllowed"
             )
@@ -98,7 +98,7 @@ class RoleForm(RulesForm):
 
     def clean_permissions(self) -> Any:
         chosen = self.cleaned_data["permissions"]
-        beyond = [each for each in chosen if not self.asked_by.has_perm(_code(each))]
+        beyond = [each for each in chosen if not self.user.has_perm(_code(each))]
         if beyond:
             names = ", ".join(each.name.removeprefix("Can ") for each in beyond)
             raise forms.ValidationError(f"You may not do this yourself: {names}.", code="NotAllowed")
@@ -109,7 +109,7 @@ def _code(permission: Permission) -> str:
     return f"{permission.content_type.app_label}.{permission.codename}"
 
 
-class PersonForm(RulesForm):
+class PersonForm(RecordForm):
     """Numbers are taken as people write them, and stored as the scheme does."""
 
     def clean_scheme_number(self) -> str | None:
@@ -123,7 +123,7 @@ class StaffForm(PersonForm):
     def clean_role(self) -> Role:
         role = self.cleaned_data["role"]
         given_anew = self.instance._state.adding or role.pk != self.instance.role_id
-        if given_anew and not may_do_all_of(self.asked_by, Staff(role=role)):
+        if given_anew and not may_do_all_of(self.user, Staff(role=role)):
             raise forms.ValidationError(
                 "This role allows more than your own, so you cannot give it.", code="NotAllowed"
             )
@@ -133,7 +133,7 @@ class StaffForm(PersonForm):
 
     def clean_disable_login_date(self) -> Any:
         moment = self.cleaned_data["disable_login_date"]
-        if moment is not None and self.instance.pk == self.asked_by.pk and moment <= clock.now():
+        if moment is not None and self.instance.pk == self.user.pk and moment <= clock.now():
             raise forms.ValidationError("You would lock yourself out.", code="NotAllowed")
         return moment
 

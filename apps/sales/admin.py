@@ -18,7 +18,7 @@ from apps.core.admin_base import ArchivedFilter, MenuPage, RecordAdmin
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft
 from apps.people.admin import LookupAdmin
-from apps.sales import opportunity_rules, template_rules, views
+from apps.sales import views
 from apps.sales.choices import Outcome
 from apps.sales.forms import OpportunityForm, TemplateForm
 from apps.sales.models import (
@@ -28,6 +28,7 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
+from apps.sales.opening import keep_templates, open_opportunities, revise_opportunities, revise_templates
 from apps.sales.settling import fill_from
 
 ORIGIN = (
@@ -66,7 +67,8 @@ class OpportunityAdmin(ProspectAdmin):
     """Business that may be won."""
 
     form = OpportunityForm
-    rules = opportunity_rules.RULES
+    create = staticmethod(open_opportunities)
+    update = staticmethod(revise_opportunities)
     menu_order = 130
     icon = "handshake"
     menu_pages = (
@@ -193,7 +195,8 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     """What opportunities start from."""
 
     form = TemplateForm
-    rules = template_rules.RULES
+    create = staticmethod(keep_templates)
+    update = staticmethod(revise_templates)
     menu_order = 140
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")

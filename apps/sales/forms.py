@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
-from apps.core.admin_base import RulesForm
+from apps.core.admin_base import RecordForm
 from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
 from apps.sales.opportunity_rules import is_result
@@ -16,7 +16,7 @@ from apps.sales.prospect_rules import REFERRER
 from apps.sales.settling import OF_THE_RESULT, settle, settle_source
 
 
-class ProspectForm(RulesForm):
+class ProspectForm(RecordForm):
     """What both forms share: lists offer what is current, and the origin follows the source."""
 
     lists = ("team", "type", "stage")
@@ -75,24 +75,12 @@ class OpportunityForm(ProspectForm):
             field: Any = self.fields["outcome_reasons"]
             field.label_from_instance = lambda reason: f"{reason.get_outcome_display()}: {reason}"
 
-    def draft(self) -> Draft:
-        """Of a record that stands, only what was changed here is given: old dates may have passed."""
-        draft = super().draft()
-        if draft.__dict__.get("outcome_reasons") is not None:
-            draft.fill("outcome_reasons", list(draft.outcome_reasons))
-        if draft.key is not None:
-            draft.given = frozenset(self.changed_data)
-        return draft
-
     def settle(self, draft: Draft) -> None:
         if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_result(draft):
             draft.given |= {
                 "outcome_reasons"
             }  # chosen here: those of another outcome are refused, not dropped
         settle(draft)
-        self.instance.outcome_date = draft.__dict__.get("outcome_date")
-        if "add_e_marketing_contact_list" not in self.fields:
-            self.instance.add_e_marketing_contact_list = None
 
 
 class FollowUpForm(forms.Form):
