@@ -142,7 +142,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-# The login is unique without regard to case, through its folded twin (apps.core.models.FoldedField).
+# The login is unique without regard to case, through its normalised column.
 SILENCED_SYSTEM_CHECKS = ["auth.W004"]
 LOGIN_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
@@ -274,7 +274,7 @@ SPECTACULAR_SETTINGS = {
         "defaultModelsExpandDepth": 0,
         "displayRequestDuration": True,
         "filter": True,
-        "validatorUrl": None,  # else every page view is told to somebody else's server
+        "validatorUrl": None,  # else every page view is reported to a third party
     },
 }
 
@@ -362,7 +362,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     "loggers": {
-        # A refused request is an answer, not an event; what fails inside is logged by odata.refusing.
+        # A refused request is an answer, not an event; internal failures are logged by odata.http.exceptions.
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
     },

@@ -1,16 +1,21 @@
 """What holds for every test: which engine it needs, a clean cache, a browser where one is installed."""
 
+import contextlib
+import datetime as dt
 import os
 import shutil
+from zoneinfo import ZoneInfo
 
 import hypothesis
 import pytest
+import time_machine
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
+from apps.odata import clock
 from tests.engines import in_ci
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -34,6 +39,27 @@ def clean_cache():
     cache.clear()
     yield
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh_clock():
+    """The moment of one test is not the next one's."""
+    clock.forget_now()
+    yield
+    clock.forget_now()
+
+
+@pytest.fixture
+def at():
+    """at("2026-06-30 23:59"): from here on it is that time in Sydney, for whoever reads a clock."""
+    with contextlib.ExitStack() as travels:
+
+        def set_clock(text):
+            moment = dt.datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("Australia/Sydney"))
+            travels.enter_context(time_machine.travel(moment, tick=False))
+            clock.forget_now()
+
+        yield set_clock
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,4 +1,4 @@
-"""The plan of the house as data, held against the imports that stand in the code."""
+"""The layers of the code as data, compared with the imports in the code."""
 
 import ast
 from collections.abc import Iterator
@@ -22,12 +22,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "funding": {"core", "odata", "access", "people", "documents", "engagements"},
 }
 
-# The storeys of an app, the ground floor first. A module imports from its own and from those below;
-# faces only have faces above them.
-STOREYS = ("choices", "models", "rules", "verbs", "faces")
-FACES = {"resources", "shapes", "views", "viewsets", "urls", "admin", "commands"}
+# The layers of an app, the lowest first. A module imports from its own layer and from those below it. Modules
+# with another name (``pricing``, ``storage``) have no layer: only the ban on circles holds for them.
+LAYERS = ("choices", "models", "validation", "services", "entry points")
+ENTRY_POINTS = {"resources", "viewsets", "views", "urls", "forms", "admin", "imports", "demo", "management"}
 
-VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "services", "utils"}
+# The folders of the protocol in the way of a request: what each may import of the others.
+PROTOCOL_FOLDERS: dict[str, set[str]] = {
+    "declaration": set(),
+    "query": {"declaration"},
+    "read": {"declaration", "query"},
+    "write": {"declaration", "query"},
+    "metadata": {"declaration", "query"},
+    "http": {"declaration", "query", "read", "write", "metadata"},
+}
+
+VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "utils"}
 
 MODEL_SIGNALS = "django.db.models.signals"
 
@@ -107,22 +117,23 @@ def app_of(module: str) -> str | None:
     return parts[1] if parts[0] == "apps" and len(parts) > 1 else None
 
 
-def storey_of(module: str) -> int | None:
-    """The storey that a module's name puts it on; None for one that no name binds."""
-    rooms = module.split(".")[2:]
-    if not rooms:
+def layer_of(module: str) -> int | None:
+    """The layer that a module's name puts it on; ``None`` for a name without a layer."""
+    names = module.split(".")[2:]
+    if not names:
         return None
-    if FACES & set(rooms):
-        return STOREYS.index("faces")
-    if rooms[0] in STOREYS:
-        return STOREYS.index(rooms[0])
-    if rooms[0].endswith("_rules"):
-        return STOREYS.index("rules")
-    return STOREYS.index("verbs") if rooms[0].endswith("ing") else None
+    if names[0] in ENTRY_POINTS:
+        return LAYERS.index("entry points")
+    return LAYERS.index(names[0]) if names[0] in LAYERS else None
+
+
+def protocol_folder(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["apps", "odata"] and len(parts) > 3 else None
 
 
 def imports_between_apps() -> Iterator[tuple[Import, str]]:
-    """Imports from one module of an app to another, without the protocol: it has stages, and no storeys."""
+    """Imports between modules of the apps, the protocol apart: its folders have a test of their own."""
     for found in IMPORTS:
         target = our_module(found.imported)
         if target and {app_of(found.module), app_of(target)} & {None, "odata"} == set():
@@ -153,22 +164,37 @@ def test_an_app_knows_nothing_of_the_site():
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_a_module_imports_only_from_its_own_storey_and_below():
+def test_a_module_imports_only_from_its_own_layer_and_below():
     wrong = []
     for found, target in imports_between_apps():
-        storey, other = storey_of(found.module), storey_of(target)
-        if app_of(found.module) == app_of(target) and None not in (storey, other) and other > storey:
-            wrong.append(f"{found}: {STOREYS[storey]} stand below {STOREYS[other]}")
+        layer, other = layer_of(found.module), layer_of(target)
+        if (
+            app_of(found.module) == app_of(target)
+            and layer is not None
+            and other is not None
+            and other > layer
+        ):
+            wrong.append(f"{found}: {LAYERS[layer]} are below {LAYERS[other]}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_only_faces_import_faces():
-    faces = STOREYS.index("faces")
+def test_only_entry_points_import_entry_points():
+    entry_points = LAYERS.index("entry points")
     wrong = [
         str(found)
         for found, target in imports_between_apps()
-        if storey_of(target) == faces and storey_of(found.module) != faces
+        if layer_of(target) == entry_points and layer_of(found.module) != entry_points
     ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_protocol_imports_in_the_way_of_a_request():
+    wrong = []
+    for found in IMPORTS:
+        folder, other = protocol_folder(found.module), protocol_folder(our_module(found.imported) or "")
+        if folder and other and other != folder and other not in PROTOCOL_FOLDERS[folder]:
+            allowed = ", ".join(sorted(PROTOCOL_FOLDERS[folder])) or "no other folder"
+            wrong.append(f"{found}: {folder} may import {allowed}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -218,25 +244,25 @@ def test_every_module_opens_by_saying_what_it_is_for():
 
 
 def test_our_apps_do_not_talk_through_model_signals():
-    """A verb calls what must happen; nobody has to search for who listens."""
+    """A service calls what must happen; nobody has to search for who listens."""
     wrong = [str(found) for found in IMPORTS if found.imported.startswith(MODEL_SIGNALS)]
     wrong += [str(found) for found in IMPORTS if found.imported == "django.dispatch.Signal"]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
-    ("module", "storey"),
+    ("module", "layer"),
     [
         ("apps.funding.choices", "choices"),
-        ("apps.funding.models", "models"),
-        ("apps.funding.claim_rules", "rules"),
-        ("apps.funding.claiming", "verbs"),
-        ("apps.funding.resources", "faces"),
-        ("apps.funding.management.commands.import_prices", "faces"),
+        ("apps.funding.models.claims", "models"),
+        ("apps.funding.validation.claims", "validation"),
+        ("apps.funding.services.create", "services"),
+        ("apps.funding.resources", "entry points"),
+        ("apps.funding.management.commands.import_prices", "entry points"),
     ],
 )
-def test_a_name_tells_the_storey(module, storey):
-    assert STOREYS[storey_of(module)] == storey
+def test_a_name_tells_the_layer(module, layer):
+    assert LAYERS[layer_of(module)] == layer
 
 
 def test_an_import_is_seen_wherever_it_stands(tmp_path):

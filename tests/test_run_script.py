@@ -18,7 +18,7 @@ SCRIPT = ROOT / "run"
 
 
 @pytest.fixture
-def house(tmp_path):
+def checkout(tmp_path):
     """A copy of the script in a folder with blanks in its name, with locks of its own and no .venv."""
     folder = tmp_path / "records service"
     folder.mkdir()
@@ -30,9 +30,9 @@ def house(tmp_path):
 
 
 @pytest.fixture
-def run(house, monkeypatch):
-    """The script as a module, living in the house."""
-    loader = importlib.machinery.SourceFileLoader("run_script", str(house / "run"))
+def run(checkout, monkeypatch):
+    """The script as a module, loaded from the checkout."""
+    loader = importlib.machinery.SourceFileLoader("run_script", str(checkout / "run"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_script", loader))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader.exec_module(module)
@@ -55,11 +55,11 @@ def a_program(path, *lines):
     return path
 
 
-def a_venv(house, *pip_does):
+def a_venv(checkout, *pip_does):
     """A .venv whose Python notes what it is asked, and whose pip does as told."""
-    asked = house / "asked"
+    asked = checkout / "asked"
     return a_program(
-        house / ".venv" / "bin" / "python",
+        checkout / ".venv" / "bin" / "python",
         f'echo "$@" >>"{asked}"',
         'if [ "$2" = pip ]; then',
         *(pip_does or (":",)),
@@ -67,14 +67,14 @@ def a_venv(house, *pip_does):
     )
 
 
-def installs(house):
-    asked = (house / "asked").read_text() if (house / "asked").exists() else ""
+def installs(checkout):
+    asked = (checkout / "asked").read_text() if (checkout / "asked").exists() else ""
     return [line for line in asked.splitlines() if line.startswith("-m pip install")]
 
 
-def start(house, *words, **environment):
+def start(checkout, *words, **environment):
     return subprocess.Popen(
-        [sys.executable, house / "run", *words],
+        [sys.executable, checkout / "run", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -103,12 +103,12 @@ def test_the_script_needs_the_standard_library_only():
 
 
 @pytest.mark.parametrize("words", [(), ("-h",), ("--help",)])
-def test_help_is_shown_without_installing_anything(house, words):
-    status, printed, complaint = outcome(start(house, *words))
+def test_help_is_shown_without_installing_anything(checkout, words):
+    status, printed, complaint = outcome(start(checkout, *words))
     assert (status, complaint) == (0, "")
     for word in ("demo", "test", "serve", "lint", "lock"):
         assert f"\n  {word} " in printed
-    assert not (house / ".venv").exists()
+    assert not (checkout / ".venv").exists()
 
 
 def test_a_python_that_is_too_old_is_told_what_to_do(run, bin_folder, monkeypatch):
@@ -141,41 +141,41 @@ def test_a_python_without_its_venv_module_is_told_what_to_install(run, bin_folde
     )
 
 
-def test_uv_makes_the_venv_where_python_cannot(run, house, bin_folder, monkeypatch):
+def test_uv_makes_the_venv_where_python_cannot(run, checkout, bin_folder, monkeypatch):
     monkeypatch.setattr(run.sys, "executable", str(a_program(bin_folder / "python3", "echo 3.9.18")))
-    a_program(bin_folder / "uv", f'echo "$@" >"{house}/uv-was-asked"')
+    a_program(bin_folder / "uv", f'echo "$@" >"{checkout}/uv-was-asked"')
     run.make_venv()
-    assert (house / "uv-was-asked").read_text().split() == [
+    assert (checkout / "uv-was-asked").read_text().split() == [
         *("venv", "--quiet", "--seed", "--python", ">=3.11"),
-        *str(house / ".venv").split(),
+        *str(checkout / ".venv").split(),
     ]
 
 
-def test_the_lock_is_installed_once(run, house):
-    a_venv(house)
+def test_the_lock_is_installed_once(run, checkout):
+    a_venv(checkout)
     run.prepare()
     run.prepare()
-    assert len(installs(house)) == 1
-    assert "--require-hashes --only-binary :all:" in installs(house)[0]
+    assert len(installs(checkout)) == 1
+    assert "--require-hashes --only-binary :all:" in installs(checkout)[0]
 
 
-def test_a_changed_lock_is_installed_again(run, house):
-    a_venv(house)
+def test_a_changed_lock_is_installed_again(run, checkout):
+    a_venv(checkout)
     run.prepare()
-    (house / "requirements.txt").write_text("one==2\n")
+    (checkout / "requirements.txt").write_text("one==2\n")
     run.prepare()
-    assert len(installs(house)) == 2
+    assert len(installs(checkout)) == 2
 
 
-def test_what_development_needs_contains_what_the_service_needs(run, house):
-    a_venv(house)
+def test_what_development_needs_contains_what_the_service_needs(run, checkout):
+    a_venv(checkout)
     run.prepare(run.DEVELOPMENT_LOCK)
     run.prepare()
-    assert len(installs(house)) == 1
+    assert len(installs(checkout)) == 1
 
 
-def test_a_client_of_s3_is_installed_where_documents_lie_in_a_bucket(run, house, monkeypatch):
-    a_venv(house)
+def test_a_client_of_s3_is_installed_where_documents_lie_in_a_bucket(run, checkout, monkeypatch):
+    a_venv(checkout)
     run.prepare()
     assert not run.is_installed(run.S3_LOCK)
     monkeypatch.setenv("DOCUMENTS_S3_BUCKET", "ours")
@@ -183,48 +183,48 @@ def test_a_client_of_s3_is_installed_where_documents_lie_in_a_bucket(run, house,
     assert run.is_installed(run.S3_LOCK)
     assert run.is_installed(run.SERVICE_LOCK)
     run.prepare()
-    assert len(installs(house)) == 2
+    assert len(installs(checkout)) == 2
 
 
-def test_installing_for_the_service_may_change_what_development_had(run, house):
-    a_venv(house)
+def test_installing_for_the_service_may_change_what_development_had(run, checkout):
+    a_venv(checkout)
     run.prepare(run.DEVELOPMENT_LOCK)
-    (house / "requirements.txt").write_text("one==2\n")
+    (checkout / "requirements.txt").write_text("one==2\n")
     run.prepare()
     assert not run.is_installed(run.DEVELOPMENT_LOCK)
 
 
-def test_an_interrupted_install_starts_over_from_an_empty_venv(run, house, monkeypatch):
-    a_venv(house, "kill -9 $PPID", "sleep 5")
-    assert outcome(start(house, "migrate"))[0] == -9
+def test_an_interrupted_install_starts_over_from_an_empty_venv(run, checkout, monkeypatch):
+    a_venv(checkout, "kill -9 $PPID", "sleep 5")
+    assert outcome(start(checkout, "migrate"))[0] == -9
     made = []
-    monkeypatch.setattr(run, "make_venv", lambda: made.append(a_venv(house)))
+    monkeypatch.setattr(run, "make_venv", lambda: made.append(a_venv(checkout)))
     run.prepare()
     assert made
     assert run.is_installed(run.SERVICE_LOCK)
 
 
-def test_a_venv_whose_python_is_gone_is_made_again(run, house, monkeypatch):
-    a_venv(house)
+def test_a_venv_whose_python_is_gone_is_made_again(run, checkout, monkeypatch):
+    a_venv(checkout)
     run.prepare()
-    (house / ".venv/bin/python").unlink()
-    (house / ".venv/bin/python").symlink_to("/nowhere/python3.11")
+    (checkout / ".venv/bin/python").unlink()
+    (checkout / ".venv/bin/python").symlink_to("/nowhere/python3.11")
     made = []
 
     def make_venv():
-        (house / ".venv/bin/python").unlink()
-        made.append(a_venv(house))
+        (checkout / ".venv/bin/python").unlink()
+        made.append(a_venv(checkout))
 
     monkeypatch.setattr(run, "make_venv", make_venv)
     run.prepare()
     assert made
 
 
-def test_two_at_once_install_once(house):
-    a_venv(house, "sleep 1")
-    first, second = start(house, "migrate"), start(house, "migrate")
+def test_two_at_once_install_once(checkout):
+    a_venv(checkout, "sleep 1")
+    first, second = start(checkout, "migrate"), start(checkout, "migrate")
     printed = outcome(first)[1] + outcome(second)[1]
-    assert len(installs(house)) == 1
+    assert len(installs(checkout)) == 1
     assert printed.count("run: waiting for another ./run, which is preparing .venv\n") == 1
 
 
@@ -249,59 +249,59 @@ def test_two_at_once_install_once(house):
         ),
     ],
 )
-def test_a_failing_install_is_told_in_one_line_and_tried_again_next_time(house, pip_says, line):
-    a_venv(house, f'echo "{pip_says}" >&2', "exit 1")
+def test_a_failing_install_is_told_in_one_line_and_tried_again_next_time(checkout, pip_says, line):
+    a_venv(checkout, f'echo "{pip_says}" >&2', "exit 1")
     for tries in (1, 2):
-        status, _, complaint = outcome(start(house, "migrate"))
+        status, _, complaint = outcome(start(checkout, "migrate"))
         assert (status, complaint) == (1, line + "\n")
-        assert len(installs(house)) == tries
-    assert (house / ".venv/pip.log").read_text() == pip_says + "\n"
+        assert len(installs(checkout)) == tries
+    assert (checkout / ".venv/pip.log").read_text() == pip_says + "\n"
 
 
 @pytest.mark.parametrize("word", ["demo", "serve"])
-def test_a_busy_port_is_told_in_one_line_with_another_to_try(house, word):
+def test_a_busy_port_is_told_in_one_line_with_another_to_try(checkout, word):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        status, _, complaint = outcome(start(house, word, PORT=str(port)))
+        status, _, complaint = outcome(start(checkout, word, PORT=str(port)))
     remedy = {"demo": f"PORT={port + 1} ./run demo", "serve": f"./run serve --port {port + 1}"}[word]
     assert status == 1
     assert complaint == f"run: cannot listen on 127.0.0.1:{port} (Address already in use). Try: {remedy}\n"
 
 
-def test_a_host_that_is_not_here_is_told_in_one_line(house):
-    status, _, complaint = outcome(start(house, "serve", "--host", "192.0.2.1"))
+def test_a_host_that_is_not_here_is_told_in_one_line(checkout):
+    status, _, complaint = outcome(start(checkout, "serve", "--host", "192.0.2.1"))
     assert status == 1
     assert complaint == "run: cannot listen on 192.0.2.1:8000 (Cannot assign requested address).\n"
 
 
 @pytest.mark.parametrize("port", ["", "no", "0", "65536", "-1", "²"])
-def test_a_port_that_is_none_is_refused(house, port):
-    assert outcome(start(house, "demo", PORT=port)) == (
+def test_a_port_that_is_none_is_refused(checkout, port):
+    assert outcome(start(checkout, "demo", PORT=port)) == (
         1,
         "",
         f"run: {port!r} is not a port: a number from 1 to 65535.\n",
     )
 
 
-def test_any_other_word_is_a_command_of_the_service(house, tmp_path):
+def test_any_other_word_is_a_command_of_the_service(checkout, tmp_path):
     """In the caller's own folder, so that it finds the files it names, and with the command's exit status."""
-    a_program(house / ".venv/bin/python", 'case "$1" in */manage.py) pwd; echo "$@"; exit 7 ;; esac')
+    a_program(checkout / ".venv/bin/python", 'case "$1" in */manage.py) pwd; echo "$@"; exit 7 ;; esac')
     started = subprocess.run(
-        [sys.executable, house / "run", "import_records", "client", "people.csv"],
+        [sys.executable, checkout / "run", "import_records", "client", "people.csv"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
     assert started.stdout.splitlines()[-2:] == [
         str(tmp_path),
-        f"{house / 'manage.py'} import_records client people.csv",
+        f"{checkout / 'manage.py'} import_records client people.csv",
     ]
     assert started.returncode == 7
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, house, monkeypatch):
-    (house / ".venv.lock").mkdir()
-    status, _, complaint = outcome(start(house, "migrate"))
-    assert (status, complaint) == (1, f"run: {house / '.venv.lock'}: Is a directory\n")
+def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, checkout, monkeypatch):
+    (checkout / ".venv.lock").mkdir()
+    status, _, complaint = outcome(start(checkout, "migrate"))
+    assert (status, complaint) == (1, f"run: {checkout / '.venv.lock'}: Is a directory\n")

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.core.checks import register
 from django.db.backends.signals import connection_created
 
-from apps.odata.declaration import checks
+from apps.odata import checks
 from apps.odata.read import sqlite_functions
 
 

@@ -1,15 +1,14 @@
-"""Imports of people: the headers others use, what finds a record, and the SQL twins of the rules."""
+"""Imports of people: the headers others use, what finds a record, and warnings of addresses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from apps.core.importing.additions import Cleaning, Importing, Twin, ValueSql
-from apps.core.models import Subscriber
+from apps.core.importing.additions import Cleaning, Importing
 from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.people import client_rules, contact_rules, person_rules, staff_rules
+from apps.people import client_rules, contact_rules, staff_rules
 from apps.people.enrolling import (
     create_clients,
     create_contacts,
@@ -69,8 +68,6 @@ ADDRESS_WARNINGS: tuple[Rule, ...] = (
     an_australian_state_is_abbreviated,
     an_australian_postcode_has_four_digits,
 )
-
-CLEAN_STATE = f"{{}} IN ({', '.join(repr(code) for code in STATES)})"
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -189,97 +186,6 @@ CLIENT_HEADERS = {
     "Reference": "ExternalReference",
 }
 
-# --- SQL twins of the rules -----------------------------------------------------------------------------
-
-
-def _country_is_given_with_a_state(value: ValueSql) -> str:
-    return f"({value('state')} IS NULL AND {value('postal_state')} IS NULL) OR {value('country')} IS NOT NULL"
-
-
-def _scheme_number_has_its_form(value: ValueSql) -> str:
-    number = value("scheme_number")
-    return f"{number} IS NULL OR ({number} ~ '^[0-9]+$' AND left({number}, 2) IN ('31', '43', '44', '45'))"
-
-
-def _is_given_when(flag: str, name: str) -> Callable[[ValueSql], str]:
-    return lambda value: f"NOT coalesce({value(flag)}, false) OR {value(name)} IS NOT NULL"
-
-
-def _only_with_title_other(value: ValueSql) -> str:
-    return f"{value('personal_title_other')} IS NULL OR {value('personal_title')} = 'Other'"
-
-
-def _state_is_abbreviated(value: ValueSql) -> str:
-    codes = ", ".join(f"'{code}'" for code in STATES)
-    return " AND ".join(
-        f"({value(name)} IS NULL OR {value(name)} IN ({codes}))" for name in ("state", "postal_state")
-    )
-
-
-def _postcode_has_four_digits(value: ValueSql) -> str:
-    return " AND ".join(
-        f"({value(name)} IS NULL OR {value(name)} ~ '^[0-9][0-9][0-9][0-9]$')"
-        for name in ("post_code", "postal_post_code")
-    )
-
-
-ADDRESS_TWINS: dict[Rule, Twin] = {
-    person_rules.a_state_has_a_country: Twin(
-        ("state", "postal_state", "country"), _country_is_given_with_a_state
-    ),
-    an_australian_state_is_abbreviated: Twin(("state", "postal_state"), _state_is_abbreviated),
-    an_australian_postcode_has_four_digits: Twin(
-        ("post_code", "postal_post_code"), _postcode_has_four_digits
-    ),
-}
-
-PERSON_TWINS: dict[Rule, Twin] = {
-    **ADDRESS_TWINS,
-    person_rules.scheme_number_has_its_form: Twin(("scheme_number",), _scheme_number_has_its_form),
-    person_rules.scheme_number_has_its_length: Twin(
-        ("scheme_number",),
-        lambda value: (
-            f"{value('scheme_number')} IS NULL"
-            f" OR length({value('scheme_number')}) = {person_rules.SCHEME_NUMBER_DIGITS}"
-        ),
-    ),
-    person_rules.another_title_is_told_only_for_other: Twin(
-        ("personal_title", "personal_title_other"), _only_with_title_other
-    ),
-    person_rules.a_birthday_reminder_has_a_birthday: Twin(
-        ("send_birthday_reminder", "birthday"), _is_given_when("send_birthday_reminder", "birthday")
-    ),
-    person_rules.a_partner_birthday_reminder_has_a_birthday: Twin(
-        ("send_partner_birthday_reminder", "partner_birthday"),
-        _is_given_when("send_partner_birthday_reminder", "partner_birthday"),
-    ),
-    person_rules.a_used_secondary_email_is_given: Twin(
-        ("use_secondary_email", "secondary_email"), _is_given_when("use_secondary_email", "secondary_email")
-    ),
-}
-
-CONTACT_TWINS: dict[Rule, Twin] = {
-    **PERSON_TWINS,
-    contact_rules.a_used_primary_email_is_given: Twin(
-        ("use_primary_email", "primary_email"), _is_given_when("use_primary_email", "primary_email")
-    ),
-    contact_rules.nobody_represents_themselves: Twin(
-        ("representative",), because="A new record has no guid that its row could name."
-    ),
-    contact_rules.a_relationship_is_to_a_representative: Twin(
-        ("representative_relationship", "representative"),
-        lambda value: (
-            f"{value('representative_relationship')} IS NULL OR {value('representative')} IS NOT NULL"
-        ),
-    ),
-}
-
-CLIENT_TWINS: dict[Rule, Twin] = {
-    **ADDRESS_TWINS,
-    # Check digits are not for SQL: a row with a business number is judged by the rule itself.
-    client_rules.business_number_is_an_abn: Twin(("business_number",)),
-}
-
 # --- the resources --------------------------------------------------------------------------------------
 
 
@@ -305,11 +211,8 @@ class ClientImport(Importing):
     synonyms = CLIENT_HEADERS
     match = ("UniqueCode", "BusinessName")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    clean_when = {"Address/State": CLEAN_STATE, "PostalAddress/PostalState": CLEAN_STATE}
     rules = client_rules.RULES
     warnings = (*client_rules.WARNINGS, *ADDRESS_WARNINGS)
-    twins = CLIENT_TWINS
-    is_sieved = True
 
     def create(self, drafts: Sequence[Draft]) -> Any:
         return create_clients(drafts)
@@ -325,24 +228,11 @@ class ContactImport(Importing):
     match = ("UniqueCode", "SchemeNumber")
     alike = ("last_name", "first_name")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    clean_when = {"Address/State": CLEAN_STATE, "PostalAddress/PostalState": CLEAN_STATE}
     rules = contact_rules.RULES
     warnings = (*contact_rules.WARNINGS, *ADDRESS_WARNINGS)
-    twins = CONTACT_TWINS
-    is_sieved = True
 
     def create(self, drafts: Sequence[Draft]) -> Any:
         return create_contacts(drafts)
 
     def revise(self, drafts: Sequence[Draft]) -> Any:
         return update_contacts(drafts)
-
-    def defaults(self) -> Mapping[str, Any]:
-        return {"accepts_email_contact": str(Subscriber.current().email_consent_default)}
-
-    def filled(self) -> Mapping[str, Callable[[ValueSql], str]]:
-        return {
-            "use_primary_email": lambda given: (
-                f"({given('primary_email')} IS NOT NULL AND {given('use_secondary_email')} IS NULL)"
-            )
-        }

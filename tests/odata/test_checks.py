@@ -5,7 +5,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import models
 
-from apps.odata.declaration import checks
+from apps.odata import checks
 from apps.odata.declaration.resource import (
     GET,
     POST,

@@ -69,7 +69,7 @@ def test_a_twin_is_an_error_on_its_field(client, ada):
 
 
 def test_a_twin_that_arrives_between_question_and_answer_is_an_error_too(client, ada, monkeypatch):
-    real, asked = admin_base.twins, []
+    real, asked = admin_base.find_conflicts, []
 
     def twins(model, drafts):
         # The first time, the other one is not there yet to be seen.

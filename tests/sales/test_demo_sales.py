@@ -14,6 +14,8 @@ from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 
 pytestmark = pytest.mark.django_db
 
+SUNDAY = 6
+
 
 def load(*words):
     few = ("--clients", "8", "--staff", "14", "--contacts", "45", "--opportunities", "240")
@@ -48,10 +50,19 @@ def test_dates_ahead_lay_ahead_when_the_opportunity_was_made():
             assert record.outcome_date == record.outcome_moment.astimezone(zone).date()
 
 
+@pytest.mark.parametrize("weekday", range(7))
+def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
+    at(f"2026-06-{22 + weekday} 10:00")
+    load()
+    overdue, today, later = counting.follow_ups(None)
+    assert overdue.count
+    assert today.count
+    assert bool(later.count) == (weekday != SUNDAY)  # a week ends on Sunday
+
+
 def test_a_first_look_shows_a_living_office():
     load()
     assert all(column.count for column in counting.board(counting.current()))
-    assert all(part.count for part in counting.follow_ups(None))
     total = counting.funnel(None).total
     assert total.won > total.lost > 0
     assert total.deferred > 0

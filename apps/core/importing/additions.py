@@ -11,23 +11,6 @@ from apps.core.identifiers import normalised
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.write.drafts import Draft, Rule
 
-#: ``value("birthday")`` is the SQL of what a row's draft holds in an attribute: NULL when nothing.
-ValueSql = Callable[[str], str]
-
-
-@dataclass(frozen=True)
-class Twin:
-    """A rule's twin in SQL: under which condition a row is certain to be let pass.
-
-    ``reads`` are the attributes the rule looks at. ``passes`` gives a condition over them. ``because`` is why
-    a rule that has none lets every row pass; without it a row that gives any of ``reads`` is judged by the
-    rule itself.
-    """
-
-    reads: Sequence[str]
-    passes: Callable[[ValueSql], str] | None = None
-    because: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
@@ -96,14 +79,9 @@ class Importing:
     alike: ClassVar[Sequence[str]] = ()
     #: Cleans the text of a member, by the member's name.
     cleaners: Mapping[str, Callable[[str], Cleaning]] = {}
-    #: The SQL condition under which a cleaner leaves a text alone, by the member's name; ``{}`` is the cell.
-    clean_when: ClassVar[Mapping[str, str]] = {}
     #: The rules that the verb holds a new record against, and those that only warn.
     rules: ClassVar[Sequence[Rule]] = ()
     warnings: ClassVar[Sequence[Rule]] = ()
-    #: The twins of all of them, by rule. An app that gives none has its rows judged one by one.
-    twins: ClassVar[Mapping[Rule, Twin]] = {}
-    is_sieved: ClassVar[bool] = False
 
     folder: Path
 
@@ -125,11 +103,3 @@ class Importing:
 
     def close(self) -> None:
         """Called when the import is over, however it ended."""
-
-    def defaults(self) -> Mapping[str, Any]:
-        """What the verb stores for what a row leaves out, where that is not the model's default."""
-        return {}
-
-    def filled(self) -> Mapping[str, Callable[[ValueSql], str]]:
-        """The same where it hangs on what else a row gives, which ``value`` then tells."""
-        return {}

@@ -79,11 +79,6 @@ class DelimitedTable:
             found.append(f"Read as {self.encoding}.")
         return found
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the bytes of the file are what PostgreSQL's COPY reads, quotation marks apart."""
-        return self.delimiter == "," and self.encoding in ("utf-8", "utf-8-sig")
-
 
 def bounded_lines(text: io.TextIOWrapper) -> Iterator[str]:
     """The lines of a text, none of which may fill the memory."""

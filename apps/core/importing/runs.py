@@ -1,4 +1,4 @@
-"""One import from beginning to end: read, sieve where the database can, judge, store, report."""
+"""One import from beginning to end: read, validate, store, report."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-import psycopg
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from apps.core import history
 from apps.core.importing.additions import Importing
 from apps.core.importing.careful import CarefulWay
-from apps.core.importing.headers import Member, Understanding, listed_part, understood
+from apps.core.importing.headers import Understanding, listed_part, understood
 from apps.core.importing.opening import format_of, opened
-from apps.core.importing.partners import Partner, partner
 from apps.core.importing.records import FileRecord
 from apps.core.importing.reports import Remark, Report, errors_beside
-from apps.core.importing.sieve import Passed, Sieve, steps_between
-from apps.core.importing.staging import indexed, row_from, stage
-from apps.core.importing.tables import Row, Table, Unusable
+from apps.core.importing.tables import Table, Unusable
 from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
@@ -32,8 +27,6 @@ from apps.odata.write.dispatch import retry_on_conflict
 
 #: Rows judged one by one and stored in one transaction.
 BATCH = 1_000
-#: Bytes of a file from which on a second connection is worth its while.
-WORTH_TWO = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +53,6 @@ class Listener:
 
     say: Callable[[str], None] = lambda text: None
     tell: Callable[[str, Remark], None] = lambda text, remark: None
-    staged: Callable[[int], None] = lambda rows: None
     judged: Callable[[int, int | None], None] = lambda rows, of: None
 
 
@@ -101,7 +93,7 @@ def import_file(entity_set: EntitySet, path: Path, wishes: Wishes, listener: Lis
     errors = wishes.errors or errors_beside(path)
     check_errors(errors, path)
     report = Report(table, errors, listener.tell)
-    run = Run(entity_set, table, understanding, importing, report, wishes, listener, path.stat().st_size)
+    run = Run(entity_set, table, understanding, importing, report, wishes, listener)
     try:
         with history.as_author(author()), timezone.override(Subscriber.current().zone):
             run.go()
@@ -138,7 +130,6 @@ class Run:
         report: Report,
         wishes: Wishes,
         listener: Listener,
-        size: int,
     ) -> None:
         self.entity_set = entity_set
         self.table = table
@@ -147,7 +138,6 @@ class Run:
         self.report = report
         self.wishes = wishes
         self.listener = listener
-        self.size = size
         self.match = self._match()
         self.careful = CarefulWay(
             entity_set,
@@ -177,10 +167,7 @@ class Run:
         """Judge and store every row."""
         try:
             with self._whole():
-                if connection.vendor == "postgresql" and not self.careful.has_lists:
-                    self._sieved()
-                else:
-                    self._row_by_row()
+                self._row_by_row()
                 if self.wishes.dry_run or (self.wishes.all_or_nothing and self.report.sums.refused):
                     raise Undone
         except Undone:
@@ -224,113 +211,3 @@ class Run:
                 "Others write the same records just now. Import the file again: what is in stays unchanged."
             ) from None
         self.careful.tell()
-
-    # --- through the sieve
-
-    def _sieved(self) -> None:
-        if not self._is_worth_two():
-            self._step_by_step(None)
-            return
-        with partner(connection) as second:
-            self._step_by_step(second)
-
-    def _is_worth_two(self) -> bool:
-        """Whether a second connection would see what this one sees, and may be a step ahead of it."""
-        return (
-            self.importing.is_sieved
-            and self.size >= WORTH_TWO
-            and not connection.in_atomic_block
-            # A row that names another of the file must come after it.
-            and not any(self._names_its_kind(column.member) for column in self.columns)
-        )
-
-    def _names_its_kind(self, member: Member) -> bool:
-        model = self.entity_set.model
-        return member.prop.refers_to is model or (
-            member.reference is not None and member.reference.type.model is model
-        )
-
-    def _step_by_step(self, second: Partner | None) -> None:
-        """Stage the file, then take it step by step: what the sieve doubts goes the careful way."""
-        connections = [connection] if second is None else [connection, second.connection]
-        is_ascii = stage(connections, self.table, self.listener.staged)
-        sieve = self._sieve(is_ascii)
-        passed: Iterator[Passed | None]
-        if second is None:
-            first, last = indexed(connection)
-            if sieve is not None:
-                sieve.find_doubted()
-                sieve.find_known(first)
-            steps = steps_between(first, last)
-            passed = (pass_step(sieve, *step) for step in steps)
-        else:
-            assert sieve is not None
-            ours, theirs = sieve.divided(second.connection)
-            first, last = second.beside(indexed, [connection], [second.connection])
-            second.beside(Sieve.find_doubted, [ours], [theirs])
-            ours.tell(theirs, last)
-            theirs.tell(ours, last)
-            second.beside(Sieve.find_known, [ours, first], [theirs, first])
-            steps = steps_between(first, last)
-            passed = second.in_turn(steps, partial(pass_step, ours), partial(pass_step, theirs))
-        for (first, last), found in zip(steps, passed, strict=True):
-            self._settle(found, first, last)
-            self.listener.judged(last - steps[0][0] + 1, steps[-1][1] - steps[0][0] + 1)
-        if sieve is not None:
-            sieve.finish(self.report.sums.new)
-
-    def _sieve(self, is_ascii: bool) -> Sieve | None:
-        if not self.importing.is_sieved:
-            return None
-        return Sieve(
-            connection,
-            self.entity_set,
-            self.columns,
-            len(self.table.header),
-            self.importing,
-            self.match,
-            self.wishes.day_first,
-            self.wishes.updates,
-            self.table.has_guards,
-            is_ascii,
-        )
-
-    def _settle(self, passed: Passed | None, first: int, last: int) -> None:
-        """Count what passed; what did not goes the careful way."""
-        doubted: Iterator[Row]
-        if passed is None:
-            doubted = staged_rows(len(self.table.header), first, last)
-        else:
-            self.report.sums.new += passed.new
-            self.report.sums.unchanged += passed.unchanged
-            doubted = iter(passed.doubted)
-        for batch in self.careful.batches(doubted, BATCH):
-            self._judge(batch)
-
-
-def pass_step(sieve: Sieve | None, first: int, last: int) -> Passed | None:
-    """One step in a transaction of its own; ``None`` when no row of it passed."""
-    clock.forget_now()
-    if sieve is None:
-        return None
-    try:
-        with transaction.atomic():
-            return sieve.step(first, last)
-    except IntegrityError:
-        # Somebody stored one of our unique values meanwhile: the careful way says which.
-        return None
-    except OperationalError as error:
-        # Or is about to store several of them in another order.
-        if not isinstance(error.__cause__, psycopg.errors.DeadlockDetected):
-            raise
-        return None
-
-
-def staged_rows(width: int, first: int, last: int) -> Iterator[Row]:
-    """The staged rows of some lines."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT * FROM pg_temp.incoming WHERE line BETWEEN %s AND %s ORDER BY line", [first, last]
-        )
-        for line, trouble, *cells in cursor.fetchall():
-            yield row_from(line, trouble, cells)

@@ -183,7 +183,6 @@ def following(command: BaseCommand) -> Iterator[Listener]:
             )
             task = progress.add_task("Reading", total=None)
             listener.say = lambda text: progress.console.print(text, markup=False)
-            listener.staged = lambda rows: progress.update(task, completed=rows)
             listener.judged = lambda rows, of: progress.update(
                 task, description="Importing", completed=rows, total=of
             )
