@@ -62,8 +62,12 @@ class RecordForm(forms.ModelForm):
         """
         model = self._meta.model._meta
         values = self.hidden_values()
-        values |= {c.name: self.cleaned_data[c.name] for c in model.concrete_fields if self.is_valid_member(c)}
-        values |= {c.name: list(self.cleaned_data[c.name]) for c in model.many_to_many if self.is_valid_member(c)}
+        values |= {
+            c.name: self.cleaned_data[c.name] for c in model.concrete_fields if self.is_valid_member(c)
+        }
+        values |= {
+            c.name: list(self.cleaned_data[c.name]) for c in model.many_to_many if self.is_valid_member(c)
+        }
         given = set(self.changed_data)
         if self.is_new:
             given |= {name for name in self.fields if values.get(name) not in EMPTY}
