@@ -411,9 +411,9 @@ class Run:
         try:
             return verb(drafts) if drafts else []
         except ValidationFailed as refused:
-            for number, finding in refused.findings:
+            for number, finding in refused.issues:
                 for line in groups[number]:
-                    column = COLUMN_OF.get(str(finding.place), PARTICIPANT)
+                    column = COLUMN_OF.get(str(finding.field), PARTICIPANT)
                     self.refuse(line, column, finding.code, finding.message)
             return [None] * len(drafts)
 
@@ -425,7 +425,7 @@ class Run:
         line.warnings.append(remark)
 
     def warn_of(self, line: Line, finding: Issue) -> None:
-        self.warn(line, COLUMN_OF.get(str(finding.place), PARTICIPANT), finding.code, finding.message)
+        self.warn(line, COLUMN_OF.get(str(finding.field), PARTICIPANT), finding.code, finding.message)
 
 
 # --- cells ----------------------------------------------------------------------------------------------

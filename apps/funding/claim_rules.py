@@ -61,7 +61,7 @@ def the_provider_invoice_is_open(draft: Draft) -> Iterator[Issue]:
 def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Issue]:
     if draft.used_by is not None:
         message = f"The provider invoice is not reusable, and {draft.used_by} is built on it already."
-        yield Issue("AlreadyUsed", "provider_invoice", message, draft.is_lost)
+        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=draft.is_lost)
 
 
 def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Issue]:

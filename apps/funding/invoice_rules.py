@@ -30,7 +30,7 @@ def when_and_how_often_it_recurs_is_told(draft: Draft) -> Iterator[Issue]:
     if draft.is_recurring:
         for found in bill_rules.missing(draft, NEEDED_TO_RECUR):
             message = found.message.replace(" is required.", " is required: IsRecurring is true.")
-            yield Issue(found.code, found.place, message)
+            yield Issue(found.code, found.field, message)
 
 
 COMPLETE = (

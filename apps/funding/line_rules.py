@@ -23,7 +23,7 @@ def of_each_line(rules: Sequence[LineRule]) -> Callable[[Draft], Iterator[Issue]
             for one in rules:
                 try:
                     for found in one(line):
-                        yield Issue(found.code, ("line_items", number, str(found.place)), found.message)
+                        yield Issue(found.code, ("line_items", number, str(found.field)), found.message)
                 except InvalidValue:
                     continue
 

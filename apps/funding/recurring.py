@@ -257,7 +257,7 @@ def refuse_archived_participants(still: Iterable[tuple[Due, Invoice]]) -> None:
 def reasons_of(refused: ValidationFailed, dues: Sequence[Due]) -> Mapping[Due, NotMade]:
     """What rules found, told of each invoice in one sentence after the other."""
     told: dict[Due, list[str]] = defaultdict(list)
-    for number, finding in refused.findings:
+    for number, finding in refused.issues:
         if finding.message not in told[dues[number]]:
             told[dues[number]].append(finding.message)
     return {due: NotMade(due.number, due.day, " ".join(messages)) for due, messages in told.items()}

@@ -164,7 +164,7 @@ def acknowledge(
     bill = f"{kind.name}_id"
     type_ = service.current().by_model[kind.model].type
     rows = (
-        (keys[number], found.code, wire_target(type_, found.place, found.code) or None, found.message)
+        (keys[number], found.code, wire_target(type_, found.field, found.code) or None, found.message)
         for number, found in warnings
     )
     who, at = history.author(), clock.now()

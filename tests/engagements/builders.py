@@ -66,4 +66,4 @@ def a_booking_draft(**members):
 
 def found(rules, draft):
     """The (code, place) pairs that rules find in a draft."""
-    return [(finding.code, finding.place) for _, finding in apply_rules([draft], rules)]
+    return [(finding.code, finding.field) for _, finding in apply_rules([draft], rules)]

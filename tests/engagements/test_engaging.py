@@ -24,7 +24,7 @@ def of(**values):
 
 
 def codes(refusal):
-    return [(finding.code, finding.place) for _, finding in refusal.value.findings]
+    return [(finding.code, finding.field) for _, finding in refusal.value.issues]
 
 
 def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():

@@ -21,7 +21,7 @@ def a_range(start, end=None, zone="National", amount="1"):
 
 def found(*prices):
     return [
-        (finding.code, finding.place) for _, finding in apply_rules([Draft({"prices": list(prices)})], RULES)
+        (finding.code, finding.field) for _, finding in apply_rules([Draft({"prices": list(prices)})], RULES)
     ]
 
 

@@ -49,7 +49,7 @@ def received(**values):
 def faults(verb, *drafts):
     with pytest.raises(ValidationFailed) as refused:
         verb(list(drafts))
-    return [(number, found.code, found.place) for number, found in refused.value.findings]
+    return [(number, found.code, found.field) for number, found in refused.value.issues]
 
 
 def a_member():
@@ -239,7 +239,7 @@ def test_rejections_and_holds_need_a_reason(action, reason):
     record = a_provider_invoice()
     with pytest.raises(ValidationFailed) as refused:
         act_on([record.pk], action, a_member(), reason)
-    assert [(found.code, found.place) for _, found in refused.value.findings] == [("Required", "reason")]
+    assert [(found.code, found.field) for _, found in refused.value.issues] == [("Required", "reason")]
 
 
 def test_who_decides_needs_the_permission_and_an_open_login():
@@ -250,8 +250,8 @@ def test_who_decides_needs_the_permission_and_an_open_login():
     for nobody in (a_staff_member(role=a_role()), disabled):
         with pytest.raises(ValidationFailed) as refused:
             act_on([record.pk], "Approve", nobody)
-        ((_, finding),) = refused.value.findings
-        assert (finding.code, finding.place) == ("PermissionNeeded", "staff")
+        ((_, finding),) = refused.value.issues
+        assert (finding.code, finding.field) == ("PermissionNeeded", "staff")
     record.refresh_from_db()
     assert record.approval_status == "Unactioned"
 

@@ -134,7 +134,7 @@ def test_only_what_awaits_approval_or_is_on_hold_changes(status):
     Claim.objects.update(funding_status=status)
     with pytest.raises(ValidationFailed) as refused:
         revised(claim, due_date=None)
-    assert [(found.code, found.place) for _, found in refused.value.findings] == [("NotAllowed", "")]
+    assert [(found.code, found.field) for _, found in refused.value.issues] == [("NotAllowed", "")]
 
 
 def test_an_archived_bill_does_not_change():
@@ -148,7 +148,7 @@ def test_lines_of_another_bill_cannot_be_taken():
     claim, other = the_claim(), the_claim()
     with pytest.raises(ValidationFailed, match="Line 1 is no line of") as refused:
         revised(claim, line_items=lines_as_drafts(other))
-    assert refused.value.findings[0][1].place == ("line_items", 0)
+    assert refused.value.issues[0][1].field == ("line_items", 0)
 
 
 def test_the_rules_are_those_of_new_ones():
@@ -156,10 +156,10 @@ def test_the_rules_are_those_of_new_ones():
     nobody = a_staff_member()
     with pytest.raises(ValidationFailed) as refused:
         revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1), line_items=[])
-    assert {found.code for _, found in refused.value.findings} == {"Required"}
+    assert {found.code for _, found in refused.value.issues} == {"Required"}
     with pytest.raises(ValidationFailed) as refused:
         revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1))
-    found = {(found.code, found.place) for _, found in refused.value.findings}
+    found = {(found.code, found.field) for _, found in refused.value.issues}
     assert found == {
         ("PermissionNeeded", "staff"),
         ("OutOfOrder", "end_date"),

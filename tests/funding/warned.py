@@ -158,7 +158,7 @@ def codes(*drafts):
 
 
 def places(*drafts):
-    return [(finding.code, finding.place) for _, finding in warnings_about(*drafts)]
+    return [(finding.code, finding.field) for _, finding in warnings_about(*drafts)]
 
 
 def only_message(*drafts):

@@ -60,23 +60,18 @@ class RecordForm(forms.ModelForm):
 
         Of a new record everything is given but what was left blank, as a request leaves it out.
         """
+        values, given, changed = self.hidden_values(), set(), set(self.changed_data)
         model = self._meta.model._meta
-        values = self.hidden_values()
-        values |= {
-            c.name: self.cleaned_data[c.name] for c in model.concrete_fields if self.is_valid_member(c)
-        }
-        values |= {
-            c.name: list(self.cleaned_data[c.name]) for c in model.many_to_many if self.is_valid_member(c)
-        }
-        given = set(self.changed_data)
-        if self.is_new:
-            given |= {name for name in self.fields if values.get(name) not in EMPTY}
-        invalid = self.errors.keys() - {NON_FIELD_ERRORS}
+        for column in (*model.concrete_fields, *model.many_to_many):
+            name = column.name
+            if name not in self.cleaned_data or name in self.errors:
+                continue
+            value = self.cleaned_data[name]
+            values[name] = list(value) if column.many_to_many else value
+            if name in changed or (self.is_new and values[name] not in EMPTY):
+                given.add(name)
         key = None if self.is_new else self.instance.pk
-        return self.draft_class(values, given=given, invalid=invalid, key=key)
-
-    def is_valid_member(self, column: Any) -> bool:
-        return column.name in self.cleaned_data and column.name not in self.errors
+        return self.draft_class(values, given=given, invalid=self.errors.keys() - {NON_FIELD_ERRORS}, key=key)
 
     def hidden_values(self) -> dict[str, Any]:
         """The columns that the form does not show: stored values, or the defaults of a new record."""
@@ -85,7 +80,7 @@ class RecordForm(forms.ModelForm):
 
     def add_issue(self, issue: Issue) -> None:
         """Put an issue on its field, or above the form when the form has no such field."""
-        name = issue.place if isinstance(issue.place, str) else str(issue.place[0])
+        name = issue.field if isinstance(issue.field, str) else str(issue.field[0])
         if name in self.fields:
             self.add_error(name, forms.ValidationError(issue.message, code=issue.code))
             return

@@ -342,7 +342,7 @@ class CarefulWay:
                 verb(drafts, **self.words)
             except ValidationFailed as found:
                 refused = found
-                for number, finding in found.findings:
+                for number, finding in found.issues:
                     self._blame(waiting[number], self._fault(finding), isinstance(found, WarningsPresent))
             # After the verb, which fills in what drafts leave out.
             if refused is None or not self.importing.warns:
@@ -357,7 +357,7 @@ class CarefulWay:
             waiting = left
 
     def _fault(self, finding: Issue) -> ErrorDetail:
-        place = wire_target(self.entity_set.type, finding.place, finding.code)
+        place = wire_target(self.entity_set.type, finding.field, finding.code)
         return ErrorDetail(finding.code, place, finding.message)
 
     def _blame(self, one: Candidate, fault: ErrorDetail, only_warned: bool = False) -> None:

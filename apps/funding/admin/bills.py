@@ -95,7 +95,7 @@ class Entry:
         return [
             {
                 "words": in_words(finding.code),
-                "place": place_in_words(finding.place),
+                "place": place_in_words(finding.field),
                 "message": sentence(finding),
                 "seen": seen(finding.code, finding.message),
             }
@@ -211,10 +211,10 @@ class BillAdmin(MovingBills):
                 if agreed is not None:
                     self.refuse_what_was_not_seen(key, agreed, before)
         except WarningsPresent as warned:
-            entry.warnings = [finding for _, finding in warned.findings]
+            entry.warnings = [finding for _, finding in warned.issues]
             return None
         except ValidationFailed as refused:
-            entry.refuse(refused.findings)
+            entry.refuse(refused.issues)
             return None
         book = next((line.price_book for line in reversed(draft.line_items)), None)
         if book is not None:

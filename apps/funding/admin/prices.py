@@ -183,7 +183,7 @@ class PriceFormSet(forms.BaseInlineFormSet):
         filled = [form for form in self.forms if form.is_valid() and form.cleaned_data.get("start_date")]
         prices = [Draft(dict(form.cleaned_data)) for form in filled]
         for _, finding in apply_rules([Draft({"prices": prices})], price_rules.RULES):
-            _, at, column = tuple(finding.place)
+            _, at, column = tuple(finding.field)
             filled[int(at)].add_error(str(column), forms.ValidationError(finding.message, finding.code))
 
 

@@ -129,10 +129,13 @@ class NestedType:
     """The form of an object on the wire: its properties and parts, in the order they are shown.
 
     ``model`` is left out for embedded shapes (an address), which take the model they stand in.
+    ``draft_class`` is what bodies and imports are read into: a subclass of
+    ``apps.odata.write.drafts.Draft`` that declares what the services work out.
     """
 
     model: ClassVar[type[models.Model] | None] = None
     fields: ClassVar[Sequence[Property | Navigation]] = ()
+    draft_class: ClassVar[type | None] = None
 
 
 class Verb(Enum):

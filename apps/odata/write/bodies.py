@@ -278,8 +278,8 @@ class Reading:
         self.values.pop(attribute, None)
         self.faults.append(ErrorDetail(code, place, sentence))
 
-    def draft(self) -> Draft:
-        return Draft(self.values, self.given, self.invalid)
+    def draft(self, draft_class: type[Draft]) -> Draft:
+        return draft_class(self.values, self.given, self.invalid)
 
 
 # --- the members of a record ----------------------------------------------------------------------------
@@ -575,6 +575,7 @@ class RecordReader:
 
     def __init__(self, type_: StructuredType) -> None:
         self.type = type_
+        self.draft_class: type[Draft] = type_.shape.draft_class or Draft
         self.value_members = [ValueMember(prop) for prop in type_.writable_properties]
         self.part_members = [
             part_member(part, f"part{number}") for number, part in enumerate(type_.writable_parts)
@@ -643,7 +644,7 @@ class RecordReader:
         """The draft of a decoded struct; raises ``Doubt`` or ``ValueFault``."""
         values, given = self.defaults(), dict[str, Any]()
         self.fill(held, values, given, tally)
-        return Draft(values, given)
+        return self.draft_class(values, given)
 
     def fill(self, struct: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
         held = {slot: v for slot, v in zip(self.slots, astuple(struct), strict=False) if v is not UNSET}
@@ -679,7 +680,7 @@ class RecordReader:
                 ErrorDetail("WrongType", place or None, f"A {self.type.name} record must be an object.")
             )
             reading.invalid |= self.attributes
-        return reading.draft()
+        return reading.draft(self.draft_class)
 
     def read(self, value: Mapping[str, Any], place: str, reading: Reading) -> None:
         """Read every member of an object, and tell every fault."""

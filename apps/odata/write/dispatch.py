@@ -109,12 +109,10 @@ def issues_as_errors(entity_set: EntitySet, body: Body) -> Iterator[None]:
         yield
     except WarningsPresent as warned:
         if not body.faults:
-            raise warnings_present(
-                fault for _, fault in spelled(entity_set, body, warned, "warning")
-            ) from None
+            raise warnings_present(fault for _, fault in spelled(entity_set, body, warned)) from None
     except ValidationFailed as refused:
         found = spelled(entity_set, body, refused)
-        lost = any(finding.lost for _, finding in refused.findings)
+        lost = any(finding.lost_race for _, finding in refused.issues)
     faults = sorted([*body.faults, *found], key=lambda fault: fault[0])
     if lost:
         raise Conflict("Another writer was first.", details=tuple(fault for _, fault in faults))
@@ -129,15 +127,13 @@ def warnings_present(warnings: Iterable[ErrorDetail]) -> UnconfirmedWarnings:
     )
 
 
-def spelled(
-    entity_set: EntitySet, body: Body, refused: ValidationFailed, severity: str = "error"
-) -> list[tuple[int, ErrorDetail]]:
-    """What a verb found, in wire names."""
+def spelled(entity_set: EntitySet, body: Body, refused: ValidationFailed) -> list[tuple[int, ErrorDetail]]:
+    """The issues of a service, in wire names."""
     faults = []
-    for number, finding in refused.findings:
-        inner = wire_target(entity_set.type, finding.place, finding.code)
+    for number, issue in refused.issues:
+        inner = wire_target(entity_set.type, issue.field, issue.code)
         place = joined(record_target(number, body.bare), inner)
-        faults.append((number, ErrorDetail(finding.code, place or None, finding.message, severity)))
+        faults.append((number, ErrorDetail(issue.code, place or None, issue.message, issue.severity)))
     return faults
 
 
