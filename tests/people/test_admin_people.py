@@ -19,7 +19,7 @@ from tests.people.records import (
 )
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 
 
 @pytest.fixture(autouse=True)
