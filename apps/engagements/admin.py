@@ -39,7 +39,7 @@ from apps.engagements.models import (
 )
 from apps.engagements.spending import Spending, spending_of, spending_of_plan
 from apps.odata import clock
-from apps.people.admin import FindsByNumber, LookupAdmin
+from apps.people.admin import LookupAdmin, NumberSearchAdmin
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class ManagementFilter(RadioFilter):
 
 
 @admin.register(ClientEngagement)
-class ClientEngagementAdmin(FindsByNumber):
+class ClientEngagementAdmin(NumberSearchAdmin):
     """Plans; a plan's own page shows how its budgets are spent."""
 
     create = staticmethod(open_engagements)

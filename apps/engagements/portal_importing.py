@@ -43,8 +43,8 @@ from apps.odata.declaration import service
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, apply_rules
 from apps.odata.write.json_values import JsonValueError
-from apps.people.enrolling import create_contacts
 from apps.people.models import Client, Contact
+from apps.people.services import create_contacts
 
 PARTICIPANT, NAME, NUMBER = "participant", "participant_name", "service_booking_id"
 TYPE, CATEGORY, ITEM = "booking_type", "product_category", "product_category_item"
@@ -123,7 +123,7 @@ def import_bookings(
     if errors.exists() and errors.samefile(path):
         raise Unusable(f"{errors} is the file to import; --errors must name another.")
     report = Report(table, errors, listener.tell)
-    clock.forget_now()
+    clock.reset_now()
     try:
         with history.as_author(author()), timezone.override(Subscriber.current().zone):
             run = Run(places, create_participants)
@@ -433,10 +433,10 @@ class Run:
 
 def readers() -> Mapping[str, CellReader]:
     """What reads each column's cells."""
-    booking = service.current().by_model[ClientEngagement].type.parts["ServiceBookings"].type
+    booking = service.get_service().by_model[ClientEngagement].type.navigations["ServiceBookings"].type
     date = cell_reader(booking.properties["BookingStartDate"])
     money = cell_reader(booking.properties["Budget"])
-    scheme_number = cell_reader(service.current().by_model[Contact].type.properties["SchemeNumber"])
+    scheme_number = cell_reader(service.get_service().by_model[Contact].type.properties["SchemeNumber"])
     return {
         PARTICIPANT: lambda text: scheme_number("".join(text.split())),
         NAME: lambda text: " ".join(text.split()),
@@ -475,7 +475,7 @@ def names_in(text: str) -> Mapping[str, str]:
     first, _, last = text.rpartition(" ")
     if not first:
         raise JsonValueError("Required", "must have a first and a last part.")
-    members = service.current().by_model[Contact].type.properties
+    members = service.get_service().by_model[Contact].type.properties
     return {
         "first_name": cell_reader(members["FirstName"])(first),
         "last_name": cell_reader(members["LastName"])(last),
@@ -496,7 +496,7 @@ def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]
 
 def new_contact(values: Mapping[str, Any]) -> Draft:
     """A contact as a body with these values would give it."""
-    record = record_reader(service.current().by_model[Contact].type)
+    record = record_reader(service.get_service().by_model[Contact].type)
     return Draft({**record.defaults(), **values}, values)
 
 

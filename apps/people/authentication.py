@@ -83,7 +83,9 @@ class LoginAttempts(AxesDatabaseHandler):
         return bool(super().is_locked(request, credentials))
 
 
-def locked_out_response(request: HttpRequest, original: HttpResponse, credentials: Any, **others: Any) -> HttpResponse:
+def locked_out_response(
+    request: HttpRequest, original_response: HttpResponse, credentials: Any, **others: Any
+) -> HttpResponse:
     """The answer to attempts beyond the limit; the same whether the login exists or not."""
     seconds = settings.AXES_COOLOFF_TIME.total_seconds()
     response = render(request, "locked_out.html", {"minutes": math.ceil(seconds / 60)}, status=429)

@@ -12,7 +12,7 @@ from apps.engagements.categories import CATEGORIES, guid_of, support_item
 from apps.engagements.engaging import enter_support_categories, open_engagements, revise_engagements
 from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
 from apps.odata.write.drafts import Draft, ValidationFailed
-from apps.people.leaving import hand_over
+from apps.people.handover import hand_over
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
 from tests.people.records import a_contact, a_staff_member
 

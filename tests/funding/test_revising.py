@@ -1,4 +1,4 @@
-"""Claims and invoices are changed while they await approval or are on hold (apps/funding/revising.py)."""
+"""Claims and invoices change while they await approval or are on hold (apps/funding/services/update.py)."""
 
 from decimal import Decimal
 
@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
-from apps.funding.submitting import update_claims, update_invoices, warnings_of
+from apps.funding.services.update import find_warnings, update_claims, update_invoices
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
@@ -192,7 +192,7 @@ def test_warnings_are_told_again_and_acknowledged_once():
 
 def test_warnings_can_be_had_without_storing():
     claim = the_claim()
-    found = warnings_of(Claim, [Draft({}, key=claim.pk)])
+    found = find_warnings(Claim, [Draft({}, key=claim.pk)])
     assert "NoEngagement" in {finding.code for _, finding in found}
 
 

@@ -1,4 +1,4 @@
-"""What is seldom meant in claims and invoices (apps/funding/bill_warnings.py): each code, on either side."""
+"""Warnings about claims and invoices (apps/funding/validation/warnings.py): each code, on either side."""
 
 import datetime as dt
 from decimal import Decimal

@@ -26,7 +26,7 @@ from apps.odata.declaration.resource import (
     Resource,
 )
 from apps.odata.declaration.resource import Required as Must
-from apps.odata.declaration.schema import entity_set
+from apps.odata.declaration.schema import bind_resource
 from apps.odata.errors import BadBody, TooLarge
 from apps.odata.write import bodies
 from apps.odata.write.bodies import read_objects, read_record, read_records
@@ -156,7 +156,7 @@ class OrderResource(Resource):
     )
 
 
-ORDERS = entity_set(OrderResource)
+ORDERS = bind_resource(OrderResource)
 
 
 class FirmShape(OrderResource):
@@ -170,7 +170,7 @@ class FirmShape(OrderResource):
     )
 
 
-FIRM = entity_set(FirmShape)
+FIRM = bind_resource(FirmShape)
 
 
 @pytest.fixture(autouse=True)

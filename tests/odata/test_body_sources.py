@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from apps.odata.declaration.resource import Key, Optional, RefersTo, Resource
-from apps.odata.declaration.schema import entity_set
+from apps.odata.declaration.schema import bind_resource
 from apps.odata.metadata.json_schema import body_schema
 from apps.odata.write.bodies import read_objects, read_records
 from apps.odata.write.targets import wire_target
@@ -29,7 +29,7 @@ class TaskResource(Resource):
         return Job.objects.all()
 
 
-TASKS = entity_set(TaskResource)
+TASKS = bind_resource(TaskResource)
 OWNER = "0190163d-8694-739b-aea5-966c26f8ad91"
 
 
@@ -52,7 +52,7 @@ def test_a_member_is_set_in_another_field_than_the_one_it_shows():
 def test_both_fields_have_the_members_name_and_their_own_type():
     start = TASKS.type.properties["Start"]
     assert (start.path, start.edm.name) == ("start", "Edm.Date")
-    assert start.in_bodies.edm.name == "Edm.DateTimeOffset"
+    assert start.body_property.edm.name == "Edm.DateTimeOffset"
     assert wire_target(TASKS.type, "moment") == "Start"
     assert body_schema(TASKS.type)["properties"]["Start"]["format"] == "date-time"
 

@@ -20,6 +20,7 @@ from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivedFilter, ArchivingAdmin
 from apps.core.admin_base.forms import RecordForm
 from apps.core.services import Service, create_lookups, update_lookups
+from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 
 HISTORY_PAGE_SIZE = 50
@@ -127,6 +128,8 @@ class RecordAdmin(ArchivingAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
         form.record_admin, form.user = self, request.user
+        declared = get_service().by_model.get(self.model)
+        form.draft_class = (declared and declared.resource.draft_class) or Draft
         return form
 
     # --- saving

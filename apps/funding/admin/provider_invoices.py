@@ -18,7 +18,6 @@ from unfold.decorators import display
 from apps.core.admin_base import ArchivedFilter, RecordForm
 from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
-from apps.funding import provider_invoice_rules, receiving
 from apps.funding.admin import inbox
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome
 from apps.funding.admin.bill_forms import type_days
@@ -29,8 +28,17 @@ from apps.funding.admin.prices import money
 from apps.funding.admin.queues import CappedPaginator, ShortPaginator, days_since, queues
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
-from apps.funding.provider_invoice_rules import possible_actions
+from apps.funding.services.provider_invoices import (
+    act_on_provider_invoices,
+    create_provider_invoices,
+    update_provider_invoices,
+)
+from apps.funding.validation.provider_invoices import (
+    APPROVAL_TRANSITIONS,
+    possible_actions,
+)
 from apps.odata.any_of import AnyOf
+from apps.odata.write.drafts import Draft
 from apps.people.models import Staff
 
 STATUS, WAITING = "status", inbox.WAITING
@@ -86,8 +94,8 @@ class ProviderInvoiceAdmin(ActsOnMany):
     """Provider invoices, beside their documents."""
 
     form = ProviderInvoiceForm
-    create = staticmethod(receiving.receive_provider_invoices)
-    update = staticmethod(receiving.revise_provider_invoices)
+    create = staticmethod(create_provider_invoices)
+    update = staticmethod(update_provider_invoices)
     menu_order = 200
     icon = "inbox"
     paginator = CappedPaginator
@@ -303,8 +311,9 @@ class ProviderInvoiceAdmin(ActsOnMany):
         if name in (ARCHIVE.name, RESTORE.name):
             return self.archive_or_restore(request, keys, name)
         staff = request.user if isinstance(request.user, Staff) else None
-        acted = receiving.act_on(keys, name, staff, told.get("reason"))
-        return Outcome(len(acted.done), [(each.key, each.label, each.message) for each in acted.refused])
+        draft = Draft({"verb": name, "staff": staff, "reason": told.get("reason")})
+        result = act_on_provider_invoices(keys, draft)
+        return Outcome(len(result.done), [(each.key, each.label, each.message) for each in result.refused])
 
     def archive_or_restore(self, request: HttpRequest, keys: Sequence[Any], name: str) -> Outcome:
         records = ProviderInvoice.objects.filter(AnyOf(KEY, keys))
@@ -327,4 +336,4 @@ def told_move(move: Any) -> dict[str, Any]:
 
 
 def offered(action: ApprovalAction) -> Offered:
-    return Offered(action.value, LABELS[action.value], provider_invoice_rules.DECISIONS[action].needs_reason)
+    return Offered(action.value, LABELS[action.value], APPROVAL_TRANSITIONS[action].needs_reason)

@@ -20,7 +20,7 @@ from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import Zone
 from apps.funding.demo.shelf import Offer, Shelf
 from apps.funding.public_holidays import state_code
-from apps.funding.settling import REMOTE
+from apps.funding.services.defaults import REMOTE
 from apps.odata.any_of import AnyOf
 from apps.people.models import Contact
 

@@ -23,7 +23,7 @@ from django.conf import settings
 from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
-from apps.odata.declaration.resource import Access, Kind
+from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
@@ -327,9 +327,9 @@ class ValueMember(Member):
     """A single value."""
 
     def __init__(self, prop: StructuralProperty) -> None:
-        super().__init__(prop.attribute, prop.attribute, (prop.name, *prop.declared.aliases))
+        super().__init__(prop.attribute, prop.attribute, (prop.name, *prop.declaration.aliases))
         self.prop = prop
-        self.required = prop.access is Access.REQUIRED
+        self.required = prop.behaviour is Behaviour.REQUIRED
         self.reader = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out.
         self.holds_null = prop.nullable
@@ -399,7 +399,7 @@ class PartMember(Member):
     def __init__(self, part: NavigationProperty, slot: str) -> None:
         super().__init__(slot, part.attribute, (part.name,))
         self.part = part
-        self.required = part.declared.required
+        self.required = part.declaration.required
 
     def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
         """Put what the struct holds into ``values``, and the names of it into ``given``."""
@@ -575,10 +575,10 @@ class RecordReader:
 
     def __init__(self, type_: StructuredType) -> None:
         self.type = type_
-        self.draft_class: type[Draft] = type_.shape.draft_class or Draft
+        self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         self.value_members = [ValueMember(prop) for prop in type_.writable_properties]
         self.part_members = [
-            part_member(part, f"part{number}") for number, part in enumerate(type_.writable_parts)
+            part_member(part, f"part{number}") for number, part in enumerate(type_.writable_navigations)
         ]
         self.members: list[Member] = [*self.value_members, *self.part_members]
         self.spellings = {name: member for member in self.members for name in member.spellings}
@@ -700,9 +700,9 @@ def alias_slot(member: Member, number: int) -> str:
 
 
 def part_member(part: NavigationProperty, slot: str) -> PartMember:
-    if part.kind is Kind.EMBEDDED:
+    if part.nesting is Nesting.EMBEDDED:
         return EmbeddedMember(part, slot)
-    if part.kind is Kind.CONTAINED:
+    if part.nesting is Nesting.CONTAINED:
         return ContainedMember(part, slot)
     return ReferenceListMember(part, slot) if part.many else ReferenceMember(part, slot)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from apps.odata.declaration.resource import Kind
+from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuredType
 
 Target = str | tuple[str | int, ...]
@@ -15,8 +15,8 @@ Target = str | tuple[str | int, ...]
 def wire_names(type_: StructuredType) -> Mapping[str, str]:
     """``{attribute: wire path}`` of all that drafts of this type hold; parts by their own name."""
     names = {prop.attribute: prop.name for prop in type_.writable_properties}
-    for part in type_.writable_parts:
-        if part.kind is Kind.EMBEDDED:
+    for part in type_.writable_navigations:
+        if part.nesting is Nesting.EMBEDDED:
             names |= {attr: f"{part.name}/{inner}" for attr, inner in wire_names(part.type).items()}
         else:
             names[part.attribute] = part.name
@@ -26,7 +26,9 @@ def wire_names(type_: StructuredType) -> Mapping[str, str]:
 @lru_cache(maxsize=256)
 def parts_by_attribute(type_: StructuredType) -> Mapping[str, NavigationProperty]:
     """The references and contained lists of a type by the names that drafts use."""
-    return {part.attribute: part for part in type_.writable_parts if part.kind is not Kind.EMBEDDED}
+    return {
+        part.attribute: part for part in type_.writable_navigations if part.nesting is not Nesting.EMBEDDED
+    }
 
 
 def wire_target(type_: StructuredType, place: Target, code: str = "") -> str:
@@ -46,7 +48,7 @@ def wire_target(type_: StructuredType, place: Target, code: str = "") -> str:
         name, rest = f"{name}[{rest[0]}]", rest[1:]
     elif part.many:
         return name
-    if part.kind is Kind.REFERENCE:
+    if part.nesting is Nesting.REFERENCE:
         return name if code == "Required" else f"{name}/{key_name(part)}"
     inner = wire_target(part.type, tuple(rest), code) if rest else ""
     return f"{name}/{inner}" if inner else name

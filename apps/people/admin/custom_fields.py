@@ -25,7 +25,7 @@ from apps.odata.write.drafts import Draft
 from apps.people.admin.lookups import LookupAdmin
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import CustomField
-from apps.people.services import AnsweredDraft, answers_of
+from apps.people.services import answers_of
 
 YES_OR_NO = [("", "Select value"), ("Yes", "Yes"), ("No", "No")]
 
@@ -33,17 +33,14 @@ YES_OR_NO = [("", "Select value"), ("Yes", "Yes"), ("No", "No")]
 class AnsweredForm(RecordForm):
     """A form with a field for each custom field; its draft has their answers."""
 
-    draft_class = AnsweredDraft
     custom_fields: ClassVar[Sequence[CustomField]] = ()
 
     def draft(self) -> Draft:
         draft = super().draft()
-        names = {name_of(custom_field): custom_field.pk for custom_field in self.custom_fields}
-        draft.custom_answers = {
-            key: responses(self.cleaned_data[name])
-            for name, key in names.items()
-            if name in self.cleaned_data and name not in self.errors
-        }
+        names = {custom_field.pk: name_of(custom_field) for custom_field in self.custom_fields}
+        valid = self.cleaned_data.keys() - self.errors.keys()
+        answers = {key: responses(self.cleaned_data[name]) for key, name in names.items() if name in valid}
+        draft.fill("custom_answers", answers)
         return draft
 
 

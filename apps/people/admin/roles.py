@@ -32,7 +32,7 @@ def service_permissions() -> Any:
 
 
 class PermissionMatrix(forms.CheckboxSelectMultiple):
-    """Permissions as a table: a row for each kind of record, a column for each usual permission, others below."""
+    """Permissions as a table: a row for each model, a column for each usual permission."""
 
     template_name = "people/permission_matrix.html"
 

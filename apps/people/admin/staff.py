@@ -91,7 +91,7 @@ class LoginFilter(RadioFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         disabled = Q(disable_login_date__lte=clock.now())
-        if self.value() == "open":
+        if self.value() == "enabled":
             return queryset.exclude(disabled).filter(archive_date=None)
         return queryset.filter(disabled) if self.value() == "disabled" else queryset
 
@@ -160,11 +160,13 @@ class StaffAdmin(PersonAdmin):
         initials = staff.abbreviation or f"{staff.first_name[:1]}{staff.last_name[:1]}"
         return [staff.full_name, staff.primary_email, initials[:3]]
 
-    @display(description="login", label={"Open": "success", "Disabled": "danger", "No password": "warning"})
+    @display(
+        description="login", label={"Enabled": "success", "Disabled": "danger", "No password": "warning"}
+    )
     def login(self, staff: Staff) -> str:
         if not staff.is_active:
             return "Disabled"
-        return "Open" if staff.has_usable_password() else "No password"
+        return "Enabled" if staff.has_usable_password() else "No password"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Not of those who may do more: to set their email or password would be a way to all of it."""
@@ -253,9 +255,11 @@ class StaffAdmin(PersonAdmin):
 
     def who_may_leave(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
         """Those of them who can be archived or disabled by this person, with a message about the others."""
-        others = self.changeable(request, staff).exclude(pk=request.user.pk)
-        if staff.filter(pk=request.user.pk).exists():
-            self.message_user(request, "You cannot disable your own login; somebody else has to.", messages.ERROR)
+        own = str(request.user.pk)
+        others = self.changeable(request, staff).exclude(pk=own)
+        if staff.filter(pk=own).exists():
+            text = "You cannot disable your own login; somebody else has to."
+            self.message_user(request, text, messages.ERROR)
         if not an_administrator_remains(others):
             text = (
                 "Nobody would be left who may do everything. Give another member of staff such a role first."
