@@ -31,12 +31,11 @@ from apps.core.importing.reports import Remark, Report, errors_beside, in_order
 from apps.core.importing.runs import Listener, author
 from apps.core.importing.tables import Row, Table, Unusable
 from apps.core.models import Subscriber
-from apps.engagements import booking_rules, engagement_rules
-from apps.engagements.booking import make_bookings, revise_bookings
+from apps.engagements import validation
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import current_plans
-from apps.engagements.engaging import open_engagements, revise_engagements
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
@@ -245,8 +244,8 @@ class Run:
         changes = [(line, changes_of(line, self.booking_of(line))) for line in sound]
         changing = [(line, values) for line, values in changes if values]
         self.fit_totals([line for line, _ in changing])
-        self.put([pair for pair in changing if pair[0].booking is None], make_bookings)
-        self.put([pair for pair in changing if pair[0].booking is not None], revise_bookings)
+        self.put([pair for pair in changing if pair[0].booking is None], create_bookings)
+        self.put([pair for pair in changing if pair[0].booking is not None], update_bookings)
         return Made(participants, plans)
 
     # --- participants
@@ -324,7 +323,7 @@ class Run:
         for line in lines:
             if line.plan is None and line.contact is not None:
                 waiting[line.contact.pk].append(line)
-        standing = current_plans(waiting)
+        standing = load_current_plans(waiting)
         homeless: list[list[Line]] = []
         for contact, held in waiting.items():
             for line in held:
@@ -335,12 +334,12 @@ class Run:
     def open_plans(self, groups: Sequence[Sequence[Line]]) -> int:
         manager = Client.objects.filter(is_self=True).first()
         drafts = [new_plan(lines, manager) for lines in groups]
-        keys = self.kept(open_engagements, drafts, groups)
+        keys = self.kept(create_engagements, drafts, groups)
         plans = ClientEngagement.objects.in_bulk([key for key in keys if key is not None])
         for lines, key in zip(groups, keys, strict=True):
             for line in lines:
                 line.plan = plans.get(key)
-        for number, finding in apply_rules(drafts, engagement_rules.WARNINGS):
+        for number, finding in apply_rules(drafts, validation.ENGAGEMENT_WARNINGS):
             self.warn_of(groups[number][0], finding)
         return len(plans)
 
@@ -366,7 +365,7 @@ class Run:
             for key, total in grown.items()
         ]
         if drafts:
-            self.kept(revise_engagements, drafts, [by_plan[key] for key in grown])
+            self.kept(update_engagements, drafts, [by_plan[key] for key in grown])
 
     # --- bookings
 
@@ -399,7 +398,7 @@ class Run:
             line.is_changed = True
         lines = [line for line, _ in changing]
         self.kept(verb, drafts, [[line] for line in lines])
-        for number, finding in apply_rules(drafts, booking_rules.WARNINGS):
+        for number, finding in apply_rules(drafts, validation.BOOKING_WARNINGS):
             self.warn_of(lines[number], finding)
 
     # --- what verbs say

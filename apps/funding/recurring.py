@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from apps.engagements.coverage import current_plans
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.recurrence import Recurrence
@@ -138,7 +138,7 @@ def due_of(keys: Sequence[UUID], until: dt.date, lock: bool = False) -> list[tup
     if lock:
         rows = rows.select_for_update(of=("self",))
     invoices = list(rows.order_by("pk"))
-    plans = current_plans({invoice.contact_id for invoice in invoices})
+    plans = load_current_plans({invoice.contact_id for invoice in invoices})
     made = days_made(invoice.pk for invoice in invoices)
     found = []
     for invoice in invoices:

@@ -175,7 +175,7 @@ def test_a_recount_of_the_budgets_finds_nothing_to_mend():
 
 def test_one_budget_is_drawn_too_far_and_most_by_others_as_well():
     bookings = list(ServiceBooking.objects.all())
-    assert len([booking for booking in bookings if booking.left < 0]) == 1  # the planted one
+    assert len([booking for booking in bookings if booking.remaining < 0]) == 1  # the planted one
     assert min(booking.used_elsewhere for booking in bookings) >= 0
     drawn = [booking for booking in bookings if booking.claimed]
     assert len([booking for booking in drawn if booking.used_elsewhere]) > len(drawn) / 2

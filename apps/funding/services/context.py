@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from apps.core.identifiers import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget, Support, covering
-from apps.engagements.models import Budgeted, ServiceBooking
+from apps.engagements.models import Budget, ServiceBooking
 from apps.funding.choices import InvoiceClaimType, Zone
 from apps.funding.drafts import BillFacts, ContactFacts, LineFacts, ProductFacts, ProviderFacts
 from apps.funding.duplicates import LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
@@ -203,7 +203,7 @@ def cover_lines(
         held = line.__dict__
         budget, left = cover.budget, None
         if budget is not None:
-            left = budget.left - drawn[id(budget)]
+            left = budget.remaining - drawn[id(budget)]
             drawn[id(budget)] += held["total"]
             held["booking" if budget.model is ServiceBooking else "category_budget"] = budget
         last_price = last_prices.get(id(line), held["price_found"]) if last_prices else held["price_found"]
@@ -317,7 +317,7 @@ def called(model: type[Claim | Invoice], draft: Draft, drafts: Sequence[Draft]) 
 # --- what draws on a budget -----------------------------------------------------------------------------
 
 
-def lines_on_budget(budget: Budgeted | CoveringBudget) -> dict[str, QuerySet[Any]]:
+def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[Any]]:
     """The lines of claims, and of invoices, that stand for a service booking or a budget by category.
 
     With their bills, the latest support first. Those of archived, refused or cancelled bills are among them:
