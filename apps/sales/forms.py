@@ -21,6 +21,7 @@ class ProspectForm(RecordForm):
 
     lists = ("team", "type", "stage")
     settled: tuple[str, ...] = ("source_details", *REFERRER)
+    cleared: frozenset[str] = frozenset()
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -50,8 +51,15 @@ class ProspectForm(RecordForm):
         draft.given = frozenset()
         self.settle(draft)
         for name in self.settled:
-            if name in self.cleaned_data and name in draft.__dict__:
-                self.cleaned_data[name] = draft.__dict__[name]
+            if name in self.cleaned_data and self.cleaned_data[name] and not draft.get(name):
+                self.cleaned_data[name] = draft.get(name)
+                self.cleared |= {name}
+
+    def draft(self) -> Draft:
+        """What was cleared here is given."""
+        draft = super().draft()
+        draft.given |= self.cleared
+        return draft
 
     def settle(self, draft: Draft) -> None:
         settle_source(draft)

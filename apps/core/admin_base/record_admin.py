@@ -142,7 +142,10 @@ class RecordAdmin(ArchivingAdmin):
 
     def find_issues(self, draft: Draft) -> list[Issue]:
         """What stops the draft from being stored, found by storing it and taking that back."""
-        return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
+        try:
+            return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
+        except IntegrityError:
+            return []  # the form's own check of the model's constraints names the one that no rule is about
 
     def find_warnings(self, draft: Draft) -> list[Issue]:
         """What is unusual about a draft that can be stored."""
