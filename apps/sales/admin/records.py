@@ -18,9 +18,9 @@ from apps.core.admin_base import ArchivedFilter, MenuPage, RecordAdmin
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft
 from apps.people.admin import LookupAdmin
-from apps.sales import views
+from apps.sales.admin import pages
+from apps.sales.admin.forms import OpportunityForm, TemplateForm
 from apps.sales.choices import Outcome
-from apps.sales.forms import OpportunityForm, TemplateForm
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,
@@ -28,8 +28,13 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.opening import keep_templates, open_opportunities, revise_opportunities, revise_templates
-from apps.sales.settling import fill_from
+from apps.sales.services import (
+    apply_template,
+    create_opportunities,
+    create_templates,
+    update_opportunities,
+    update_templates,
+)
 
 ORIGIN = (
     "Where it came from",
@@ -67,8 +72,8 @@ class OpportunityAdmin(ProspectAdmin):
     """Business that may be won."""
 
     form = OpportunityForm
-    create = staticmethod(open_opportunities)
-    update = staticmethod(revise_opportunities)
+    create = staticmethod(create_opportunities)
+    update = staticmethod(update_opportunities)
     menu_order = 130
     icon = "handshake"
     menu_pages = (
@@ -155,7 +160,7 @@ class OpportunityAdmin(ProspectAdmin):
         template = template_named(request.GET.get("template"))
         if template is not None:
             draft = Draft({})
-            fill_from(template, draft)
+            apply_template(template, draft)
             taken = {name: value for name, value in vars(draft).items() if value}
             usual |= {name: getattr(value, "pk", value) for name, value in taken.items()}
             usual["template"] = template.pk
@@ -164,12 +169,12 @@ class OpportunityAdmin(ProspectAdmin):
         return {**usual, **asked}
 
     def get_urls(self) -> list[URLPattern]:
-        pages = {
-            "board/": (views.board, require_GET),
-            "board/move/": (views.move_card, require_POST),
-            "follow-ups/": (views.follow_ups, require_GET),
-            "follow-ups/done/": (views.follow_up_done, require_POST),
-            "funnel/": (views.funnel, require_GET),
+        views = {
+            "board/": (pages.board, require_GET),
+            "board/move/": (pages.move_card, require_POST),
+            "follow-ups/": (pages.follow_ups, require_GET),
+            "follow-ups/done/": (pages.follow_up_done, require_POST),
+            "funnel/": (pages.funnel, require_GET),
         }
         ours = [
             path(
@@ -177,7 +182,7 @@ class OpportunityAdmin(ProspectAdmin):
                 self.admin_site.admin_view(only(partial(view, self))),
                 name=f"sales_opportunity_{view.__name__}",
             )
-            for address, (view, only) in pages.items()
+            for address, (view, only) in views.items()
         ]
         return [*ours, *super().get_urls()]
 
@@ -195,8 +200,8 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     """What opportunities start from."""
 
     form = TemplateForm
-    create = staticmethod(keep_templates)
-    update = staticmethod(revise_templates)
+    create = staticmethod(create_templates)
+    update = staticmethod(update_templates)
     menu_order = 140
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")

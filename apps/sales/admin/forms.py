@@ -11,9 +11,8 @@ from django.db.models import Q
 from apps.core.admin_base import RecordForm
 from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
-from apps.sales.opportunity_rules import is_result
-from apps.sales.prospect_rules import REFERRER
-from apps.sales.settling import OF_THE_RESULT, settle, settle_source
+from apps.sales.services import RESULT_MEMBERS, apply_defaults, apply_source_defaults
+from apps.sales.validation import REFERRER, is_in_result_stage
 
 
 class ProspectForm(RecordForm):
@@ -62,7 +61,7 @@ class ProspectForm(RecordForm):
         return draft
 
     def settle(self, draft: Draft) -> None:
-        settle_source(draft)
+        apply_source_defaults(draft)
 
 
 class TemplateForm(ProspectForm):
@@ -72,7 +71,7 @@ class TemplateForm(ProspectForm):
 class OpportunityForm(ProspectForm):
     """An opportunity; away from the result it has no outcome."""
 
-    settled = (*ProspectForm.settled, *OF_THE_RESULT)
+    settled = (*ProspectForm.settled, *RESULT_MEMBERS)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -84,14 +83,14 @@ class OpportunityForm(ProspectForm):
             field.label_from_instance = lambda reason: f"{reason.get_outcome_display()}: {reason}"
 
     def settle(self, draft: Draft) -> None:
-        if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_result(draft):
+        if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_in_result_stage(draft):
             draft.given |= {
                 "outcome_reasons"
             }  # chosen here: those of another outcome are refused, not dropped
-        settle(draft)
+        apply_defaults(draft)
 
 
 class FollowUpForm(forms.Form):
     """When to follow up next; nothing means that there is no need."""
 
-    next_day = forms.DateField(required=False)
+    next_date = forms.DateField(required=False)
