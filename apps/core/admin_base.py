@@ -29,7 +29,6 @@ from apps.core import archive, history, history_display
 from apps.core.models import Stamped
 from apps.core.unique import find_conflicts
 from apps.odata import clock
-from apps.odata.batched_queries import alone
 from apps.odata.write.drafts import Draft, Issue, Rule, apply_rules
 
 LINES_ON_A_HISTORY_PAGE = 50
@@ -62,7 +61,7 @@ class RulesForm(forms.ModelForm):
         cleaned = super().clean() or self.cleaned_data
         self._refuse_what_is_stale(cleaned.get("opened_version"))
         draft = self.draft()
-        found = [*apply_rules([draft], self.rules), *alone(find_conflicts(self._meta.model, [draft]))]
+        found = [*apply_rules([draft], self.rules), *find_conflicts(self._meta.model, [draft])]
         for _, finding in found:
             self.refuse(finding)
         if not self.errors:

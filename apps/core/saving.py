@@ -16,7 +16,6 @@ from apps.core.identifiers import normalised
 from apps.core.unique import find_conflicts
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import alone
 from apps.odata.write.drafts import (
     Draft,
     Issue,
@@ -51,7 +50,7 @@ def validate(
     Each list is applied only when those before it found nothing. A ``context`` is passed to every rule after
     the draft.
     """
-    validate_with(alone(find_conflicts(model, drafts)), drafts, *rule_lists, context=context)
+    validate_with(find_conflicts(model, drafts), drafts, *rule_lists, context=context)
 
 
 def validate_with(
