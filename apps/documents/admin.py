@@ -29,9 +29,9 @@ from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
+from apps.documents.services import update_documents
 from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
-from apps.documents.validation import DOCUMENT_RULES
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import ErrorDetail, ODataError, plural
 from apps.people.admin import LookupAdmin
@@ -88,7 +88,7 @@ class DocumentCategoryAdmin(LookupAdmin):
 class DocumentAdmin(RecordAdmin):
     """Documents: upload, preview, download, rename, archive."""
 
-    rules = DOCUMENT_RULES
+    update = staticmethod(update_documents)
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"
@@ -122,7 +122,7 @@ class DocumentAdmin(RecordAdmin):
 
     @display(description="file")
     def file(self, document: Document) -> str:
-        address = self.address("download", document.pk)
+        address = self.page_url("download", document.pk)
         return format_html('<a class="rs-link" href="{}">{}</a>', address, document.file_name)
 
     # --- download and preview
@@ -136,7 +136,7 @@ class DocumentAdmin(RecordAdmin):
         ]
 
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        link = {"title": "Download", "icon": "download", "link": self.address("download", object_id)}
+        link = {"title": "Download", "icon": "download", "link": self.page_url("download", object_id)}
         return [link, *super().record_links(request, object_id)]
 
     def download_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
@@ -162,7 +162,7 @@ class DocumentAdmin(RecordAdmin):
     ) -> HttpResponse:
         document = self.get_object(request, object_id)
         kind = preview_kind(document) if document is not None else None
-        preview = (kind, self.address("preview", object_id)) if kind else None
+        preview = (kind, self.page_url("preview", object_id)) if kind else None
         return super().change_view(
             request, object_id, form_url, {"preview": preview, **(extra_context or {})}
         )
