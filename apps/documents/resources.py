@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.documents.filing import file_documents
-from apps.documents.importing import DocumentImport
+from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.shapes import DocumentCategoryBrief
 from apps.odata.declaration.resource import GET, POST, Key, Optional, ReadOnly, RefersTo, Required, Resource

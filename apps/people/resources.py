@@ -18,7 +18,7 @@ from apps.odata.declaration.resource import (
     Resource,
 )
 from apps.people.enrolling import create_clients, create_contacts, create_staff, replace_staff
-from apps.people.importing import ClientImport, ContactImport, StaffImport
+from apps.people.imports import ClientImport, ContactImport, StaffImport
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.shapes import (
     ClientBrief,

@@ -8,91 +8,56 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 
-from apps.core.importing.additions import Cleaning, Importing
-from apps.documents import document_rules
+from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.documents.filing import describe, file_documents, revise_documents
 from apps.documents.keeping import Keeping
-from apps.documents.models import LONGEST_PATH, Document, DocumentCategory
+from apps.documents.models import LONGEST_PATH, Document
 from apps.documents.storage import PIECE
-from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required, Resource
-from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.declaration.resource import Required
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.json_values import JsonValueError
-from apps.people.models import Client, Staff
 
 #: Between a file's path and its hash in ``Document.import_source``.
 HASH = "#"
 
 
-class ClientInIndex(NestedType):
-    model = Client
-    fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("UniqueCode"))
-
-
-class CategoryInIndex(NestedType):
-    model = DocumentCategory
-    fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"))
-
-
-class StaffInIndex(NestedType):
-    model = Staff
-    fields = (Key("StaffGuid"), ReadOnly("PrimaryEmail"), ReadOnly("UniqueCode"))
-
-
-class DocumentIndex(Resource):
-    """A row of an index: which file, called what, about whom, of what kind, brought by whom."""
-
-    model = Document
-    path = "document"
-    fields = (
-        Key("DocumentGuid"),
-        Required("File", source="import_source"),
-        Optional("Name", aliases=("DocumentName",)),
-        RefersTo("Client", ClientInIndex),
-        RefersTo("Category", CategoryInIndex, required=True),
-        RefersTo("CreatedBy", StaffInIndex, required=True),
-    )
-
-    def visible_to(self, caller: Any) -> QuerySet[Document]:
-        return Document.objects.all()
-
-
-class DocumentImport(Importing):
+class DocumentImport(ImportDefinition):
     """Rows name files by their path from the index. The same row with the same bytes is there already."""
 
-    synonyms = {
-        "Client": "Client/BusinessName",
-        "Client name": "Client/BusinessName",
-        "Client code": "Client/UniqueCode",
-        "Category": "Category/Name",
-        "Document category": "Category/Name",
-        "Created by": "CreatedBy/PrimaryEmail",
-        "Created by email": "CreatedBy/PrimaryEmail",
-        "Created by code": "CreatedBy/UniqueCode",
-        "Created by staff guid": "CreatedBy/StaffGuid",
-        "Uploaded by": "CreatedBy/PrimaryEmail",
+    header_synonyms = {
+        "Client": "ClientBusinessName",
+        "Client name": "ClientBusinessName",
+        "Client code": "ClientUniqueCode",
+        "Category": "DocumentCategory/Name",
+        "Category/DocumentCategoryGuid": "DocumentCategory/DocumentCategoryGuid",
+        "Category/Name": "DocumentCategory/Name",
+        "Created by": "CreatedByStaffPrimaryEmail",
+        "Created by email": "CreatedByStaffPrimaryEmail",
+        "Created by code": "CreatedByStaffUniqueCode",
+        "CreatedBy/PrimaryEmail": "CreatedByStaffPrimaryEmail",
+        "CreatedBy/UniqueCode": "CreatedByStaffUniqueCode",
+        "CreatedBy/StaffGuid": "CreatedByStaffGuid",
+        "Uploaded by": "CreatedByStaffPrimaryEmail",
+        "Name": "DocumentName",
         "File name": "File",
         "Path": "File",
     }
-    alike = ("import_source",)
-    rules = document_rules.RULES
+    fields = (Required("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
 
-    def __init__(self, served: EntitySet) -> None:
-        super().__init__(entity_set(DocumentIndex))
+    def __init__(self) -> None:
         self.cleaners = {"File": self.with_hash}
         self.keeping = Keeping()
 
-    def with_hash(self, text: str) -> Cleaning:
+    def with_hash(self, text: str) -> CleanedText:
         """A path with the hash of the file there, so that another file of the same name is another one."""
         path = self.file_at(text)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Cleaning(f"{path.relative_to(self.folder).as_posix()}{HASH}{digest}")
+        return CleanedText(f"{path.relative_to(self.folder).as_posix()}{HASH}{digest}")
 
     def file_at(self, text: str) -> Path:
-        """The file of that path below the folder of the index; ``ValueFault`` when there is none to take."""
+        """The file of that path below the folder of the index; ``JsonValueError`` when there is none."""
         if len(text) > LONGEST_PATH:
             raise JsonValueError("TooLong", f"may have {LONGEST_PATH} characters at most.")
         path = (self.folder / text.replace("\\", "/")).resolve()
@@ -104,7 +69,7 @@ class DocumentImport(Importing):
             raise JsonValueError("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
         return path
 
-    def create(self, drafts: Sequence[Draft]) -> Any:
+    def create(self, drafts: Sequence[Draft], **options: Any) -> Any:
         for draft in drafts:
             if "import_source" in draft.invalid:
                 for name in ("file_name", "size", "content", "name", "storage_key"):
@@ -114,7 +79,7 @@ class DocumentImport(Importing):
                 describe(draft, self.keeping.keep(pieces_of(path), path.name))
         return file_documents(drafts)
 
-    def revise(self, drafts: Sequence[Draft]) -> Any:
+    def update(self, drafts: Sequence[Draft], **options: Any) -> Any:
         standing = dict(
             Document.objects.filter(pk__in=[draft.key for draft in drafts]).values_list("pk", "import_source")
         )

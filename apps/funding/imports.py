@@ -2,46 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-from apps.core.importing.additions import Finder, Importing, NamedBy
-from apps.core.importing.headers import REFERENCE
-from apps.funding import claim_rules, invoice_rules, provider_invoice_rules
-from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
+from apps.core.importing.columns import IMPORT_REFERENCE
+from apps.core.importing.definition import DerivedReference, ImportDefinition
 from apps.funding.receiving import receive_provider_invoices, revise_provider_invoices
 from apps.funding.submitting import create_claims, create_invoices, update_claims, update_invoices
-
-# --- what names the records that bills refer to ---------------------------------------------------------
-
-_NO_DIGITS = re.compile(r"[^0-9]+")
-_BUSINESS_NUMBER = re.compile(r"(\d\d)(\d{3})(\d{3})(\d{3})")
-
-
-def digits(text: str) -> str | None:
-    """A number without the blanks and hyphens people write into it."""
-    return _NO_DIGITS.sub("", text) or None
-
-
-def written_numbers(text: str) -> Sequence[str]:
-    """How a record may hold a number: as the file has it, without signs, or grouped as a business number."""
-    plain = digits(text) or text
-    return text, plain, _BUSINESS_NUMBER.sub(r"\1 \2 \3 \4", plain)
-
-
-CONTACTS = (
-    Finder("ContactSchemeNumber", "ContactGuid", "scheme_number", digits, written_numbers),
-    Finder("ContactUniqueCode", "ContactGuid", "unique_code"),
-)
-PROVIDERS = (
-    Finder("ProviderBusinessNumber", "ProviderGuid", "business_number", digits, written_numbers),
-    Finder("ProviderUniqueCode", "ProviderGuid", "unique_code"),
-    Finder("ProviderBusinessName", "ProviderGuid", "business_name"),
-)
-STAFF_IN_CHARGE = (
-    Finder("StaffPrimaryEmail", "StaffGuid", "primary_email"),
-    Finder("StaffUniqueCode", "StaffGuid", "unique_code"),
-)
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -114,11 +78,11 @@ PERIOD_HEADERS = {
     "Period end": "EndDate",
     "Due": "DueDate",
     "Payment due": "DueDate",
-    "Group": REFERENCE,
-    "Batch": REFERENCE,
+    "Group": IMPORT_REFERENCE,
+    "Batch": IMPORT_REFERENCE,
 }
 
-PAPER_HEADERS = {
+PROVIDER_REFERENCE_HEADERS = {
     "Invoice No": "ProviderInvoiceReference",
     "Invoice number": "ProviderInvoiceReference",
     "Invoice reference": "ProviderInvoiceReference",
@@ -136,7 +100,7 @@ CLAIM_HEADERS = {
     **STAFF_HEADERS,
     **LINE_HEADERS,
     **PERIOD_HEADERS,
-    **PAPER_HEADERS,
+    **PROVIDER_REFERENCE_HEADERS,
     "Claim No": "ClaimNumber",
     "Claim reference": "ClaimNumber",
 }
@@ -159,7 +123,7 @@ INVOICE_HEADERS = {
 PROVIDER_INVOICE_HEADERS = {
     **CONTACT_HEADERS,
     **PROVIDER_HEADERS,
-    **PAPER_HEADERS,
+    **PROVIDER_REFERENCE_HEADERS,
     "From": "ServiceStartDate",
     "To": "ServiceEndDate",
     "Start date": "ServiceStartDate",
@@ -184,61 +148,48 @@ PROVIDER_INVOICE_HEADERS = {
 # --- the resources --------------------------------------------------------------------------------------
 
 
-class ProviderInvoiceImport(Importing):
+class ProviderInvoiceImport(ImportDefinition):
     """Provider invoices are found by their reference and provider, else by being the same in everything."""
 
-    synonyms = PROVIDER_INVOICE_HEADERS
-    match = ("ProviderInvoiceReference",)
-    apart_by = {"ProviderInvoiceReference": "ProviderGuid"}
-    finders = (
-        *CONTACTS,
-        *PROVIDERS,
-        Finder("CreatedByStaffPrimaryEmail", "CreatedByStaffGuid", "primary_email"),
-    )
-    alike = ("provider", "contact")
-    filled_in = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail")
-    rules = provider_invoice_rules.RULES
+    header_synonyms = PROVIDER_INVOICE_HEADERS
+    match_fields = ("ProviderInvoiceReference",)
+    match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
+    service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
     create = staticmethod(receive_provider_invoices)
-    revise = staticmethod(revise_provider_invoices)
+    update = staticmethod(revise_provider_invoices)
 
 
-class ClaimImport(Importing):
+class ClaimImport(ImportDefinition):
     """Claims are found by their number, else by being the same as one on the same provider invoice.
 
     Provider invoices are named by their guid, or by reference and provider.
     """
 
-    synonyms = CLAIM_HEADERS
-    match = ("ClaimNumber",)
-    together = (
+    header_synonyms = CLAIM_HEADERS
+    match_fields = ("ClaimNumber",)
+    group_fields = (
         ("ClaimGuid",),
         ("ClaimNumber",),
-        (REFERENCE,),
+        (IMPORT_REFERENCE,),
         ("ProviderInvoiceGuid",),
         ("ProviderInvoiceReference", "ProviderGuid"),
     )
-    finders = (*CONTACTS, *PROVIDERS, *STAFF_IN_CHARGE)
-    named_by = (
-        NamedBy("ProviderInvoiceGuid", {"reference": "ProviderInvoiceReference", "provider": "ProviderGuid"}),
+    derived_references = (
+        DerivedReference(
+            "ProviderInvoiceGuid", {"reference": "ProviderInvoiceReference", "provider": "ProviderGuid"}
+        ),
     )
-    alike = ("provider_invoice",)
-    filled_in = ("LineItems/Notes",)
-    rules = claim_rules.RULES
-    warnings = CLAIM_WARNINGS
+    service_defaults = ("LineItems/Notes",)
     create = staticmethod(create_claims)
-    revise = staticmethod(update_claims)
+    update = staticmethod(update_claims)
 
 
-class InvoiceImport(Importing):
+class InvoiceImport(ImportDefinition):
     """Invoices are found by their number, else by being the same in everything."""
 
-    synonyms = INVOICE_HEADERS
-    match = ("InvoiceNumber",)
-    together = (("InvoiceGuid",), ("InvoiceNumber",), (REFERENCE,))
-    finders = (*CONTACTS, *STAFF_IN_CHARGE)
-    alike = ("contact", "start_date")
-    filled_in = ("LineItems/Notes",)
-    rules = invoice_rules.RULES
-    warnings = INVOICE_WARNINGS
+    header_synonyms = INVOICE_HEADERS
+    match_fields = ("InvoiceNumber",)
+    group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
+    service_defaults = ("LineItems/Notes",)
     create = staticmethod(create_invoices)
-    revise = staticmethod(update_invoices)
+    update = staticmethod(update_invoices)

@@ -1,9 +1,8 @@
-"""Imports of opportunities and templates: the headers others use, and the verbs that store the rows."""
+"""Imports of opportunities and templates: usual headers, match fields and services."""
 
 from __future__ import annotations
 
-from apps.core.importing.additions import Importing
-from apps.sales import opportunity_rules, template_rules
+from apps.core.importing.definition import ImportDefinition
 from apps.sales.opening import keep_templates, open_opportunities, revise_opportunities, revise_templates
 
 PROSPECT_HEADERS = {
@@ -50,21 +49,18 @@ TEMPLATE_HEADERS = {
 }
 
 
-class OpportunityImport(Importing):
-    """Opportunities are found by their number, else by being the same in everything."""
+class OpportunityImport(ImportDefinition):
+    """Opportunities are found by their number, else by equality in every column."""
 
-    synonyms = OPPORTUNITY_HEADERS
-    alike = ("name",)
+    header_synonyms = OPPORTUNITY_HEADERS
     create = staticmethod(open_opportunities)
-    revise = staticmethod(revise_opportunities)
-    rules = opportunity_rules.RULES
+    update = staticmethod(revise_opportunities)
 
 
-class TemplateImport(Importing):
+class TemplateImport(ImportDefinition):
     """Templates are found by their name."""
 
-    synonyms = TEMPLATE_HEADERS
-    match = ("TemplateName",)
+    header_synonyms = TEMPLATE_HEADERS
+    match_fields = ("TemplateName",)
     create = staticmethod(keep_templates)
-    revise = staticmethod(revise_templates)
-    rules = template_rules.RULES
+    update = staticmethod(revise_templates)
