@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from apps.core.importing.definition import ImportDefinition
-from apps.engagements import engagement_rules
-from apps.engagements.engaging import open_engagements, revise_engagements
+from apps.engagements import validation
+from apps.engagements.services import create_engagements, update_engagements
 
 HEADERS = {
     "Plan start": "PlanStartDate",
@@ -31,6 +31,6 @@ class ClientEngagementImport(ImportDefinition):
     """
 
     header_synonyms = HEADERS
-    create = staticmethod(open_engagements)
-    update = staticmethod(revise_engagements)
-    warnings = engagement_rules.WARNINGS
+    create = staticmethod(create_engagements)
+    update = staticmethod(update_engagements)
+    warnings = validation.ENGAGEMENT_WARNINGS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,16 +10,17 @@ from django.db import models
 
 from apps.funding.choices import ApprovalAction
 from apps.funding.models import StatusMove
-from apps.funding.provider_invoice_rules import DECISIONS
-from apps.funding.receiving import act
+from apps.funding.services.provider_invoices import act_on_provider_invoices
+from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.odata.declaration.resource import Key, Optional, Required, Resource
-from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
 from apps.odata.metadata.openapi import JSON, refusals, shared
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
-from apps.odata.write.drafts import Issue, ValidationFailed
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
+from apps.odata.write.references import attach_references
 
 Json = dict[str, Any]
 
@@ -37,14 +38,14 @@ class ActionBody(Resource):
         Required(
             "StaffGuid",
             source="staff",
-            needs=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
+            rule_columns=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
         ),
     )
 
 
 @lru_cache(maxsize=1)
 def body_type() -> EntitySet:
-    return entity_set(ActionBody)
+    return bind_resource(ActionBody)
 
 
 def take(
@@ -67,10 +68,12 @@ def take(
             raise NotFound(f"There is no {name} {key}.")
         check(record)
         body = read_record(body_type(), raw)
-        dispatch.find_references(body_type(), body)
-        with dispatch.issues_as_errors(body_type(), body):
-            for refusal in act([key], body.drafts[0]).refused:
-                raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
+        issues = attach_references(body_type().type, body.drafts)
+        dispatch.run_service(body_type(), body, issues, act)
+
+    def act(drafts: Sequence[Draft]) -> None:
+        for refusal in act_on_provider_invoices([key], drafts[0]).refused:
+            raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
 
     dispatch.retry_on_conflict(write)
 
@@ -79,7 +82,7 @@ def take(
 
 _GUID: Json = {"type": "string", "format": "uuid"}
 _EXAMPLE = "0198c0de-0000-7000-8000-000000000001"
-_WITH_REASON = ", ".join(action for action, decision in DECISIONS.items() if decision.needs_reason)
+_WITH_REASON = ", ".join(action for action, decision in APPROVAL_TRANSITIONS.items() if decision.needs_reason)
 
 BODY: Json = {
     "type": "object",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from apps.core.importing.columns import IMPORT_REFERENCE
 from apps.core.importing.definition import DerivedReference, ImportDefinition
-from apps.funding.receiving import receive_provider_invoices, revise_provider_invoices
-from apps.funding.submitting import create_claims, create_invoices, update_claims, update_invoices
+from apps.funding.services.create import create_claims, create_invoices
+from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
+from apps.funding.services.update import update_claims, update_invoices
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -155,8 +156,8 @@ class ProviderInvoiceImport(ImportDefinition):
     match_fields = ("ProviderInvoiceReference",)
     match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
     service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
-    create = staticmethod(receive_provider_invoices)
-    update = staticmethod(revise_provider_invoices)
+    create = staticmethod(create_provider_invoices)
+    update = staticmethod(update_provider_invoices)
 
 
 class ClaimImport(ImportDefinition):

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.people import client_rules, contact_rules, staff_rules
-from apps.people.enrolling import (
+from apps.people.services import (
     create_clients,
     create_contacts,
     create_staff,
@@ -16,6 +15,7 @@ from apps.people.enrolling import (
     update_contacts,
     update_staff,
 )
+from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- Australian addresses -------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class StaffImport(ImportDefinition):
     header_synonyms = STAFF_HEADERS
     match_fields = ("UniqueCode", "PrimaryEmail")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    warnings = (*staff_rules.WARNINGS, *ADDRESS_WARNINGS)
+    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_staff)
     update = staticmethod(update_staff)
@@ -207,7 +207,7 @@ class ClientImport(ImportDefinition):
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    warnings = (*client_rules.WARNINGS, *ADDRESS_WARNINGS)
+    warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_clients)
     update = staticmethod(update_clients)
@@ -220,7 +220,7 @@ class ContactImport(ImportDefinition):
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    warnings = (*contact_rules.WARNINGS, *ADDRESS_WARNINGS)
+    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_contacts)
     update = staticmethod(update_contacts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.core.importing.definition import ImportDefinition
-from apps.sales.opening import keep_templates, open_opportunities, revise_opportunities, revise_templates
+from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
 
 PROSPECT_HEADERS = {
     "Lead source": "Source",
@@ -53,8 +53,8 @@ class OpportunityImport(ImportDefinition):
     """Opportunities are found by their number, else by equality in every column."""
 
     header_synonyms = OPPORTUNITY_HEADERS
-    create = staticmethod(open_opportunities)
-    update = staticmethod(revise_opportunities)
+    create = staticmethod(create_opportunities)
+    update = staticmethod(update_opportunities)
 
 
 class TemplateImport(ImportDefinition):
@@ -62,5 +62,5 @@ class TemplateImport(ImportDefinition):
 
     header_synonyms = TEMPLATE_HEADERS
     match_fields = ("TemplateName",)
-    create = staticmethod(keep_templates)
-    update = staticmethod(revise_templates)
+    create = staticmethod(create_templates)
+    update = staticmethod(update_templates)

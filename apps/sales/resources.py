@@ -9,6 +9,7 @@ from apps.odata.declaration.resource import (
     POST,
     Key,
     Navigation,
+    NestedType,
     Optional,
     Property,
     ReadOnly,
@@ -25,8 +26,23 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.opening import open_opportunities
-from apps.sales.shapes import OutcomeReasonBrief, StageBrief, TypeBrief
+from apps.sales.services import create_opportunities
+
+
+class TypeBrief(NestedType):
+    model = OpportunityType
+    fields = (Key("TypeId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class StageBrief(NestedType):
+    model = OpportunityStage
+    fields = (Key("StageId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class OutcomeReasonBrief(NestedType):
+    model = OpportunityOutcomeReason
+    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
 
 STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
@@ -54,7 +70,7 @@ def choices() -> tuple[Navigation, ...]:
     return (
         RefersTo("Team", TeamBrief),
         RefersTo("Type", TypeBrief),
-        RefersTo("Stage", StageBrief, needs=("is_result", "name")),
+        RefersTo("Stage", StageBrief, rule_columns=("is_result", "name")),
         RefersTo("FollowUpStaff", StaffBrief),
     )
 
@@ -72,7 +88,7 @@ class OpportunityResource(Resource):
         Optional(
             "TemplateGuid",
             source="template",
-            hidden=True,
+            write_only=True,
             description="The template's values fill what the request leaves out; null counts as said.",
         ),
         Optional("Name", description="Required, unless the template gives it."),
@@ -105,10 +121,10 @@ class OpportunityResource(Resource):
             source="outcome_reasons",
             many=True,
             order=("name",),
-            needs=("outcome",),
+            rule_columns=("outcome",),
         ),
     )
-    create = open_opportunities
+    create = create_opportunities
     importing = OpportunityImport
 
     def visible_to(self, caller: Any) -> QuerySet[Opportunity]:

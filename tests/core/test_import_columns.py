@@ -19,7 +19,7 @@ class Header:
 
 
 def columns(resource, *header, column_map=None, **options):
-    found = service.current().by_path[resource.lower()]
+    found = service.get_service().by_path[resource.lower()]
     entity_set = file_entity_set(found)
     return recognise_columns(Header(*header), entity_set, definition_for(found), column_map or {}, **options)
 
@@ -128,7 +128,7 @@ def test_a_file_that_gives_nothing_is_refused():
 
 
 @pytest.mark.parametrize(
-    "found", [f for f in service.current().entity_sets if f.resource.importing], ids=lambda f: f.path
+    "found", [f for f in service.get_service().entity_sets if f.resource.importing], ids=lambda f: f.path
 )
 def test_every_synonym_leads_to_a_member_that_bodies_have(found):
     for text, name in found.resource.importing.header_synonyms.items():

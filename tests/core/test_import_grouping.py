@@ -27,7 +27,7 @@ class Sheet:
 
 def grouper(header, path="claim"):
     """What groups rows of that header."""
-    found = service.current().by_path[path]
+    found = service.get_service().by_path[path]
     definition, entity_set, sheet = definition_for(found), file_entity_set(found), Sheet(*header)
     columns = recognise_columns(sheet, entity_set, definition, {}).columns
     own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
@@ -174,7 +174,7 @@ def test_several_names_of_a_referred_record_may_stand_side_by_side():
 
 
 def test_an_export_has_a_row_for_each_item_with_the_records_own_cells_in_each():
-    found = service.current().by_path["invoice"].type
+    found = service.get_service().by_path["invoice"].type
     wanted = [
         column
         for column in columns(found, everything(found, item=False), item_list_of(found))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from apps.core.models import Subscriber
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
 from apps.funding.models import ZERO, Claim, Invoice, StatusMove
-from apps.funding.moving import move, possible
-from apps.funding.transitions import RESUBMITTED_FROM, Pays, Verb
+from apps.funding.services import budgets
+from apps.funding.services.transitions import apply_transition, list_transitions
+from apps.funding.statuses import RESUBMITTABLE, PaymentExtent, TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
 
@@ -38,10 +38,10 @@ def with_a_payment_provider(db):
 def test_whatever_happens_everything_agrees(with_a_payment_provider, start, walk):
     with transaction.atomic():
         bills = STARTS[start]()
-        drawing.recount()
+        budgets.recount_budgets()
         for step in walk:
             bills += take(step, bills)
-            assert drawing.recount() == (0, 0)
+            assert budgets.recount_budgets() == (0, 0)
             sums_agree(bills)
             no_provider_invoice_is_lost()
         transaction.set_rollback(True)
@@ -64,20 +64,20 @@ def resubmitted_ones():
     """A claim that was paid in part, and what its gap was resubmitted as."""
     line = {"booking": a_booking(), "quantity": "3", "price": "33.3333"}
     old = a_claim([line], funding_status="AgencyClaimed")
-    move(Claim, [old.pk], "pay-in-part", amounts={old.pk: Decimal("40.01")})
-    made = move(Claim, [old.pk], "resubmit-gap").made
+    apply_transition(Claim, [old.pk], "pay-in-part", amounts={old.pk: Decimal("40.01")})
+    made = apply_transition(Claim, [old.pk], "resubmit-gap").resubmissions
     return [old, Claim.objects.get(pk=made[old.pk])]
 
 
 def refused_again():
     """A claim that was paid in part, resubmitted in full, refused, and resubmitted again."""
     old, gap = resubmitted_ones()
-    move(Claim, [gap.pk], "archive")
-    second = move(Claim, [old.pk], "resubmit").made[old.pk]
+    apply_transition(Claim, [gap.pk], "archive")
+    second = apply_transition(Claim, [old.pk], "resubmit").resubmissions[old.pk]
     for verb in ("approve", "submit", "reject"):
-        move(Claim, [second], verb)
-    third = move(Claim, [second], "resubmit").made[second]
-    move(Claim, [third], "archive")
+        apply_transition(Claim, [second], verb)
+    third = apply_transition(Claim, [second], "resubmit").resubmissions[second]
+    apply_transition(Claim, [third], "archive")
     return [Claim.objects.get(pk=key) for key in (second, third, old.pk)]
 
 
@@ -89,18 +89,20 @@ def take(step, bills):
     which, verb_number, as_possible, percent = step
     bill = bills[which % len(bills)]
     bill.refresh_from_db()
-    rows = possible(bill)
-    verbs = [row.verb for row in rows] if as_possible and rows else list(Verb)
+    rows = list_transitions(bill)
+    verbs = [row.name for row in rows] if as_possible and rows else list(TransitionName)
     verb = verbs[verb_number % len(verbs)]
     is_open = bill.total - bill.amount_paid
     part = min(max((is_open * percent / 100).quantize(CENT), CENT), is_open - CENT)
-    amounts = {bill.pk: part} if any(row.pays is Pays.PART and row.verb is verb for row in rows) else None
+    amounts = (
+        {bill.pk: part} if any(row.pays is PaymentExtent.PART and row.name is verb for row in rows) else None
+    )
     before = StatusMove.objects.count()
-    result = move(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
-    assert bool(result.done) == (verb in {row.verb for row in rows}), (verb, bill, result)
+    result = apply_transition(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
+    assert bool(result.done) == (verb in {row.name for row in rows}), (verb, bill, result)
     assert len(result.done) + len(result.refused) == 1
     assert StatusMove.objects.count() == before + len(result.done)
-    return [type(bill).objects.get(pk=key) for key in result.made.values()]
+    return [type(bill).objects.get(pk=key) for key in result.resubmissions.values()]
 
 
 def sums_agree(bills):
@@ -127,4 +129,4 @@ def no_provider_invoice_is_lost():
         assert {claim.pk for claim in takers} == {claim.pk for claim in ends}
     for model in (Claim, Invoice):
         for bill in model.objects.filter(resubmission_of__isnull=False, archive_date=None):
-            assert bill.resubmission_of.funding_status in RESUBMITTED_FROM
+            assert bill.resubmission_of.funding_status in RESUBMITTABLE

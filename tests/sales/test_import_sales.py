@@ -21,7 +21,7 @@ def imported(tmp_path):
         path = tmp_path / f"{resource}.csv"
         path.write_text(text)
         said = io.StringIO()
-        with contextlib.suppress(SystemExit):
+        with contextlib.suppress(SystemExit), contextlib.chdir(tmp_path):
             call_command("import_records", resource, path, stdout=said, stderr=io.StringIO())
         errors = tmp_path / f"{resource}.errors.csv"
         return said.getvalue(), errors.read_text() if errors.exists() else ""

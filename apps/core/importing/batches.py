@@ -17,7 +17,7 @@ from apps.core.importing.report import ImportReport, RowIssue, in_column_order
 from apps.core.importing.tables import Row
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
-from apps.odata.write.references import resolve_references
+from apps.odata.write.references import attach_references
 from apps.odata.write.targets import wire_target
 
 Service = Callable[..., Any]
@@ -60,7 +60,7 @@ class BatchImporter:
             entity_set, definition, columns, match_fields, self.references, self.items
         )
         self.columns_by_target = columns_by_target(columns, definition, self.references.members)
-        self.has_warnings = entity_set.resource.warns
+        self.has_warnings = entity_set.resource.has_warnings
         #: Columns by whose texts rows name records of their own kind.
         self.own_kind_columns = {
             c.index
@@ -135,7 +135,7 @@ class BatchImporter:
 
     def changed_draft(self, one: Candidate) -> Draft:
         given = self.matcher.compared.given_values(one.read.values)
-        draft = Draft(given, given, one.read.invalid, key=one.existing.key)
+        draft = self.reader.draft_class(given, given, one.read.invalid, key=one.existing.key)
         if self.items is not None and (
             one.is_rejected or not self.items.are_unchanged(one.existing, one.items)
         ):
@@ -147,8 +147,8 @@ class BatchImporter:
     def save(self, candidates: Sequence[Candidate], service: Service) -> None:
         """Save the drafts by the service; those it rejects get its issues, the others are tried again."""
         drafts = [one.draft for one in candidates if one.draft is not None]
-        for number, error in resolve_references(self.entity_set.type, drafts, [""] * len(drafts)):
-            self.add_error(candidates[number], error.code, error.target, error.message)
+        for number, issue in attach_references(self.entity_set.type, drafts):
+            self.add_error(candidates[number], *self.located(issue))
         rejected = [one for one in candidates if one.is_rejected]
         for one in rejected:
             assert one.draft is not None
@@ -171,14 +171,14 @@ class BatchImporter:
             service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
         except WarningsPresent as found:
             if self.ignore_warnings:
-                for number, issue in found.findings:
+                for number, issue in found.issues:
                     self.add_warning(candidates[number], issue)
                 service(drafts, ignore_warnings=True)
                 return True
-            for number, issue in found.findings:
+            for number, issue in found.issues:
                 self.add_error(candidates[number], *self.located(issue), unconfirmed=True)
         except ValidationFailed as found:
-            for number, issue in found.findings:
+            for number, issue in found.issues:
                 self.add_error(candidates[number], *self.located(issue))
         else:
             return True
@@ -186,7 +186,7 @@ class BatchImporter:
 
     def located(self, issue: Issue) -> tuple[str, str, str]:
         """Code, wire name of the place, and message of an issue."""
-        return issue.code, wire_target(self.entity_set.type, issue.place, issue.code), issue.message
+        return issue.code, wire_target(self.entity_set.type, issue.field, issue.code), issue.message
 
     def add_error(
         self, one: Candidate, code: str, target: str | None, message: str, unconfirmed: bool = False

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import RecordName, prefix_of, record_names
 from apps.core.importing.tables import ImportFileError, Table, column_letters
-from apps.odata.declaration.resource import Access, Kind
+from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 
 #: A column of the file of rejected rows; it is not read when they are imported again.
@@ -54,8 +54,8 @@ class Member:
     def is_guid(self) -> bool:
         """Whether it is a key, its own record's or that of one it refers to."""
         if self.navigation is not None:
-            return self.prop.access is Access.KEY
-        return self.record_name is None and (self.is_key or self.prop.refers_to is not None)
+            return self.prop.behaviour is Behaviour.KEY
+        return self.record_name is None and (self.is_key or self.prop.related_model is not None)
 
     @property
     def is_list(self) -> bool:
@@ -87,7 +87,11 @@ def letters_of(text: str) -> str:
 
 def item_list_of(type_: StructuredType) -> NavigationProperty | None:
     """The one list whose items are rows of a file; ``None`` when there is none, or several."""
-    lists = [p for p in type_.parts.values() if p.kind is Kind.CONTAINED and p.writable and not p.item_only]
+    lists = [
+        p
+        for p in type_.navigations.values()
+        if p.nesting is Nesting.CONTAINED and p.writable and not p.item_only
+    ]
     return lists[0] if len(lists) == 1 else None
 
 
@@ -108,25 +112,25 @@ def _members(
 ) -> Iterator[Member]:
     named: dict[str, tuple[str, RecordName]] = {}
     for prop in type_.writable_properties:
-        for text in record_names(prop.refers_to, {}) if prop.refers_to is not None else ():
+        for text in record_names(prop.related_model, {}) if prop.related_model is not None else ():
             named[prefix_of(prop) + text.name] = prop.attribute, text
     for name, prop in type_.properties.items():
         if name in named:
             attribute, record_name = named[name]
             yield Member(prefix + name, attribute, prop, record_name=record_name, item_list=item_list)
             continue
-        in_bodies = prop.in_bodies or prop
+        in_bodies = prop.body_property or prop
         yield Member(
             prefix + name,
             in_bodies.attribute,
             in_bodies,
-            is_key=prop.access is Access.KEY,
-            is_read_only=prop.access is Access.READ_ONLY,
+            is_key=prop.behaviour is Behaviour.KEY,
+            is_read_only=prop.behaviour is Behaviour.READ_ONLY,
             item_list=item_list,
         )
-    for part in type_.parts.values():
+    for part in type_.navigations.values():
         inside = f"{prefix}{part.name}/"
-        if part.kind is Kind.EMBEDDED:
+        if part.nesting is Nesting.EMBEDDED:
             yield from _members(part.type, inside, None, item_list)
         elif part is items:
             yield from _members(part.type, inside, None, part)
@@ -138,7 +142,7 @@ def _reference_members(
     part: NavigationProperty, prefix: str, item_list: NavigationProperty | None
 ) -> Iterator[Member]:
     """The key of a referred record, and the texts by which it can be found as well."""
-    is_found = part.writable and part.kind is Kind.REFERENCE
+    is_found = part.writable and part.nesting is Nesting.REFERENCE
     names = {one.name: one for one in record_names(part.type.model, part.type.properties)} if is_found else {}
     for name, prop in part.type.properties.items():
         yield Member(
@@ -147,7 +151,7 @@ def _reference_members(
             prop,
             navigation=part,
             record_name=names.get(name),
-            is_read_only=not (is_found and (prop.access is Access.KEY or name in names)),
+            is_read_only=not (is_found and (prop.behaviour is Behaviour.KEY or name in names)),
             item_list=item_list,
         )
 
@@ -162,7 +166,7 @@ def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, str]) -> di
     for name, member in known.items():
         found[letters_of(name)] = member
         before, _, own = name.rpartition("/")
-        for alias in member.prop.declared.aliases:
+        for alias in member.prop.declaration.aliases:
             found.setdefault(letters_of(f"{before}/{alias}"), member)
             last_steps[letters_of(alias)].append(member)
         last_steps[letters_of(own)].append(member)
@@ -231,7 +235,7 @@ def recognise_columns(
 def unread_headers(type_: StructuredType, table: Table) -> set[str]:
     """Headers, in letters alone, that give nothing and need no notice."""
     # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
-    found = {letters_of(REASON), *(letters_of(part.name) for part in type_.embedded_parts)}
+    found = {letters_of(REASON), *(letters_of(part.name) for part in type_.embedded_navigations)}
     items = item_list_of(type_)
     if items is not None:
         found.add(letters_of(f"{items.name}/{REASON}"))

@@ -185,7 +185,7 @@ class ItemMatcher:
 
     def are_unchanged(self, record: ExistingRecord, items: Sequence[ReadRow]) -> bool:
         """Whether the record has these items and no others; a required list without rows stays as it is."""
-        if not items and self.part.declared.required:
+        if not items and self.part.declaration.required:
             return True
         return len(record.items) == len(items) and all(
             existing is not None and self.is_unchanged(existing, item)
@@ -194,7 +194,7 @@ class ItemMatcher:
 
     def fill_list(self, draft: Draft, one: Candidate) -> None:
         """Give a draft its list: drafts of the items, those that exist with their key."""
-        if not one.items and self.part.declared.required:
+        if not one.items and self.part.declaration.required:
             return
         name = self.part.attribute
         draft.fill(name, [self.draft(*pair) for pair in zip(one.items, one.existing_items, strict=True)])
@@ -205,7 +205,7 @@ class ItemMatcher:
         if existing is None:
             return self.reader.new_draft(item)
         given = self.compared.given_values(item.values)
-        return Draft(given, given, item.invalid, key=existing.key)
+        return self.reader.draft_class(given, given, item.invalid, key=existing.key)
 
 
 class RecordMatcher:

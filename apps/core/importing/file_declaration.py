@@ -18,9 +18,9 @@ from apps.core.identifiers import normalised
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import NormalisedField
 from apps.odata.declaration import service
-from apps.odata.declaration.resource import Kind, Navigation, NestedType, Property, ReadOnly
+from apps.odata.declaration.resource import Navigation, Nesting, Property, ReadOnly
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
-from apps.odata.declaration.schema import entity_set as bind
+from apps.odata.declaration.schema import bind_resource as bind
 
 _NO_DIGITS = re.compile(r"[^0-9]+")
 _BUSINESS_NUMBER = re.compile(r"(\d\d)(\d{3})(\d{3})(\d{3})")
@@ -69,7 +69,7 @@ def record_names(model: type[models.Model], shown: Mapping[str, StructuralProper
 
     ``shown`` are properties by which the referring resource shows them.
     """
-    entity_set = service.current().by_model.get(model)
+    entity_set = service.get_service().by_model.get(model)
     properties = {**(entity_set.type.properties if entity_set is not None else {}), **shown}
     definition = definition_of(entity_set) if entity_set is not None else None
     numbers = definition.number_fields if definition is not None else ()
@@ -98,18 +98,18 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
 
 def named_fields(type_: StructuredType) -> tuple[Property | Navigation, ...]:
     """The members of a type, with the names of the records that it refers to."""
-    properties = [prop.declared for prop in type_.properties.values()]
+    properties = [prop.declaration for prop in type_.properties.values()]
     names = [name for prop in type_.properties.values() for name in names_of_reference(prop)]
-    return (*properties, *names, *map(named_navigation, type_.parts.values()))
+    return (*properties, *names, *map(named_navigation, type_.navigations.values()))
 
 
 def names_of_reference(prop: StructuralProperty) -> Iterator[Property]:
     """``ProviderBusinessName`` and the like beside ``ProviderGuid``."""
-    prop = prop.in_bodies or prop
-    if not prop.writable or prop.refers_to is None:
+    prop = prop.body_property or prop
+    if not prop.writable or prop.related_model is None:
         return
-    for name in record_names(prop.refers_to, {}):
-        yield ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declared.source}__{name.source}")
+    for name in record_names(prop.related_model, {}):
+        yield ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declaration.source}__{name.source}")
 
 
 def prefix_of(prop: StructuralProperty) -> str:
@@ -117,15 +117,13 @@ def prefix_of(prop: StructuralProperty) -> str:
 
 
 def named_navigation(part: NavigationProperty) -> Navigation:
-    declared = part.declared
+    declared = part.declaration
     if not part.writable:
         return declared
     members: dict[str, Any] = {member.name: member for member in named_fields(part.type)}
-    if part.kind is Kind.REFERENCE:
-        members = {member.name: member for member in declared.shape.fields}
+    if part.nesting is Nesting.REFERENCE:
+        members = {member.name: member for member in declared.nested_type.fields}
         for name in record_names(part.type.model, {}):
             members.setdefault(name.name, ReadOnly(name.name, source=name.source))
-    shape: type[NestedType] = type(
-        declared.shape.__name__, (declared.shape,), {"fields": (*members.values(),)}
-    )
-    return replace(declared, shape=shape)
+    base = declared.nested_type
+    return replace(declared, nested_type=type(base.__name__, (base,), {"fields": (*members.values(),)}))

@@ -145,6 +145,7 @@ class RowReader:
     ) -> None:
         self.columns = columns
         self.members = record_reader(type_)
+        self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         self.clean = cleaned_and_restored if table.has_formula_guards else cleaned
         self.required = [
             (member.attribute, member.name) for member in self.members.members if member.required
@@ -211,7 +212,7 @@ class RowReader:
         values = {**self.members.defaults(), **given}
         for name in one.invalid:
             values.pop(name, None)
-        return Draft(values, given, one.invalid)
+        return self.draft_class(values, given, one.invalid)
 
 
 def note_cell_issues(rows: Sequence[ReadRow], column: ImportColumn, values: Sequence[Any]) -> None:

@@ -141,7 +141,7 @@ class ReferenceResolver:
     def derive_reference(
         self, derived: DerivedReference, member: Member, by: Sequence[Member], wanted: Sequence[Candidate]
     ) -> None:
-        model = member.prop.refers_to
+        model = member.prop.related_model
         assert model is not None
         fields = [compared_field(model, name) for name in derived.by]
         firsts = {comparable(fields[0], one.read.values[by[0].attribute]) for one in wanted}

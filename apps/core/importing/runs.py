@@ -162,7 +162,7 @@ def match_fields(
     member = next((c.member for c in columns if c.member.name.casefold() == name.casefold()), None)
     if member is None:
         raise ImportFileError(f"--match {name}: no column of the file gives it.")
-    if member.record_name is not None or member.prop.refers_to is not None or "/" in member.name:
+    if member.record_name is not None or member.prop.related_model is not None or "/" in member.name:
         raise ImportFileError(f"--match {name}: records are found by a value of their own.")
     return [member.name]
 
@@ -214,7 +214,7 @@ def import_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list
     """Import a batch in one transaction, and again when another writer interfered."""
 
     def write() -> list[Candidate]:
-        clock.forget_now()
+        clock.reset_now()
         return importer.import_batch(records)
 
     try:

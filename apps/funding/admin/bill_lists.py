@@ -19,16 +19,17 @@ from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
-from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.lookups import key_in
 from apps.funding.admin.prices import MENU, money
 from apps.funding.admin.queues import CappedPaginator, days_since, queues, reasons_of_holds
-from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ClaimStatus, InvoiceStatus
-from apps.funding.facts import lines_drawing_on
 from apps.funding.models import Bill, Claim, Invoice
+from apps.funding.services.context import lines_on_budget
+from apps.funding.statuses import STATUSES
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock
-from apps.people.admin import number_in, without_blanks
+from apps.people.admin import digits_of, searched_digits
 from apps.people.models import Client, Contact
 
 STATUS = "status"
@@ -39,21 +40,7 @@ MOST_NAMED = 500
 # A plan's page leads to the lists of what draws on each of its budgets.
 DRAWN_BY.extend(DrawnBy(model, DRAWS_ON) for model in (Claim, Invoice))
 
-COLOURS = {
-    "AwaitingStaffApproval": "warning",
-    "OnHold": "danger",
-    "Approved": "info",
-    "SubmittedToPaymentProvider": "info",
-    "AgencyClaimed": "primary",
-    "AgencyFullyPaid": "success",
-    "AgencyPartiallyPaid": "warning",
-    "PaymentProviderCancellationRequested": "warning",
-    "PaymentProviderRejected": "danger",
-    "ClientRejected": "danger",
-    "PlanManagerRejected": "danger",
-    "Sent": "info",
-    "Paid": "success",
-}
+COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
 
 class Administered(RecordAdmin):
@@ -72,7 +59,7 @@ class Administered(RecordAdmin):
 
 
 def may_administer(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm(MAY_ADMINISTER))
+    return bool(request.user.has_perm(ADMINISTER_PERMISSION))
 
 
 # --- filters --------------------------------------------------------------------------------------------
@@ -138,10 +125,10 @@ class DrawsOnFilter(RadioFilter):
         if budget is None:
             return queryset
         name = queryset.model._meta.model_name
-        return queryset.filter(pk__in=lines_drawing_on(budget)[f"{name}s"].order_by().values(name))
+        return queryset.filter(pk__in=lines_on_budget(budget)[f"{name}s"].order_by().values(name))
 
 
-def budget_named(key: str | None) -> Budgeted | None:
+def budget_named(key: str | None) -> Budget | None:
     """The service booking, or the budget of a category, that has this key."""
     guid = key_in(key)
     if guid is None:
@@ -230,7 +217,7 @@ class BillList(Administered):
         found = Q(contact__in=contacts)
         if self.model is Claim:
             found |= Q(provider__in=providers)
-        if number_in(search_term) is None and (contacts != [] or providers != []):
+        if searched_digits(search_term) is None and (contacts != [] or providers != []):
             return queryset.filter(found), False
         found |= Q(**{f"{self.number_key}__contains": words})
         if self.model is Claim:
@@ -310,10 +297,10 @@ class BillList(Administered):
 
 def contacts_named(term: str) -> Any:
     """The participants whom a search means: by their scheme number as people write it, else by name."""
-    digits = number_in(term)
+    digits = searched_digits(term)
     people = Contact.objects.order_by()
     if digits is not None:
-        people = people.alias(digits=without_blanks("scheme_number")).filter(digits__contains=digits)
+        people = people.alias(digits=digits_of("scheme_number")).filter(digits__contains=digits)
     else:
         for word in term.split():
             people = people.filter(
@@ -324,10 +311,10 @@ def contacts_named(term: str) -> Any:
 
 def providers_named(term: str) -> Any:
     """The providers whom a search means: by name, or by business number without its blanks."""
-    digits = number_in(term)
+    digits = searched_digits(term)
     providers = Client.objects.order_by()
     if digits is not None:
-        providers = providers.alias(digits=without_blanks("business_number")).filter(digits__contains=digits)
+        providers = providers.alias(digits=digits_of("business_number")).filter(digits__contains=digits)
     else:
         providers = providers.filter(business_name__icontains=term.strip())
     return keys_of(providers)

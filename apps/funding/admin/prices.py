@@ -21,10 +21,11 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownF
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from apps.core import history
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
-from apps.funding import price_rules, product_rules
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.admin import LookupAdmin
@@ -84,7 +85,7 @@ class PriceBookAdmin(LookupAdmin):
 class ProductAdmin(RecordAdmin):
     """Products, most of them support items."""
 
-    cautions = product_rules.WARNINGS
+    warnings = PRODUCT_WARNINGS
     menu_group = MENU
     menu_order = 330
     icon = "inventory_2"
@@ -181,8 +182,8 @@ class PriceFormSet(forms.BaseInlineFormSet):
         super().clean()
         filled = [form for form in self.forms if form.is_valid() and form.cleaned_data.get("start_date")]
         prices = [Draft(dict(form.cleaned_data)) for form in filled]
-        for _, finding in apply_rules([Draft({"prices": prices})], price_rules.RULES):
-            _, at, column = tuple(finding.place)
+        for _, finding in apply_rules([Draft({"prices": prices})], PRICE_RULES):
+            _, at, column = tuple(finding.field)
             filled[int(at)].add_error(str(column), forms.ValidationError(finding.message, finding.code))
 
 
@@ -233,9 +234,15 @@ class PriceBookEntryAdmin(RecordAdmin):
         readonly = super().get_readonly_fields(request, obj)
         return (*readonly, "price_book", "product") if obj is not None else readonly
 
-    def lists_of(self, record: Any) -> dict[str, list[str]]:
-        """The prices, so that the history of the product in the book tells of them."""
-        return {"prices": [f"{each}: {money(each.amount) or 'quoted'}" for each in record.prices.all()]}
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """The history of the product in the book names its prices."""
+        entry = form.instance
+        before = price_labels(entry)
+        super().save_related(request, form, formsets, change)
+        after = price_labels(entry)
+        if before != after:
+            history.record_list(entry, "prices", before, after)
+            PriceBookEntry.objects.filter(pk=entry.pk).update(modify_date=clock.now())
 
     @display(description="Code", ordering="product__code")
     def product_code(self, entry: PriceBookEntry) -> str:
@@ -260,3 +267,7 @@ class PriceBookEntryAdmin(RecordAdmin):
     @display(description="Very remote", ordering="price_very_remote")
     def very_remote(self, entry: Any) -> str | None:
         return money(entry.price_very_remote)
+
+
+def price_labels(entry: PriceBookEntry) -> list[str]:
+    return [f"{each}: {money(each.amount) or 'quoted'}" for each in entry.prices.all()]

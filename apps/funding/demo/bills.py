@@ -17,7 +17,7 @@ from apps.funding.demo import lives
 from apps.funding.demo.lives import Moved
 from apps.funding.demo.purses import Plan, Purse, dollars, usual_share
 from apps.funding.demo.shelf import LONGEST_DAY, LONGEST_PERIOD, Article, Offer, Shelf
-from apps.funding.drawing import amounts_of
+from apps.funding.services.budgets import budget_amounts
 from apps.people.demo import lists
 from apps.people.demo import plan as people
 
@@ -379,7 +379,7 @@ def settle(drawn: Drawn, state: State, share: int, frees: bool = True) -> None:
         total += amount
         paid_sum += line["amount_paid"]
         if purse is not None:
-            told = amounts_of(state.status, archived, amount, line["amount_paid"])
+            told = budget_amounts(state.status, archived, amount, line["amount_paid"])
             purse.amounts += told
             # Refused or put away it can be drawn again, unless it is kept for what it is resubmitted as.
             if frees:

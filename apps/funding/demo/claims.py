@@ -36,12 +36,12 @@ from apps.funding.demo.bills import (
 from apps.funding.demo.invoices import OWN_CATEGORIES
 from apps.funding.demo.lives import Life
 from apps.funding.demo.purses import Plan
-from apps.funding.drawing import PassedOn, amounts_of
 from apps.funding.models import ClaimLine
-from apps.funding.provider_invoice_rules import DECISIONS
-from apps.funding.resubmitting import gap_of
-from apps.funding.settling import REIMBURSED
-from apps.funding.transitions import Verb
+from apps.funding.services.budgets import budget_amounts
+from apps.funding.services.defaults import REIMBURSED
+from apps.funding.services.resubmit import gap_line
+from apps.funding.statuses import Resubmission, TransitionName
+from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.people.demo import plan as people
 
 AMOUNTS = ("quantity", "price", "total", "amount_paid")
@@ -245,7 +245,7 @@ def resubmitted(
     }
     lines, purses = [], []
     for line, purse in zip(old.lines, old.purses, strict=True):
-        missing = gap_of(
+        missing = gap_line(
             ClaimLine(**{name: line[name] for name in ("quantity", "price", "total", "amount_paid")})
         )
         if missing is None:
@@ -261,11 +261,11 @@ def resubmitted(
         )
         purses.append(purse)
         if purse is not None and is_gap:
-            stood = amounts_of(status, False, line["total"], line["amount_paid"])
-            passed = amounts_of(status, False, line["total"], line["amount_paid"], PassedOn.GAP)
+            stood = budget_amounts(status, False, line["total"], line["amount_paid"])
+            passed = budget_amounts(status, False, line["total"], line["amount_paid"], Resubmission.GAP)
             purse.amounts += passed + (-stood)
     drawn = Drawn(row, lines, purses, takes=old.takes)
-    verb = Verb.RESUBMIT_GAP if is_gap else Verb.RESUBMIT
+    verb = TransitionName.RESUBMIT_GAP if is_gap else TransitionName.RESUBMIT
     old.moves.append(
         move("claim_id", old.row["guid"], verb.value, (status, status), None, made, row["entered_by_id"])
     )
@@ -349,7 +349,7 @@ def decide(
     paper: Row, action: ApprovalAction, at: dt.datetime, staff: UUID | None, reason: str | None = None
 ) -> Move:
     """Write a decision into a provider invoice; the move it was."""
-    decision = DECISIONS[action]
+    decision = APPROVAL_TRANSITIONS[action]
     before, after = paper["approval_status"], decision.target.value
     paper |= {
         "modify_date": at,

@@ -10,7 +10,7 @@ from random import Random
 
 from apps.core.demo import WORKING_SECONDS, Context
 from apps.funding.choices import InvoiceStatus
-from apps.funding.transitions import TABLE, Target, Verb
+from apps.funding.statuses import TRANSITIONS, Target, TransitionName
 
 (
     AWAITING,
@@ -171,12 +171,15 @@ def lived(chance: Random, context: Context, life: Life, day: int, made: dt.datet
 def verb(before: str, after: str, has_reason: bool) -> str:
     """The verb that leads from one status to another in the table of the life of bills."""
     if after == ARCHIVED:
-        return Verb.ARCHIVE.value
+        return TransitionName.ARCHIVE.value
     rows = [
         row
-        for row in TABLE
+        for row in TRANSITIONS
         if before in row.sources
-        and (row.target == after or (row.target is Target.BEFORE and row.verb is Verb.REFUSE_CANCELLATION))
+        and (
+            row.target == after
+            or (row.target is Target.PREVIOUS and row.name is TransitionName.REFUSE_CANCELLATION)
+        )
     ]
     rows.sort(key=lambda row: (row.target != after, row.needs_reason is not has_reason))
-    return rows[0].verb.value
+    return rows[0].name.value

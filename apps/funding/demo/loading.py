@@ -32,7 +32,6 @@ from apps.funding.demo.invoices import invoices
 from apps.funding.demo.planted import PLANTED, how_many, planted
 from apps.funding.demo.purses import plans, tell
 from apps.funding.demo.shelf import read_shelf
-from apps.funding.holding import restate_all
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -45,7 +44,8 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.funding.numbering import Spelling, advance
+from apps.funding.services.claim_effects import recount_claim_flags
+from apps.funding.services.numbering import Spelling, advance
 from apps.people.models import Client
 
 #: Planted claims come only where they are few among the others.
@@ -65,7 +65,7 @@ def load(context: Context) -> None:
     store_inbox(context, inbox(office, context.sizes["inbox"], count + 1))
     # Of some, the claim that had them was archived later, or they are reusable and another claim came.
     with transaction.atomic():
-        restate_all()
+        recount_claim_flags()
     tell(office.drawn)
 
 

@@ -24,7 +24,7 @@ from apps.funding.demo.claims import (
     missing_abn_reason,
 )
 from apps.funding.demo.purses import Plan, Purse, cents, dollars
-from apps.funding.public_holidays import Kind, kinds_of
+from apps.funding.public_holidays import DayType, day_types
 
 #: The support that most of them are of: its category is in the first participants' plans.
 USUAL, CATEGORY = "01_011_0107_1_1", 1
@@ -68,7 +68,7 @@ class Field:
     def workday(self, plan: Plan | None, before: dt.date) -> dt.date:
         """The last day before another that is surely a plain weekday."""
         day, state = before - DAY, plan.state if plan else None
-        while kinds_of(day, state) != {Kind.WEEKDAY}:
+        while day_types(day, state) != {DayType.WEEKDAY}:
             day -= DAY
         return day
 

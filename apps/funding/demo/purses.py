@@ -12,15 +12,15 @@ from uuid import UUID
 from django.db import connection
 
 from apps.core.demo import Context, Series
-from apps.engagements.booking import Amounts
 from apps.engagements.choices import ManagementType
 from apps.engagements.demo import rows
 from apps.engagements.demo.loading import surroundings
 from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts
 from apps.funding.choices import Zone
 from apps.funding.demo.shelf import Offer, Shelf
 from apps.funding.public_holidays import state_code
-from apps.funding.settling import REMOTE
+from apps.funding.services.defaults import REMOTE
 from apps.odata.any_of import AnyOf
 from apps.people.models import Contact
 

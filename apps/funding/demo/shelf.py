@@ -13,10 +13,10 @@ from apps.core.identifiers import normalised
 from apps.funding.choices import Unit
 from apps.funding.demo import guide
 from apps.funding.models import Price, PriceBook
-from apps.funding.public_holidays import Kind, kinds_of
+from apps.funding.public_holidays import DayType, day_types
 
 #: The kinds of day of ``guide.TIMES``, whose first two are of weekdays.
-DAYS = (Kind.WEEKDAY, Kind.SATURDAY, Kind.SUNDAY, Kind.PUBLIC_HOLIDAY)
+DAYS = (DayType.WEEKDAY, DayType.SATURDAY, DayType.SUNDAY, DayType.PUBLIC_HOLIDAY)
 #: Lines of a day have no more hours than this, in hundredths.
 LONGEST_DAY = 800
 LONGEST_PERIOD = 3000
@@ -51,13 +51,13 @@ class Offer:
     """A support: one article for all times, or articles for each kind of day, of which chance takes one."""
 
     at_all_times: Article | None = None
-    on_days: Mapping[Kind, tuple[Article, ...]] = field(default_factory=dict)
+    on_days: Mapping[DayType, tuple[Article, ...]] = field(default_factory=dict)
 
     def on(self, chance: Random, day: dt.date, state: str | None) -> Article | None:
         """What is given on a day in a state; ``None`` when nothing is, or it is not sure what day it is."""
         if self.at_all_times is not None:
             return self.at_all_times
-        kinds = kinds_of(day, state)
+        kinds = day_types(day, state)
         found = self.on_days.get(next(iter(kinds)), ()) if len(kinds) == 1 else ()
         return found[int(chance.random() ** 2 * len(found))] if found else None
 
@@ -76,7 +76,7 @@ class Shelf:
         if article is None:
             return ()
         if article.name.endswith(guide.TIMES[0][0]):
-            return (Offer(on_days={Kind.WEEKDAY: (article,)}),)
+            return (Offer(on_days={DayType.WEEKDAY: (article,)}),)
         return (Offer(article),)
 
 

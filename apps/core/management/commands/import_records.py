@@ -27,7 +27,7 @@ from apps.core.importing.runs import ImportDisplay, ImportOptions, import_file
 from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 
 #: So many issues are shown; all errors are in the file of rejected rows.
 SHOWN = 200
@@ -107,7 +107,7 @@ class Command(BaseCommand):
 
 def entity_set_of(name: str) -> EntitySet:
     """The entity set of a path; ``ImportFileError`` names those there are."""
-    known = service.current().by_path
+    known = service.get_service().by_path
     found = known.get(name.lower())
     if found is None:
         able = ", ".join(sorted(e.path for e in known.values() if definition_of(e) is not None))
@@ -132,15 +132,15 @@ def options_of(options: dict[str, Any]) -> ImportOptions:
 def summary(report: ImportReport, options: ImportOptions) -> str:
     """What was done, in one or two sentences."""
     counts = report.counts
-    rows = counted(counts.records, "row")
+    rows = plural(counts.records, "row")
     if report.has_items:
-        rows = f"{counted(counts.records, 'record')} in {counted(counts.rows, 'row')}"
+        rows = f"{plural(counts.records, 'record')} in {plural(counts.rows, 'row')}"
     text = (
         f"{rows}: {counts.new:,} new, {counts.changed:,} changed, "
         f"{counts.unchanged:,} unchanged, {counts.rejected:,} rejected"
     )
     noun = "record" if report.has_items else "row"
-    text += f"; {counted(counts.with_warnings, noun)} with warnings." if counts.with_warnings else "."
+    text += f"; {plural(counts.with_warnings, noun)} with warnings." if counts.with_warnings else "."
     if counts.unconfirmed:
         text += f" Only warnings keep {counts.unconfirmed:,} of them out; --ignore-warnings stores those."
     if counts.rejected and report.errors is not None:
