@@ -10,10 +10,9 @@ from typing import Any
 from django.conf import settings
 
 from apps.core.importing.definition import CleanedText, ImportDefinition
-from apps.documents.filing import describe, file_documents, revise_documents
-from apps.documents.keeping import Keeping
-from apps.documents.models import LONGEST_PATH, Document
-from apps.documents.storage import PIECE
+from apps.documents.models import MAX_PATH_LENGTH, Document
+from apps.documents.services import attach_file, create_documents, update_documents
+from apps.documents.storage import CHUNK_SIZE, FileBatch
 from apps.odata.declaration.resource import Required
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.json_values import JsonValueError
@@ -47,7 +46,7 @@ class DocumentImport(ImportDefinition):
 
     def __init__(self) -> None:
         self.cleaners = {"File": self.with_hash}
-        self.keeping = Keeping()
+        self.files = FileBatch()
 
     def with_hash(self, text: str) -> CleanedText:
         """A path with the hash of the file there, so that another file of the same name is another one."""
@@ -58,8 +57,8 @@ class DocumentImport(ImportDefinition):
 
     def file_at(self, text: str) -> Path:
         """The file of that path below the folder of the index; ``JsonValueError`` when there is none."""
-        if len(text) > LONGEST_PATH:
-            raise JsonValueError("TooLong", f"may have {LONGEST_PATH} characters at most.")
+        if len(text) > MAX_PATH_LENGTH:
+            raise JsonValueError("TooLong", f"may have {MAX_PATH_LENGTH} characters at most.")
         path = (self.folder / text.replace("\\", "/")).resolve()
         if not path.is_relative_to(self.folder):
             raise JsonValueError("NotAllowed", "lies outside the folder of the index.")
@@ -74,29 +73,29 @@ class DocumentImport(ImportDefinition):
             if "import_source" in draft.invalid:
                 for name in ("file_name", "size", "content", "name", "storage_key"):
                     draft.mark_invalid(name)
-            elif "storage_key" not in draft.__dict__:  # kept before, if the verb is asked again
+            elif draft.get("storage_key") is None:  # else stored already: drafts may be passed several times
                 path = self.folder / draft.import_source.rpartition(HASH)[0]
-                describe(draft, self.keeping.keep(pieces_of(path), path.name))
-        return file_documents(drafts)
+                attach_file(draft, self.files.store(chunks_of(path), path.name))
+        return create_documents(drafts)
 
     def update(self, drafts: Sequence[Draft], **options: Any) -> Any:
-        standing = dict(
+        sources = dict(
             Document.objects.filter(pk__in=[draft.key for draft in drafts]).values_list("pk", "import_source")
         )
-        moved = [
+        issues = [
             (number, Issue("NotAllowed", "import_source", "A document's file stays; add another document."))
             for number, draft in enumerate(drafts)
-            if draft.__dict__.get("import_source") not in (None, standing[draft.key])
+            if draft.get("import_source") not in (None, sources[draft.key])
         ]
-        if moved:
-            raise ValidationFailed(moved)
-        return revise_documents(drafts)
+        if issues:
+            raise ValidationFailed(issues)
+        return update_documents(drafts)
 
     def close(self) -> None:
-        self.keeping.drop_unfiled()
+        self.files.delete_unused()
 
 
-def pieces_of(path: Path) -> Iterator[bytes]:
+def chunks_of(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            yield piece
+        while chunk := file.read(CHUNK_SIZE):
+            yield chunk
