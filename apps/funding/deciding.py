@@ -13,7 +13,7 @@ from apps.funding.models import StatusMove
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.odata.declaration.resource import Key, Optional, Required, Resource
-from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
 from apps.odata.metadata.openapi import JSON, refusals, shared
@@ -37,14 +37,14 @@ class ActionBody(Resource):
         Required(
             "StaffGuid",
             source="staff",
-            needs=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
+            rule_columns=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
         ),
     )
 
 
 @lru_cache(maxsize=1)
 def body_type() -> EntitySet:
-    return entity_set(ActionBody)
+    return bind_resource(ActionBody)
 
 
 def take(

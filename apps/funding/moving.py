@@ -22,7 +22,7 @@ from django.utils import formats, timezone
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
-from apps.engagements.booking import Amounts
+from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import (
     ZERO,

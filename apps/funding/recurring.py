@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from apps.engagements.coverage import current_plans
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.recurrence import Recurrence
@@ -84,7 +84,7 @@ def make_recurring_invoices(until: dt.date, dry_run: bool = False) -> Iterator[M
     not stop the others; the next run tries again.
     """
     for keys in batches(recurring_invoices(until)):
-        clock.forget_now()
+        clock.reset_now()
         dues: list[Due] = []
         for _, some in groupby(due_of(keys, until), key=lambda pair: pair[0].recurring):
             of_one = [due for due, _ in some]
@@ -138,7 +138,7 @@ def due_of(keys: Sequence[UUID], until: dt.date, lock: bool = False) -> list[tup
     if lock:
         rows = rows.select_for_update(of=("self",))
     invoices = list(rows.order_by("pk"))
-    plans = current_plans({invoice.contact_id for invoice in invoices})
+    plans = load_current_plans({invoice.contact_id for invoice in invoices})
     made = days_made(invoice.pk for invoice in invoices)
     found = []
     for invoice in invoices:

@@ -148,7 +148,7 @@ def test_elsewhere_people_get_pages_and_programs_the_one_shape():
 
 
 def test_an_error_before_any_view_is_in_the_one_shape(api, monkeypatch):
-    monkeypatch.setattr("apps.core.middleware.clock.speak_in", raising(RuntimeError(SECRET)))
+    monkeypatch.setattr("apps.core.middleware.clock.activate_zone", raising(RuntimeError(SECRET)))
     answer = api.client.get("/api/client")
     error = refused(answer, 500, "InternalError")
     assert error["message"].startswith("Something went wrong here. Request ")

@@ -3,8 +3,8 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.engagements.engaging import enter_support_categories
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_support_categories
 from apps.odata.write.drafts import Draft, apply_rules
 from tests.people.records import a_contact
 
@@ -16,7 +16,7 @@ def day(text):
 
 
 def a_category(number=1):
-    enter_support_categories()
+    create_support_categories()
     return SupportCategory.objects.get(number=number)
 
 

@@ -46,11 +46,11 @@ def loaded(django_db_setup, django_db_blocker):
     moment = dt.datetime.combine(DAY, dt.time(10), ZoneInfo("Australia/Sydney"))
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock(), transaction.atomic():
         patch.setattr(timezone, "now", lambda: moment)
-        clock.forget_now()
+        clock.reset_now()
         load_demo()
         yield
         transaction.set_rollback(True)
-    clock.forget_now()
+    clock.reset_now()
 
 
 @pytest.fixture(autouse=True)
@@ -175,7 +175,7 @@ def test_a_recount_of_the_budgets_finds_nothing_to_mend():
 
 def test_one_budget_is_drawn_too_far_and_most_by_others_as_well():
     bookings = list(ServiceBooking.objects.all())
-    assert len([booking for booking in bookings if booking.left < 0]) == 1  # the planted one
+    assert len([booking for booking in bookings if booking.remaining < 0]) == 1  # the planted one
     assert min(booking.used_elsewhere for booking in bookings) >= 0
     drawn = [booking for booking in bookings if booking.claimed]
     assert len([booking for booking in drawn if booking.used_elsewhere]) > len(drawn) / 2

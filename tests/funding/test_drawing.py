@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from apps.engagements.booking import Amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.services import budgets
 from apps.funding.services.budgets import BudgetPosting, budget_amounts

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.core import history
 from apps.core.models import Change, Subscriber
-from apps.engagements.booking import Amounts
+from apps.engagements.services import Amounts
 from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.moving import move, possible
 from apps.funding.services import budgets

@@ -6,7 +6,7 @@ import time
 import pytest
 from django.db import connection, transaction
 
-from apps.engagements.booking import Amounts
+from apps.engagements.services import Amounts
 from apps.funding import moving
 from apps.funding.models import Claim, StatusMove
 from apps.funding.moving import move

@@ -76,7 +76,7 @@ def amounts(scene):
     """What the plan's booking says: (claimed, paid, waiting, left)."""
     booking = scene.booking
     booking.refresh_from_db()
-    return booking.claimed, booking.paid, booking.waiting, booking.left
+    return booking.claimed, booking.paid, booking.waiting, booking.remaining
 
 
 def cents(*texts):

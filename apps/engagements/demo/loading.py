@@ -10,14 +10,14 @@ from django.db import models
 
 from apps.core.demo import Context, DemoSet
 from apps.engagements.demo import rows
-from apps.engagements.engaging import enter_support_categories
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_support_categories
 from apps.people.demo import plan as people
 
 
 def load(context: Context) -> None:
     """Store the plans of the participants that the demo's people made."""
-    enter_support_categories()
+    create_support_categories()
     drawn = list(rows.plans(context, surroundings(context)))
     store(context, ClientEngagement, [each.plan for each in drawn])
     store(context, ServiceBooking, [row for each in drawn for row in each.bookings])

@@ -19,7 +19,7 @@ from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
-from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.lookups import key_in
 from apps.funding.admin.prices import MENU, money
 from apps.funding.admin.queues import CappedPaginator, days_since, queues, reasons_of_holds
@@ -128,7 +128,7 @@ class DrawsOnFilter(RadioFilter):
         return queryset.filter(pk__in=lines_on_budget(budget)[f"{name}s"].order_by().values(name))
 
 
-def budget_named(key: str | None) -> Budgeted | None:
+def budget_named(key: str | None) -> Budget | None:
     """The service booking, or the budget of a category, that has this key."""
     guid = key_in(key)
     if guid is None:

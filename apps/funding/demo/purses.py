@@ -12,11 +12,11 @@ from uuid import UUID
 from django.db import connection
 
 from apps.core.demo import Context, Series
-from apps.engagements.booking import Amounts
 from apps.engagements.choices import ManagementType
 from apps.engagements.demo import rows
 from apps.engagements.demo.loading import surroundings
 from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts
 from apps.funding.choices import Zone
 from apps.funding.demo.shelf import Offer, Shelf
 from apps.funding.public_holidays import state_code

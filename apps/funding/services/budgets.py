@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import models, transaction
 from django.db.models import Case, Exists, OuterRef, Q, Sum, Value, When
 
-from apps.engagements.booking import Amounts, record_amounts, restate_amounts
-from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ClaimLine, InvoiceLine
 from apps.funding.statuses import STATUSES, OpenAmount, Resubmission
@@ -81,7 +81,7 @@ class Recounted(NamedTuple):
 
 
 #: The budgets in the order they are locked in everywhere, by the line's reference to them.
-BUDGETS: Mapping[str, type[Budgeted]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
+BUDGETS: Mapping[str, type[Budget]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
 
 
 @transaction.atomic

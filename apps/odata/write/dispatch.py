@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
 
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import Conflict, ErrorDetail, InvalidRecords, NotFound, UnconfirmedWarnings, counted
+from apps.odata.errors import (
+    Conflict,
+    ErrorDetail,
+    InvalidRecords,
+    NotFound,
+    UnconfirmedWarnings,
+    plural,
+)
 from apps.odata.write.bodies import Body, read_record, read_records
 from apps.odata.write.drafts import ValidationFailed, WarningsPresent
 from apps.odata.write.references import resolve_references
@@ -51,7 +58,7 @@ def create_of(entity_set: EntitySet, read: Callable[[], Body], ignore_warnings: 
     """
     verb = type(entity_set.resource).create
     assert verb is not None
-    words = {"ignore_warnings": ignore_warnings} if entity_set.resource.warns else {}
+    words = {"ignore_warnings": ignore_warnings} if entity_set.resource.has_warnings else {}
 
     def write() -> Created:
         body = read()
@@ -117,13 +124,16 @@ def issues_as_errors(entity_set: EntitySet, body: Body) -> Iterator[None]:
     if lost:
         raise Conflict("Another writer was first.", details=tuple(fault for _, fault in faults))
     if faults:
-        raise InvalidRecords.of((fault for _, fault in faults), len({number for number, _ in faults}))
+        raise InvalidRecords.from_details(
+            (fault for _, fault in faults), len({number for number, _ in faults})
+        )
 
 
 def warnings_present(warnings: Iterable[ErrorDetail]) -> UnconfirmedWarnings:
     told = tuple(warnings)
     return UnconfirmedWarnings(
-        f"Nothing was stored: {counted(len(told), 'warning')}. ignoreWarnings=true stores it.", details=told
+        f"Nothing was stored: {plural(len(told), 'warning')}. ignoreWarnings=true stores it.",
+        details=told,
     )
 
 

@@ -53,7 +53,7 @@ class MoveCommand(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="judge every one, move none")
 
     def handle(self, *args: Any, verb: str, numbers: list[str], **options: Any) -> None:
-        clock.speak_in(Subscriber.current().zone)
+        clock.activate_zone(Subscriber.current().zone)
         paid = once_each(self.numbered(numbers, options["file"], options["amount"]))
         if not paid:
             raise CommandError("Give a number, or a file of numbers.", returncode=UNUSABLE)
