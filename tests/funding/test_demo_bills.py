@@ -25,11 +25,11 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.funding.recurring import make_recurring_invoices
 from apps.funding.services import budgets
 from apps.funding.services.check import CLAIMS, INVOICES, judged
 from apps.funding.services.claim_effects import update_claim_flags
 from apps.funding.services.create import create_claims
+from apps.funding.services.recurring import make_recurring_invoices
 from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.write.drafts import Draft

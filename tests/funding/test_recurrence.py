@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.funding.choices import RecurringFrequency
-from apps.funding.recurrence import Recurrence, moved, periods_until
+from apps.funding.services.recurrence import Recurrence, moved, periods_until
 
 D = dt.date
 

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
-from apps.funding import recurring
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import AcknowledgedWarning, Invoice, InvoiceLine, StatusMove
-from apps.funding.recurring import ENDED, Made, NotMade, make_recurring_invoices
+from apps.funding.services import recurring
+from apps.funding.services.recurring import ENDED, Made, NotMade, make_recurring_invoices
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_cost_centre, a_price, a_product, an_entry, an_invoice

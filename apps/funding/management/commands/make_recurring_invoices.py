@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.core.models import Subscriber
-from apps.funding.recurring import Made, NotMade, make_recurring_invoices
+from apps.funding.services.recurring import Made, NotMade, make_recurring_invoices
 from apps.odata import clock
 from apps.odata.errors import plural
 

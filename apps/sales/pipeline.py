@@ -1,7 +1,7 @@
-"""What the boards of sales show: stages with their sums, follow-ups by when they are due, wins by source.
+"""Reports of the sales pipeline: stages with their sums, follow-ups by due date, wins by source.
 
-Sums are made by the database and lists are cut there, so that each board costs the same few queries however
-many opportunities there are.
+The database sums and limits, so that each report takes the same few queries however many opportunities there
+are.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from apps.sales.choices import Outcome, Source
 from apps.sales.models import Opportunity, OpportunityStage
 
 CENT = Decimal("0.01")
-#: Opportunities shown in a column of the board, and in a part of the list of follow-ups.
-CARDS = 20
-FOLLOW_UPS = 50
+#: Opportunities shown in a column of the board, and in a period of the follow-ups.
+CARD_LIMIT = 20
+FOLLOW_UP_LIMIT = 50
 
 CARD_COLUMNS = (
     *("id", "name", "stage_id", "outcome", "modify_date"),
@@ -36,27 +36,26 @@ CARD_COLUMNS = (
 Card = dict[str, Any]
 
 
-def current() -> QuerySet[Opportunity]:
-    """Opportunities that are not archived."""
+def current_opportunities() -> QuerySet[Opportunity]:
     return Opportunity.objects.filter(archive_date=None)
 
 
-def cut(parts: Iterable[QuerySet[Opportunity]], size: int) -> list[Card]:
-    """The first ``size`` opportunities of each part, in one query; each part is ordered already."""
-    # Each part finds its few keys by an index; asked for together by OR, the whole table would be read.
-    found: list[Any] = [
-        Opportunity.objects.filter(pk__in=part.values("pk")[:size]).order_by().values(*CARD_COLUMNS)
-        for part in parts
+def first_cards(querysets: Iterable[QuerySet[Opportunity]], limit: int) -> list[Card]:
+    """The first opportunities of each ordered queryset, in one query."""
+    # Each queryset finds its few keys by an index; joined by OR, the whole table would be read.
+    limited: list[Any] = [
+        Opportunity.objects.filter(pk__in=queryset.values("pk")[:limit]).order_by().values(*CARD_COLUMNS)
+        for queryset in querysets
     ]
-    return list(found[0].union(*found[1:], all=True)) if found else []
+    return list(limited[0].union(*limited[1:], all=True)) if limited else []
 
 
 # --- the board ------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Column:
-    """A stage, what stands in it, and the first of its opportunities."""
+class StageColumn:
+    """A stage with the count, the sums and the first of its opportunities."""
 
     stage: OpportunityStage
     count: int = 0
@@ -66,19 +65,21 @@ class Column:
     cards: list[Card] = field(default_factory=list)
 
     @property
-    def hidden(self) -> int:
-        """How many opportunities of the stage are not shown."""
+    def more(self) -> int:
+        """How many opportunities of the stage have no card."""
         return self.count - len(self.cards)
 
 
-def board(opportunities: QuerySet[Opportunity], cards: int = CARDS) -> list[Column]:
+def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT) -> list[StageColumn]:
     """A column for every current stage, and for archived ones that are not empty; three queries.
 
-    Weighted is what the first year is worth times the chance: all of it when won, nothing when lost or when
-    nobody told a chance.
+    Weighted is the value of the first year times the chance: all of it when won, nothing when lost or without
+    a chance.
     """
-    columns = {stage.pk: Column(stage) for stage in OpportunityStage.objects.order_by("position", "name")}
-    rows: Any = opportunities.order_by().values("stage_id").annotate(number=Count("pk"), **sums())
+    columns = {
+        stage.pk: StageColumn(stage) for stage in OpportunityStage.objects.order_by("position", "name")
+    }
+    rows: Any = opportunities.order_by().values("stage_id").annotate(number=Count("pk"), **sum_expressions())
     for row in rows:
         column = columns[row["stage_id"]]
         column.count = row["number"]
@@ -86,22 +87,23 @@ def board(opportunities: QuerySet[Opportunity], cards: int = CARDS) -> list[Colu
         column.weighted = in_cents(row["weighted"], Decimal(100))
     shown = [column for column in columns.values() if column.count or not column.stage.is_archived]
     latest = opportunities.order_by("-modify_date", "-id")
-    for card in cut([latest.filter(stage=column.stage) for column in shown if column.count], cards):
+    not_empty = [latest.filter(stage=column.stage) for column in shown if column.count]
+    for card in first_cards(not_empty, limit):
         columns[card["stage_id"]].cards.append(card)
     for column in shown:
         column.cards.sort(key=lambda card: (card["modify_date"], card["id"]), reverse=True)
     return shown
 
 
-def sums() -> dict[str, Any]:
+def sum_expressions() -> dict[str, Any]:
     """Sums of upfront and recurring values, and of both times the chance in per cent."""
     amount = DecimalField(max_digits=24, decimal_places=4)
-    nothing = Value(Decimal(0), output_field=amount)
-    upfront, recurring = (Coalesce(F(name), nothing, output_field=amount) for name in VALUES)
+    zero = Value(Decimal(0), output_field=amount)
+    upfront, recurring = (Coalesce(F(name), zero, output_field=amount) for name in VALUES)
     chance = Case(
         When(outcome=Outcome.SALE_SUCCESSFUL, then=Value(Decimal(100))),
-        When(outcome=Outcome.SALE_UNSUCCESSFUL, then=nothing),
-        default=Coalesce(F("chance_of_sales"), nothing, output_field=amount),
+        When(outcome=Outcome.SALE_UNSUCCESSFUL, then=zero),
+        default=Coalesce(F("chance_of_sales"), zero, output_field=amount),
         output_field=amount,
     )
     return {
@@ -118,7 +120,7 @@ def in_cents(amount: Any, divisor: Decimal = Decimal(1)) -> Decimal:
     return (Decimal(amount or 0) / divisor).quantize(CENT)
 
 
-def totals(columns: Sequence[Column]) -> dict[str, Any]:
+def total_of_columns(columns: Sequence[StageColumn]) -> dict[str, Any]:
     """The sums over all columns."""
     names = ("count", "upfront", "recurring", "weighted")
     return {name: sum(getattr(column, name) for column in columns) for name in names}
@@ -128,40 +130,40 @@ def totals(columns: Sequence[Column]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Due:
-    """Follow-ups that are due in one stretch of time, soonest first; ``count`` may be more than are shown."""
+class FollowUpPeriod:
+    """Follow-ups that are due in one period, soonest first; ``count`` may be more than have cards."""
 
     title: str
     count: int
     cards: list[Card]
 
 
-def follow_ups(person: Staff | None, size: int = FOLLOW_UPS) -> list[Due]:
-    """Somebody's follow-ups (everybody's for ``None``): overdue, today, later this week; two queries.
+def follow_up_periods(staff: Staff | None, limit: int = FOLLOW_UP_LIMIT) -> list[FollowUpPeriod]:
+    """The follow-ups of a staff member (of all for ``None``): overdue, today, later this week; two queries.
 
     A week ends on Sunday.
     """
     today = clock.today()
     sunday = today + dt.timedelta(days=6 - today.weekday())
-    stretches = {
+    periods = {
         "overdue": Q(follow_up_date__lt=today),
         "today": Q(follow_up_date=today),
         "later": Q(follow_up_date__gt=today, follow_up_date__lte=sunday),
     }
-    waiting = current().filter(follow_up_date__lte=sunday)
-    if person is not None:
-        waiting = waiting.filter(follow_up_staff=person)
-    numbers = waiting.aggregate(**{name: Count("pk", filter=when) for name, when in stretches.items()})
-    ordered = waiting.order_by("follow_up_date", "id")
-    found = cut([ordered.filter(when) for when in stretches.values()], size)
-    parts: dict[str, list[Card]] = defaultdict(list)
-    for card in sorted(found, key=lambda card: (card["follow_up_date"], card["id"])):
+    due = current_opportunities().filter(follow_up_date__lte=sunday)
+    if staff is not None:
+        due = due.filter(follow_up_staff=staff)
+    counts = due.aggregate(**{name: Count("pk", filter=condition) for name, condition in periods.items()})
+    ordered = due.order_by("follow_up_date", "id")
+    first = first_cards([ordered.filter(condition) for condition in periods.values()], limit)
+    cards: dict[str, list[Card]] = defaultdict(list)
+    for card in sorted(first, key=lambda card: (card["follow_up_date"], card["id"])):
         day = card["follow_up_date"]
-        parts["overdue" if day < today else "today" if day == today else "later"].append(card)
-    return [Due(TITLES[name], numbers[name], parts[name]) for name in stretches]
+        cards["overdue" if day < today else "today" if day == today else "later"].append(card)
+    return [FollowUpPeriod(PERIOD_TITLES[name], counts[name], cards[name]) for name in periods]
 
 
-TITLES = {"overdue": "Overdue", "today": "Today", "later": "Later this week"}
+PERIOD_TITLES = {"overdue": "Overdue", "today": "Today", "later": "Later this week"}
 
 
 # --- the funnel -----------------------------------------------------------------------------------------
@@ -169,10 +171,10 @@ TITLES = {"overdue": "Overdue", "today": "Today", "later": "Later this week"}
 
 @dataclass(slots=True)
 class SourceRow:
-    """What came of one source: how many reached each stage, and how they ended."""
+    """The opportunities of one source: how many reached each stage, and their outcomes."""
 
     label: str
-    all: int = 0
+    count: int = 0
     reached: list[int] = field(default_factory=list)
     won: int = 0
     lost: int = 0
@@ -181,7 +183,7 @@ class SourceRow:
 
     @property
     def win_rate(self) -> Decimal | None:
-        """Won of those decided, in per cent; nothing while none is decided."""
+        """Won of those decided, in per cent; ``None`` while none is decided."""
         decided = self.won + self.lost
         return (Decimal(100) * self.won / decided).quantize(Decimal("0.1")) if decided else None
 
@@ -195,36 +197,36 @@ class Funnel:
     total: SourceRow
 
 
-def funnel(since: dt.datetime | None) -> Funnel:
-    """What came of the opportunities made since then, archived ones included; two queries.
+def load_funnel(since: dt.datetime | None) -> Funnel:
+    """The funnel of the opportunities created since then, archived ones included; two queries.
 
-    An opportunity has reached the stage it stands in and all before it.
+    An opportunity has reached its stage and all before it.
     """
     stages = list(OpportunityStage.objects.order_by("position", "name"))
-    places = {stage.pk: number for number, stage in enumerate(stages)}
-    made = (
+    positions = {stage.pk: number for number, stage in enumerate(stages)}
+    opportunities = (
         Opportunity.objects.all() if since is None else Opportunity.objects.filter(creation_date__gte=since)
     )
     groups: Any = (
-        made.order_by()
+        opportunities.order_by()
         .values("source", "stage_id", "outcome")
         .annotate(number=Count("pk"), **{name: Sum(name, default=Decimal(0)) for name in VALUES})
     )
-    labels: dict[str | None, Any] = {**dict(Source.choices), None: "Not told"}
+    labels: dict[str | None, Any] = {**dict(Source.choices), None: "Not stated"}
     rows = {source: SourceRow(str(label), reached=[0] * len(stages)) for source, label in labels.items()}
     total = SourceRow("All", reached=[0] * len(stages))
     for group in groups:
         for row in (rows[group["source"]], total):
-            count_group(row, group, places[group["stage_id"]])
-    found = sorted((row for row in rows.values() if row.all), key=lambda row: (-row.all, row.label))
-    return Funnel(stages, found, total)
+            add_group(row, group, positions[group["stage_id"]])
+    not_empty = sorted((row for row in rows.values() if row.count), key=lambda row: (-row.count, row.label))
+    return Funnel(stages, not_empty, total)
 
 
-def count_group(row: SourceRow, group: dict[str, Any], place: int) -> None:
+def add_group(row: SourceRow, group: dict[str, Any], position: int) -> None:
     """Add opportunities of one source, stage and outcome to a row."""
     number = group["number"]
-    row.all += number
-    for reached in range(place + 1):
+    row.count += number
+    for reached in range(position + 1):
         row.reached[reached] += number
     if group["outcome"] == Outcome.SALE_SUCCESSFUL:
         row.won += number

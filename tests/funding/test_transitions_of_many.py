@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.funding.models import Claim
-from apps.funding.moving import move
+from apps.funding.services.transitions import apply_transition
 from apps.odata import clock
 from tests.engagements.builders import a_booking
 from tests.funding.builders import a_claim, an_entry
@@ -45,7 +45,9 @@ def statements(number, verb, columns):
     claims = [a_claim([line(entry), line(entry)], **columns) for _ in range(number)]
     amounts = {claim.pk: Decimal("1.00") for claim in claims} if verb == "pay-in-part" else None
     with CaptureQueriesContext(connection) as seen:
-        moved = move(Claim, [claim.pk for claim in claims], verb, reason="Because", amounts=amounts)
+        moved = apply_transition(
+            Claim, [claim.pk for claim in claims], verb, reason="Because", amounts=amounts
+        )
     assert len(moved.done) == (0 if verb == "release" else number)
     assert len(moved.done) + len(moved.refused) == number
     return seen.captured_queries

@@ -18,9 +18,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Invoice, InvoiceLine
-from apps.funding.recurrence import Recurrence
 from apps.funding.services.create import create_invoices
 from apps.funding.services.defaults import apply_invoice_defaults
+from apps.funding.services.recurrence import Recurrence
 from apps.funding.statuses import statuses_where
 from apps.odata import clock
 from apps.odata.any_of import AnyOf

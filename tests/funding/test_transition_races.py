@@ -7,10 +7,9 @@ import pytest
 from django.db import connection, transaction
 
 from apps.engagements.services import Amounts
-from apps.funding import moving
 from apps.funding.models import Claim, StatusMove
-from apps.funding.moving import move
-from apps.funding.services import budgets, update
+from apps.funding.services import budgets, transition_records, update
+from apps.funding.services.transitions import apply_transition
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
@@ -47,7 +46,7 @@ def at_once(*calls):
 def lingering(model, keys, verb, **options):
     """A move whose transaction stays open for a while after it, so that the other one comes in between."""
     with transaction.atomic():
-        moved = move(model, keys, verb, **options)
+        moved = apply_transition(model, keys, verb, **options)
         time.sleep(0.2)
     return moved
 
@@ -59,8 +58,8 @@ def test_bulks_in_opposite_order_move_every_claim_once(number):
     keys = [a_claim(lines, funding_status="Approved").pk for _ in range(30)]
     budgets.recount_budgets()
     one, other = at_once(
-        lambda: move(Claim, keys, "claim"),
-        lambda: move(Claim, reversed(keys), "claim"),
+        lambda: apply_transition(Claim, keys, "claim"),
+        lambda: apply_transition(Claim, reversed(keys), "claim"),
     )
     assert sorted(one.done + other.done) == sorted(keys)
     assert {each.message.partition(". ")[0] for each in one.refused + other.refused} == {
@@ -78,7 +77,7 @@ def test_bulks_about_the_same_budgets_wait_for_each_other(number):
     forth = [a_claim(lines, funding_status="Approved").pk for _ in range(5)]
     back = [a_claim(lines[::-1], funding_status="Approved").pk for _ in range(5)]
     budgets.recount_budgets()
-    at_once(lambda: move(Claim, forth, "claim"), lambda: move(Claim, back, "claim"))
+    at_once(lambda: apply_transition(Claim, forth, "claim"), lambda: apply_transition(Claim, back, "claim"))
     assert budgets.recount_budgets() == (0, 0)
 
 
@@ -130,7 +129,7 @@ def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold
 
     def approve():
         held.wait(20)
-        return move(Claim, [claim.pk], "approve")
+        return apply_transition(Claim, [claim.pk], "approve")
 
     _, approved = at_once(hold, approve)
     assert [each.message for each in approved.refused] == [
@@ -141,9 +140,9 @@ def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_two_restored_claims_do_not_both_get_their_provider_invoice(number):
     one = a_claim()
-    move(Claim, [one.pk], "archive")
+    apply_transition(Claim, [one.pk], "archive")
     other = a_claim(provider_invoice=one.provider_invoice)
-    move(Claim, [other.pk], "archive")
+    apply_transition(Claim, [other.pk], "archive")
     answers = at_once(
         lambda: lingering(Claim, [one.pk], "restore"), lambda: lingering(Claim, [other.pk], "restore")
     )
@@ -171,7 +170,7 @@ def test_a_recount_while_claims_move_loses_nothing(number):
 
 def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch):
     keys = submitted("claim", a_claim_body())
-    slowly(monkeypatch, moving, "lock_bills")
+    slowly(monkeypatch, transition_records, "lock_bills")
     slowly(monkeypatch, update, "judged")
     draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
 
@@ -181,7 +180,7 @@ def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch
         except ValidationFailed:  # approved meanwhile: it is revised no more
             return []
 
-    revised, approved = at_once(revise, lambda: move(Claim, keys, "approve"))
+    revised, approved = at_once(revise, lambda: apply_transition(Claim, keys, "approve"))
     assert approved.done == keys
     assert revised in (keys, [])
 

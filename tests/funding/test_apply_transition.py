@@ -1,4 +1,4 @@
-"""Claims and invoices are moved through their life (apps/funding/moving.py)."""
+"""Transitions of claims and invoices (apps/funding/services/transitions.py)."""
 
 import datetime as dt
 import uuid
@@ -12,8 +12,8 @@ from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, Invoice, StatusMove
-from apps.funding.moving import move, possible
 from apps.funding.services import budgets
+from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
@@ -37,7 +37,7 @@ def moves(bill):
 
 def moved(bill, verb, **options):
     """The bill after a move that must succeed."""
-    result = move(type(bill), [bill.pk], verb, **options)
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == [bill.pk], [each.message for each in result.refused]
     return fresh(bill)
 
@@ -50,7 +50,7 @@ def refused(bill, verb, **options):
     """Why a bill was not moved; it is as it was."""
     before = fresh(bill).__dict__ | {"_state": None}
     told, lines = moves(bill), Change.objects.count()
-    result = move(type(bill), [bill.pk], verb, **options)
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == []
     assert fresh(bill).__dict__ | {"_state": None} == before
     assert (moves(bill), Change.objects.count()) == (told, lines)
@@ -86,14 +86,14 @@ def settings_saved(db):
 
 def test_a_claim_goes_the_usual_way():
     jo, claim = somebody(), a_claim()
-    held_up = moved(claim, "hold", by=jo, reason="No dates")
+    held_up = moved(claim, "hold", staff=jo, reason="No dates")
     assert (held_up.funding_status, held_up.status_reason) == ("OnHold", "No dates")
-    released = moved(claim, "release", by=jo)
+    released = moved(claim, "release", staff=jo)
     assert (released.funding_status, released.status_reason) == ("AwaitingStaffApproval", None)
-    approved = moved(claim, "approve", by=jo)
+    approved = moved(claim, "approve", staff=jo)
     assert approved.approved_date == approved.status_date == clock.now()
-    moved(claim, "claim", by=jo)
-    paid = moved(claim, "pay", by=jo)
+    moved(claim, "claim", staff=jo)
+    paid = moved(claim, "pay", staff=jo)
     assert (paid.funding_status, paid.amount_paid, paid.payment_date) == (
         "AgencyFullyPaid",
         paid.total,
@@ -146,13 +146,13 @@ def test_what_a_bill_may_do_follows_from_the_guards_too(settings_saved):
     assert verbs(a_claim(archive_date=clock.now())) == ["restore"]
 
 
-def verbs(bill, by=None):
-    return [str(row.name) for row in possible(bill, by)]
+def verbs(bill, staff=None):
+    return [str(row.name) for row in list_transitions(bill, staff)]
 
 
 def test_an_unknown_bill_is_refused_and_the_others_moved():
     claim, unknown = a_claim(), uuid.uuid4()
-    result = move(Claim, [unknown, claim.pk, claim.pk], "approve")
+    result = apply_transition(Claim, [unknown, claim.pk, claim.pk], "approve")
     assert result.done == [claim.pk]
     assert [(each.key, each.message) for each in result.refused] == [
         (unknown, "There is no claim with this identifier.")
@@ -171,27 +171,28 @@ def test_an_archived_bill_is_only_restored():
 
 def test_only_whoever_may_administer_funding_invoices_moves():
     claim, nobody = a_claim(), a_staff_member()
-    assert f"{nobody} may not move claims and invoices" in refused(claim, "approve", by=nobody)
-    assert possible(claim, nobody) == []
+    message = refused(claim, "approve", staff=nobody)
+    assert f"{nobody} may not change the status of claims and invoices" in message
+    assert list_transitions(claim, nobody) == []
     left = somebody()
     left.archive_date = clock.now()
-    assert "may not move" in refused(claim, "approve", by=left)
+    assert "may not change the status" in refused(claim, "approve", staff=left)
 
 
 def test_with_four_eyes_nobody_approves_what_they_entered(settings_saved):
     jo, lee = somebody(), somebody()
     claim = a_claim(entered_by=jo)
     settings_saved(four_eyes=True)
-    assert refused(claim, "approve", by=jo) == (
+    assert refused(claim, "approve", staff=jo) == (
         "You entered it yourself: with four eyes, somebody else approves it."
     )
     assert verbs(claim, jo) == ["hold", "archive"]
-    moved(claim, "approve", by=lee)
+    moved(claim, "approve", staff=lee)
 
 
 def test_without_four_eyes_one_may():
     jo = somebody()
-    moved(a_claim(entered_by=jo), "approve", by=jo)
+    moved(a_claim(entered_by=jo), "approve", staff=jo)
 
 
 @pytest.mark.parametrize("reason", [None, "", "  "])
@@ -207,7 +208,7 @@ def test_a_reason_has_its_length():
 
 def test_approval_is_withdrawn_one_at_a_time():
     one, other = a_claim(funding_status="Approved"), a_claim(funding_status="Approved")
-    result = move(Claim, [one.pk, other.pk], "withdraw")
+    result = apply_transition(Claim, [one.pk, other.pk], "withdraw")
     assert [each.message for each in result.refused] == [
         "Withdraw approval: one at a time, not 2 at once."
     ] * 2
@@ -309,7 +310,7 @@ def test_a_part_payment_may_say_the_lines():
     claim = a_claim(priced("50.00", "30.00"), funding_status="AgencyClaimed")
     first, second = claim.line_items.order_by("position")
     assert refused(claim, "pay-in-part", amounts={claim.pk: {second.pk: Decimal("30.01")}}) == (
-        "Of line 2 30.00 is open: 30.01 cannot be paid on it."
+        "Of line 2 30.00 is outstanding: 30.01 cannot be paid on it."
     )
     assert "It has no line" in refused(
         claim, "pay-in-part", amounts={claim.pk: {uuid.uuid4(): Decimal("1.00")}}
@@ -322,11 +323,11 @@ def test_a_part_payment_may_say_the_lines():
 @pytest.mark.parametrize(
     ("amount", "said"),
     [
-        (None, "Say how much of the open 100.00 was paid."),
+        (None, "Say how much of the outstanding 100.00 was paid."),
         ("0.00", "0.00 is no payment: give an amount above 0."),
         ("-5.00", "-5.00 is no payment: give an amount above 0."),
-        ("100.00", "100.00 is all that is open: say that it is paid in full."),
-        ("100.01", "100.01 is more than the 100.00 that is open."),
+        ("100.00", "100.00 is all that is outstanding: say that it is paid in full."),
+        ("100.01", "100.01 is more than the 100.00 that is outstanding."),
         ("9.999", "9.999 is no amount of money: cents are its smallest part."),
     ],
 )
@@ -339,7 +340,7 @@ def test_what_is_no_part_payment_is_refused(amount, said):
 def test_a_full_payment_of_another_amount_is_refused():
     claim = a_claim(priced("100.00"), funding_status="AgencyClaimed")
     said = refused(claim, "pay", amounts={claim.pk: Decimal("90.00")})
-    assert said == "100.00 is open, and 90.00 is not that."
+    assert said == "100.00 is outstanding, and 90.00 is not that."
     moved(claim, "pay", amounts={claim.pk: Decimal("100.00")})
 
 
@@ -410,7 +411,7 @@ def test_of_two_restored_together_the_first_has_the_provider_invoice():
     moved(one, "archive")
     other = a_claim(provider_invoice=one.provider_invoice)
     moved(other, "archive")
-    result = move(Claim, [other.pk, one.pk], "restore")
+    result = apply_transition(Claim, [other.pk, one.pk], "restore")
     assert result.done == [other.pk]
     assert "meanwhile claimed by" in result.refused[0].message
 
@@ -452,9 +453,9 @@ def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
 
 
 def resubmitted(bill, verb, **options):
-    result = move(type(bill), [bill.pk], verb, **options)
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == [bill.pk], [each.message for each in result.refused]
-    return type(bill).objects.get(pk=result.made[bill.pk])
+    return type(bill).objects.get(pk=result.resubmissions[bill.pk])
 
 
 def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
@@ -466,7 +467,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
     )
     budgets.recount_budgets()
     moved(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
-    new = resubmitted(claim, "resubmit", by=jo, reason="Price was wrong")
+    new = resubmitted(claim, "resubmit", staff=jo, reason="Price was wrong")
     assert (new.funding_status, new.resubmitted, new.resubmission_of_id) == (
         "AwaitingStaffApproval",
         True,
@@ -580,7 +581,7 @@ def test_a_chain_of_resubmissions_is_restored_from_its_older_end():
     assert refused(third, "restore") == (
         f"{second}, which it resubmits, is archived: restore that one first."
     )
-    assert move(Claim, [second.pk, third.pk], "restore").done
+    assert apply_transition(Claim, [second.pk, third.pk], "restore").done
     assert moved(third, "restore").takes_provider_invoice
     assert not fresh(second).takes_provider_invoice
 

@@ -11,9 +11,8 @@ from django.db.models import Q
 from apps.core.admin_base import RulesForm
 from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
-from apps.sales.opportunity_rules import is_result
-from apps.sales.prospect_rules import REFERRER
-from apps.sales.settling import OF_THE_RESULT, settle, settle_source
+from apps.sales.services import RESULT_MEMBERS, apply_defaults, apply_source_defaults
+from apps.sales.validation import REFERRER, is_in_result_stage
 
 
 class ProspectForm(RulesForm):
@@ -54,7 +53,7 @@ class ProspectForm(RulesForm):
                 self.cleaned_data[name] = draft.__dict__[name]
 
     def settle(self, draft: Draft) -> None:
-        settle_source(draft)
+        apply_source_defaults(draft)
 
 
 class TemplateForm(ProspectForm):
@@ -64,7 +63,7 @@ class TemplateForm(ProspectForm):
 class OpportunityForm(ProspectForm):
     """An opportunity; away from the result it has no outcome."""
 
-    settled = (*ProspectForm.settled, *OF_THE_RESULT)
+    settled = (*ProspectForm.settled, *RESULT_MEMBERS)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -85,11 +84,11 @@ class OpportunityForm(ProspectForm):
         return draft
 
     def settle(self, draft: Draft) -> None:
-        if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_result(draft):
+        if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_in_result_stage(draft):
             draft.given |= {
                 "outcome_reasons"
             }  # chosen here: those of another outcome are refused, not dropped
-        settle(draft)
+        apply_defaults(draft)
         self.instance.outcome_date = draft.__dict__.get("outcome_date")
         if "add_e_marketing_contact_list" not in self.fields:
             self.instance.add_e_marketing_contact_list = None
@@ -98,4 +97,4 @@ class OpportunityForm(ProspectForm):
 class FollowUpForm(forms.Form):
     """When to follow up next; nothing means that there is no need."""
 
-    next_day = forms.DateField(required=False)
+    next_date = forms.DateField(required=False)

@@ -56,7 +56,7 @@ def test_a_person_moves_in_their_own_name_with_their_own_permission():
     jo, al, claim = a_staff_member(role=role), a_staff_member(), a_claim()
     code, said = ran("move_claims", "approve", str(claim), "--by", al.primary_email)
     assert (code, status(claim)) == (1, "AwaitingStaffApproval")
-    assert "may not move claims and invoices" in said[0]
+    assert "may not change the status of claims and invoices" in said[0]
     assert ran("move_claims", "approve", str(claim), "--by", jo.primary_email.upper())[0] == 0
     assert StatusMove.objects.get().staff_id == jo.pk
     assert Change.objects.filter(record_type="funding.claim").first().staff_id == jo.pk

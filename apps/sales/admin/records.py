@@ -18,9 +18,9 @@ from apps.core.admin_base import ArchivedFilter, MenuPage, RecordAdmin
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft
 from apps.people.admin import LookupAdmin
-from apps.sales import opportunity_rules, template_rules, views
+from apps.sales.admin import pages
+from apps.sales.admin.forms import OpportunityForm, TemplateForm
 from apps.sales.choices import Outcome
-from apps.sales.forms import OpportunityForm, TemplateForm
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,
@@ -28,7 +28,8 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.settling import fill_from
+from apps.sales.services import apply_template
+from apps.sales.validation import OPPORTUNITY_RULES, TEMPLATE_RULES
 
 ORIGIN = (
     "Where it came from",
@@ -66,7 +67,7 @@ class OpportunityAdmin(ProspectAdmin):
     """Business that may be won."""
 
     form = OpportunityForm
-    rules = opportunity_rules.RULES
+    rules = OPPORTUNITY_RULES
     menu_order = 130
     icon = "handshake"
     menu_pages = (
@@ -153,7 +154,7 @@ class OpportunityAdmin(ProspectAdmin):
         template = template_named(request.GET.get("template"))
         if template is not None:
             draft = Draft({})
-            fill_from(template, draft)
+            apply_template(template, draft)
             taken = {name: value for name, value in vars(draft).items() if value}
             usual |= {name: getattr(value, "pk", value) for name, value in taken.items()}
             usual["template"] = template.pk
@@ -162,12 +163,12 @@ class OpportunityAdmin(ProspectAdmin):
         return {**usual, **asked}
 
     def get_urls(self) -> list[URLPattern]:
-        pages = {
-            "board/": (views.board, require_GET),
-            "board/move/": (views.move_card, require_POST),
-            "follow-ups/": (views.follow_ups, require_GET),
-            "follow-ups/done/": (views.follow_up_done, require_POST),
-            "funnel/": (views.funnel, require_GET),
+        views = {
+            "board/": (pages.board, require_GET),
+            "board/move/": (pages.move_card, require_POST),
+            "follow-ups/": (pages.follow_ups, require_GET),
+            "follow-ups/done/": (pages.follow_up_done, require_POST),
+            "funnel/": (pages.funnel, require_GET),
         }
         ours = [
             path(
@@ -175,7 +176,7 @@ class OpportunityAdmin(ProspectAdmin):
                 self.admin_site.admin_view(only(partial(view, self))),
                 name=f"sales_opportunity_{view.__name__}",
             )
-            for address, (view, only) in pages.items()
+            for address, (view, only) in views.items()
         ]
         return [*ours, *super().get_urls()]
 
@@ -193,7 +194,7 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     """What opportunities start from."""
 
     form = TemplateForm
-    rules = template_rules.RULES
+    rules = TEMPLATE_RULES
     menu_order = 140
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")
