@@ -83,6 +83,14 @@ def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any
     return []
 
 
+class SavedKeys(list[Any]):
+    """The keys of saved records in the order of their drafts, and the warnings that were ignored."""
+
+    def __init__(self, keys: Iterable[Any], warnings: Sequence[tuple[int, Issue]] = ()) -> None:
+        super().__init__(keys)
+        self.warnings = warnings
+
+
 def insert_records(
     model: type[models.Model],
     drafts: Sequence[Draft],

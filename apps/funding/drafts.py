@@ -19,8 +19,8 @@ class LineDraft(Draft):
     """A line of a claim or an invoice.
 
     ``apply_defaults`` sets the days, the price book's price (``None`` where it has none) and the total, or
-    marks them invalid where they depend on an invalid member. ``load_context`` sets the budget that covers
-    the line.
+    marks them invalid where they depend on an invalid member. ``load_bill_contexts`` sets the budget that
+    covers the line.
     """
 
     first_day: dt.date

@@ -1,7 +1,7 @@
 """Duplicates: supports that another bill claims already, references that another claim has.
 
-Searched for a thousand bills at once, beside millions of lines: every look-up uses an index, once for all bills
-with the same values.
+Searched for a thousand bills at once, beside millions of lines: every look-up uses an index, once for all
+bills with the same values.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TYPES = {
 class Source:
     """Where duplicates are searched, as SQL over the aliases ``bill`` and ``line``.
 
-    By the members of a key: ``indexed`` are the columns of the index, ``compared`` those that must be the same
+    By the members of a key: ``indexed`` are the columns of the index, ``compared`` those that must be equal
     as well.
     """
 

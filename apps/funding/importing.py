@@ -10,10 +10,6 @@ from apps.core.importing.headers import REFERENCE
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
 from apps.funding.services.update import update_claims, update_invoices
-from apps.funding.validation.claims import CLAIM_RULES
-from apps.funding.validation.invoices import INVOICE_RULES
-from apps.funding.validation.provider_invoices import PROVIDER_INVOICE_RULES
-from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 
 # --- what names the records that bills refer to ---------------------------------------------------------
 
@@ -200,7 +196,6 @@ class ProviderInvoiceImport(Importing):
     )
     alike = ("provider", "contact")
     filled_in = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail")
-    rules = PROVIDER_INVOICE_RULES
     create = staticmethod(create_provider_invoices)
     revise = staticmethod(update_provider_invoices)
 
@@ -226,8 +221,6 @@ class ClaimImport(Importing):
     )
     alike = ("provider_invoice",)
     filled_in = ("LineItems/Notes",)
-    rules = CLAIM_RULES
-    warnings = CLAIM_WARNINGS
     create = staticmethod(create_claims)
     revise = staticmethod(update_claims)
 
@@ -241,7 +234,5 @@ class InvoiceImport(Importing):
     finders = (*CONTACTS, *STAFF_IN_CHARGE)
     alike = ("contact", "start_date")
     filled_in = ("LineItems/Notes",)
-    rules = INVOICE_RULES
-    warnings = INVOICE_WARNINGS
     create = staticmethod(create_invoices)
     revise = staticmethod(update_invoices)

@@ -21,6 +21,7 @@ from apps.core.importing.records import Assembler, Candidate, FileRecord, Togeth
 from apps.core.importing.reports import Remark, Report, in_order
 from apps.core.importing.rows import RowReader
 from apps.core.importing.tables import Row
+from apps.core.saving import SavedKeys
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ErrorDetail
@@ -337,16 +338,18 @@ class CarefulWay:
         waiting = list(candidates)
         while waiting:
             refused: ValidationFailed | None = None
+            saved: Any = None
             drafts = [one.draft for one in waiting if one.draft is not None]
             try:
-                verb(drafts, **self.words)
+                saved = verb(drafts, **self.words)
             except ValidationFailed as found:
                 refused = found
                 for number, finding in found.issues:
                     self._blame(waiting[number], self._fault(finding), isinstance(found, WarningsPresent))
             # After the verb, which fills in what drafts leave out.
             if refused is None or not self.importing.has_warnings:
-                for number, finding in apply_rules(drafts, self.importing.warnings):
+                warnings = saved.warnings if isinstance(saved, SavedKeys) else ()
+                for number, finding in [*warnings, *apply_rules(drafts, self.importing.warnings)]:
                     if refused is None or waiting[number].is_faulty:
                         self._warn(waiting[number], finding)
             if refused is None:

@@ -29,7 +29,7 @@ from apps.funding.admin.queues import CappedPaginator, ShortPaginator, days_sinc
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.claim_effects import update_claim_flags
-from apps.funding.services.provider_invoices import act_on_provider_invoices, load_live_claims
+from apps.funding.services.provider_invoices import act_on_provider_invoices, load_current_claims
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
     PROVIDER_INVOICE_RULES,
@@ -75,7 +75,7 @@ class ProviderInvoiceForm(RulesForm):
         draft = super().draft()
         if draft.key is not None:
             standing = ProviderInvoice.objects.get(pk=draft.key)
-            claims = load_live_claims([draft.key]).get(draft.key, ())
+            claims = load_current_claims([draft.key]).get(draft.key, ())
             draft.fill("standing", standing)
             draft.fill("claim_numbers", [claim.claim_number for claim in claims])
         return draft

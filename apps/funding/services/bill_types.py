@@ -27,9 +27,7 @@ class BillType:
     warnings: Sequence[Rule]
 
 
-CLAIMS = BillType(
-    "claim", Claim, ClaimLine, CLAIM_LINES, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS
-)
+CLAIMS = BillType("claim", Claim, ClaimLine, CLAIM_LINES, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS)
 INVOICES = BillType(
     "invoice", Invoice, InvoiceLine, INVOICE_LINES, INVOICE_REQUIREMENTS, INVOICE_RULES, INVOICE_WARNINGS
 )

@@ -176,7 +176,7 @@ PERMISSIONS = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
 
 @prepared_query
 def permissions_of(staff: Any) -> QuerySet[Any, Any]:
-    """(key, when the login is disabled, whether everything is granted, whether each of ``PERMISSIONS`` is)."""
+    """(key, when the login is disabled, whether all is granted, whether each of ``PERMISSIONS`` is)."""
     rows = Staff.objects.filter(AnyOf(Staff._meta.get_field("guid"), staff), archive_date=None).order_by()
     granted = {f"grants_{number}": grants(name) for number, name in enumerate(PERMISSIONS)}
     return rows.annotate(**granted).values_list("pk", "disable_login_date", "role__all_permissions", *granted)
@@ -213,7 +213,7 @@ class Placed:
     number: int
 
 
-def load_context(bills: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
+def load_bill_contexts(bills: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
     """What rules and warnings read beside each draft, which has its defaults.
 
     Sets the budgets that cover the lines. Each question is asked once, however many drafts depend on it.
@@ -238,8 +238,8 @@ def load_context(bills: BillType, drafts: Sequence[Draft], records: Records) -> 
         RELEASED[bills.name](existing) if existing else None,
     )
     matches = match_plans(supports, plans)
-    budgets = fetch(*budget_queries(matches)) if matches else ([], [])
-    coverages = choose_budgets(matches, *budgets, released_amounts(released))
+    bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
+    coverages = choose_budgets(matches, bookings, category_budgets, released_amounts(released))
 
     find_takers(claims, contexts, records)
     find_reference_owners(claims, contexts, references, same_invoices, same_claims)
@@ -333,9 +333,7 @@ def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
 def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
     provider: Any = Claim._meta.get_field("provider")
     reference: Any = Claim._meta.get_field("provider_invoice_reference_key")
-    claims = Claim.objects.filter(
-        AnyOf(provider, providers), AnyOf(reference, references), archive_date=None
-    )
+    claims = Claim.objects.filter(AnyOf(provider, providers), AnyOf(reference, references), archive_date=None)
     columns = ("provider", "provider_invoice_reference_key", "provider_invoice", "claim_number")
     return claims.order_by("pk").values_list(*columns)
 
@@ -402,9 +400,11 @@ def support_of(placed: Placed) -> Support:
 def released_query(model: type[models.Model], bill: str) -> PreparedQuery:
     """(booking, category budget, total) of the lines of bills that still count on their budgets."""
 
+    column: Any = model._meta.get_field(bill)
+
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
-        lines = model._default_manager.filter(AnyOf(model._meta.get_field(bill), keys))
+        lines = model._default_manager.filter(AnyOf(column, keys))
         current = lines.filter(**{f"{bill}__archive_date": None})
         counted = current.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
         return counted.order_by().values_list("booking", "category_budget", "total")

@@ -1,7 +1,7 @@
 """Creating claims and invoices (interface.md 4.3, 4.4): for the API, the back office, imports and demo data.
 
-Services raise ``ValidationFailed`` with every issue, and ``WarningsPresent`` unless warnings are ignored: then
-the warnings are stored as acknowledged. Keys come in the order of the drafts.
+Services raise ``ValidationFailed`` with every issue, and ``WarningsPresent`` unless warnings are ignored:
+then the warnings are stored as acknowledged. Keys come in the order of the drafts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from apps.funding.services.claim_effects import (
     set_claimed_flags,
     update_flags_of_claims,
 )
-from apps.funding.services.context import load_context, load_records
+from apps.funding.services.context import load_bill_contexts, load_records
 from apps.funding.services.defaults import apply_defaults
 from apps.funding.services.numbering import assign_numbers
 from apps.odata import clock
@@ -70,7 +70,7 @@ def check_bills(bills: BillType, drafts: Sequence[Draft]) -> Issues:
     conflicts = alone(find_conflicts(bills.model, drafts))
     records = load_records(bills, drafts)
     apply_defaults(bills, drafts, records)
-    contexts = load_context(bills, drafts, records)
+    contexts = load_bill_contexts(bills, drafts, records)
     issues = [*conflicts, *issues_of(drafts, contexts, bills.requirements)]
     if not issues:
         issues += issues_of(drafts, contexts, bills.rules)
@@ -104,7 +104,7 @@ def insert_bills(bills: BillType, drafts: Sequence[Draft], warnings: Issues) -> 
         insert_lines(bills, lines)
         acknowledge_warnings(bills, warnings, keys)
         if bills is CLAIMS:
-            set_claimed_flags(draft.provider_invoice for draft in drafts)
+            set_claimed_flags(drafts)
         post_to_budgets(line_posting(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines)
     if bills is CLAIMS:
         complete_provider_invoices(drafts)
@@ -133,7 +133,7 @@ def acknowledge_warnings(
     """Store which warnings were ignored and by whom, except those that are ``known`` already."""
     if not warnings:
         return
-    type_ = service.current().by_model[bills.model].type
+    type_ = service.get_service().by_model[bills.model].type
     rows = (
         (keys[number], issue.code, wire_target(type_, issue.field, issue.code) or None, issue.message)
         for number, issue in warnings

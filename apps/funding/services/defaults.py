@@ -6,17 +6,15 @@ Members that were given stay as they are. What depends on an invalid member is m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP
 from typing import Any
 
 from apps.funding.choices import MissingAbnReason, SendPaymentTo
-from apps.funding.models import ZERO, ProviderInvoice
+from apps.funding.models import CENT, ZERO, ProviderInvoice
 from apps.funding.pricing import PriceTable, price_zones, prices_of_products
 from apps.funding.services.bill_types import CLAIMS, BillType
 from apps.funding.services.context import Records, fetch, key_of, keys_of
 from apps.odata.write.drafts import Draft
-
-CENT = Decimal("0.01")
 
 #: Members of a claim that its provider invoice has as well, as {the claim's: the provider invoice's}.
 SHARED_MEMBERS = {"contact": "contact", "provider": "provider", "provider_invoice_reference": "reference"}
@@ -82,9 +80,7 @@ def apply_prices(drafts: Sequence[Draft], prices: PriceTable) -> None:
 
 def apply_line_defaults(bill: Draft, line: Draft, zones: Sequence[str], prices: PriceTable) -> None:
     fill_or_mark(line, "first_day", first_given((line, "from_date"), (bill, "start_date")))
-    fill_or_mark(
-        line, "last_day", first_given((line, "to_date"), (line, "from_date"), (bill, "end_date"))
-    )
+    fill_or_mark(line, "last_day", first_given((line, "to_date"), (line, "from_date"), (bill, "end_date")))
     product, book, day = line.get("product"), line.get("price_book"), line.get("first_day")
     if product is None or book is None or day is None:
         line.mark_invalid("book_price")

@@ -103,7 +103,7 @@ def load_existing_bills(bills: BillType, drafts: Sequence[Draft]) -> dict[Any, E
     Lines that are not given stay as they are. The number of statements is constant.
     """
     if bills is CLAIMS:
-        lock_provider_invoices(draft.key for draft in drafts)
+        lock_provider_invoices_of_claims(draft.key for draft in drafts)
     records = saving.load_existing(bills.model, drafts)
     existing = {key: ExistingBill(record) for key, record in records.items()}
     column = bills.line_model._meta.get_field(bills.name)
@@ -118,7 +118,7 @@ def load_existing_bills(bills: BillType, drafts: Sequence[Draft]) -> dict[Any, E
     return existing
 
 
-def lock_provider_invoices(claims: Iterable[Any]) -> None:
+def lock_provider_invoices_of_claims(claims: Iterable[Any]) -> None:
     """Wait for transitions of these claims, or make them wait: they lock in this order, too."""
     existing = Claim.objects.filter(AnyOf(Claim._meta.get_field("guid"), claims)).order_by()
     invoices = ProviderInvoice.objects.filter(pk__in=existing.values("provider_invoice")).order_by("pk")

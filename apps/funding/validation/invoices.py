@@ -27,7 +27,10 @@ REQUIRED_INVOICE_MEMBERS = {
     "staff": "StaffGuid",
     "line_items": "LineItems",
 }
-REQUIRED_TO_RECUR = {"recurring_start_date": "RecurringStartDate", "recurring_frequency": "RecurringFrequency"}
+REQUIRED_TO_RECUR = {
+    "recurring_start_date": "RecurringStartDate",
+    "recurring_frequency": "RecurringFrequency",
+}
 RECURRENCE_MEMBERS = {**REQUIRED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
 
 

@@ -1,7 +1,7 @@
 """Warnings about claims and invoices: what is seldom meant, and may be saved all the same on confirmation.
 
-The codes are those of the warnings of POST /claim and /invoice. Each message says the figure, the limit and what
-to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill.
+The codes are those of the warnings of POST /claim and /invoice. Each message says the figure, the limit and
+what to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ TYPES_WITHOUT_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.valu
 
 def cap_message(line: Draft, cap: EffectivePrice, amount: Decimal, day: dt.date) -> str:
     return (
-        f"The price {format_money(line.price)} is {format_money(line.price - amount)} above the {cap.zone} cap"
-        f" of {format_money(amount)} for {line.product.code} on {format_day(day)}. Lower it, or check the item"
-        " and the day."
+        f"The price {format_money(line.price)} is {format_money(line.price - amount)} above the"
+        f" {cap.zone} cap of {format_money(amount)} for {line.product.code} on {format_day(day)}."
+        " Lower it, or check the item and the day."
     )
 
 
