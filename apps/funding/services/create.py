@@ -27,7 +27,6 @@ from apps.funding.services.context import load_bill_contexts, load_records
 from apps.funding.services.defaults import apply_defaults
 from apps.funding.services.numbering import assign_numbers
 from apps.odata import clock
-from apps.odata.batched_queries import alone
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
@@ -67,7 +66,7 @@ def check_bills(bills: BillType, drafts: Sequence[Draft]) -> Issues:
 
     Raises ``ValidationFailed`` with all issues. The number of statements is constant.
     """
-    conflicts = alone(find_conflicts(bills.model, drafts))
+    conflicts = find_conflicts(bills.model, drafts)
     records = load_records(bills, drafts)
     apply_defaults(bills, drafts, records)
     contexts = load_bill_contexts(bills, drafts, records)

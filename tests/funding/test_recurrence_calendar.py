@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.funding.choices import RecurringFrequency
-from apps.funding.services.recurrence import Recurrence, moved, periods_until
+from apps.funding.services.recurrence_calendar import Recurrence, add_periods, periods_until
 
 D = dt.date
 
@@ -21,7 +21,7 @@ def days_of(since, frequency, until, entered=None):
 
 
 def follows(since, frequency, first, last, period=1):
-    return Recurrence(since, frequency, first).span(first, last, period)
+    return Recurrence(since, frequency, first).move_days(first, last, period)
 
 
 # --- the days -------------------------------------------------------------------------------------------
@@ -100,22 +100,22 @@ def test_dates_are_those_of_the_next_period(frequency, first, last, period, expe
 
 def test_the_invoice_begins_on_the_original_day_again_after_a_short_month():
     # Entered for the period of 28 February of a calendar that counts from 31 January.
-    rhythm = Recurrence(D(2026, 1, 31), "Monthly", D(2026, 2, 28))
-    assert rhythm.own == 1
-    assert rhythm.begins(2) == D(2026, 3, 31)
+    recurrence = Recurrence(D(2026, 1, 31), "Monthly", D(2026, 2, 28))
+    assert recurrence.entered_period == 1
+    assert recurrence.first_day(2) == D(2026, 3, 31)
 
 
 def test_an_invoice_between_two_days_of_the_calendar_keeps_its_distance():
-    rhythm = Recurrence(D(2026, 7, 1), "Monthly", D(2026, 7, 6))
-    assert list(rhythm.days(D(2026, 8, 31))) == [(1, D(2026, 8, 1))]
-    assert rhythm.span(D(2026, 7, 6), D(2026, 7, 10), 1) == (D(2026, 8, 6), D(2026, 8, 10))
+    recurrence = Recurrence(D(2026, 7, 1), "Monthly", D(2026, 7, 6))
+    assert list(recurrence.days(D(2026, 8, 31))) == [(1, D(2026, 8, 1))]
+    assert recurrence.move_days(D(2026, 7, 6), D(2026, 7, 10), 1) == (D(2026, 8, 6), D(2026, 8, 10))
 
 
 def test_beyond_the_calendar_is_an_overflow():
     with pytest.raises(OverflowError):
-        moved(D(9999, 12, 1), "Monthly", 1)
+        add_periods(D(9999, 12, 1), "Monthly", 1)
     with pytest.raises(OverflowError):
-        moved(D(9999, 12, 31), "Daily", 1)
+        add_periods(D(9999, 12, 31), "Daily", 1)
 
 
 # --- whatever the days ----------------------------------------------------------------------------------
@@ -123,13 +123,13 @@ def test_beyond_the_calendar_is_an_overflow():
 
 @given(DATES, FREQUENCIES, PERIODS)
 def test_later_periods_are_later(day, frequency, periods):
-    assert moved(day, frequency, periods) < moved(day, frequency, periods + 1)
-    assert moved(day, frequency, 0) == day
+    assert add_periods(day, frequency, periods) < add_periods(day, frequency, periods + 1)
+    assert add_periods(day, frequency, 0) == day
 
 
 @given(DATES, FREQUENCIES, PERIODS)
 def test_the_day_of_the_month_is_the_original_or_the_last(day, frequency, periods):
-    there = moved(day, frequency, periods)
+    there = add_periods(day, frequency, periods)
     if frequency in ("Monthly", "Yearly"):
         assert there.day == day.day or (there.day < day.day and (there + dt.timedelta(1)).day == 1)
     else:
@@ -139,7 +139,7 @@ def test_the_day_of_the_month_is_the_original_or_the_last(day, frequency, period
 @given(DATES, DATES, FREQUENCIES)
 def test_the_last_period_that_has_begun_is_found(day, last, frequency):
     periods = periods_until(day, last, frequency)
-    assert moved(day, frequency, periods) <= last < moved(day, frequency, periods + 1)
+    assert add_periods(day, frequency, periods) <= last < add_periods(day, frequency, periods + 1)
 
 
 @given(DATES, FREQUENCIES, st.integers(-400, 400), st.integers(0, 500))
@@ -163,15 +163,17 @@ def test_two_runs_make_what_one_makes(since, frequency, offset, middle, length):
 @given(DATES, FREQUENCIES, st.integers(-40, 40), st.integers(0, 800), st.integers(1, 40))
 def test_dates_stay_in_order_and_nothing_shrinks_below_a_day(since, frequency, offset, length, ahead):
     entered = since + dt.timedelta(days=offset)
-    rhythm = Recurrence(since, frequency, entered)
-    first, last = rhythm.span(entered, entered + dt.timedelta(days=length), rhythm.own + ahead)
+    recurrence = Recurrence(since, frequency, entered)
+    first, last = recurrence.move_days(
+        entered, entered + dt.timedelta(days=length), recurrence.entered_period + ahead
+    )
     assert entered < first <= last
 
 
 @given(DATES, FREQUENCIES, st.integers(1, 24))
 def test_whole_periods_follow_each_other_without_a_gap(since, frequency, ahead):
-    end = moved(since, frequency, 1) - dt.timedelta(days=1)
-    rhythm = Recurrence(since, frequency, since)
-    _, last = rhythm.span(since, end, ahead)
-    first, _ = rhythm.span(since, end, ahead + 1)
+    end = add_periods(since, frequency, 1) - dt.timedelta(days=1)
+    recurrence = Recurrence(since, frequency, since)
+    _, last = recurrence.move_days(since, end, ahead)
+    first, _ = recurrence.move_days(since, end, ahead + 1)
     assert first - last == dt.timedelta(days=1)

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, models, transaction
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from apps.core.bulk_insert import FEW, bulk_insert, deferred_writes
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert
 from apps.core.models import Change, Consent
 from apps.odata import clock
 from apps.people.models import Client, Role
@@ -30,7 +30,7 @@ def test_any_number_of_rows_is_one_statement(number):
 
 
 @pytest.mark.django_db
-def test_what_the_rows_lack_is_filled_with_defaults_and_folded_twins():
+def test_what_the_rows_lack_is_filled_with_defaults_and_normalised_columns():
     bulk_insert(
         Client,
         ("unique_code", "business_name"),
@@ -110,11 +110,14 @@ def test_keys_that_the_database_numbers_are_numbered():
 
 
 @pytest.mark.django_db
-def test_few_rows_wait_for_the_end_of_the_block_and_go_together_with_their_values_as_they_are():
+def test_a_batch_goes_in_one_trip_where_it_is_sent_with_its_values_as_they_are():
     odd = "50% of 'O\"Hara; DROP'"
-    with CaptureQueriesContext(connection) as captured, deferred_writes():
-        bulk_insert(Role, ("name",), [(odd,), ("%s",)])
-        bulk_insert(Client, ("business_name",), [("Café 🚀",)])
+    batch = WriteBatch()
+    batch.insert(Role, ("name",), [(odd,), ("%s",)])
+    batch.insert(Client, ("business_name",), [("Café 🚀",)])
+    assert not Role.objects.exists()
+    with CaptureQueriesContext(connection) as captured:
+        batch.send()
     assert set(Role.objects.values_list("name", flat=True)) == {odd, "%s"}
     assert Client.objects.get().business_name == "Café 🚀"
     if connection.vendor == "postgresql":
@@ -122,12 +125,26 @@ def test_few_rows_wait_for_the_end_of_the_block_and_go_together_with_their_value
 
 
 @pytest.mark.django_db
-def test_nothing_is_stored_of_a_block_that_fails():
-    def fail():
-        with transaction.atomic(), deferred_writes():
-            bulk_insert(Role, ("name",), [("A",)])
-            raise ZeroDivisionError
+@pytest.mark.parametrize("number", [1, FEW + 1])
+def test_a_batch_keeps_the_order_in_which_its_writes_were_added(number):
+    guids = [uuid.uuid4() for _ in range(number)]
+    batch = WriteBatch()
+    batch.insert(Client, ("guid", "business_name"), [(guid, str(guid)) for guid in guids])
+    batch.set_flag(Client, "is_self", guids[:1])
+    batch.execute("UPDATE people_client SET suburb = %s", ["Perth"])
+    batch.insert(Client, ("guid", "business_name"), [(uuid.uuid4(), "last")])
+    batch.send()
+    stored = Client.objects.values_list("business_name", "is_self", "suburb")
+    assert set(stored) == {
+        ("last", False, None),
+        *((str(guid), guid == guids[0], "Perth") for guid in guids),
+    }
 
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert not Role.objects.exists()
+
+@pytest.mark.django_db
+def test_a_batch_is_sent_once():
+    batch = WriteBatch()
+    batch.insert(Role, ("name",), [("A",)])
+    batch.send()
+    batch.send()
+    assert Role.objects.count() == 1

@@ -1,4 +1,4 @@
-"""Twins are found within what is sent and against all that stands (apps/core/uniqueness.py)."""
+"""Values that must be unique are compared within the drafts and with all records of the table."""
 
 import pytest
 from django.apps import apps
@@ -9,20 +9,19 @@ from apps.core.models import NormalisedField
 from apps.core.unique import find_conflicts, uniques_of
 from apps.funding.models import Claim
 from apps.odata import clock
-from apps.odata.batched_queries import alone
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, CustomField
 
 pytestmark = pytest.mark.django_db
 
-#: Twins that are only looked up by: many claims may stand on one reusable provider invoice's reference.
-MAY_STAND_TWICE = {Claim._meta.get_field("provider_invoice_reference_key")}
+#: Only looked up by: many claims may have the reference of one reusable provider invoice.
+NOT_UNIQUE = {Claim._meta.get_field("provider_invoice_reference_key")}
 
-FOLDED = [
+NORMALISED = [
     (model, field)
     for model in apps.get_models()
     for field in model._meta.concrete_fields
-    if isinstance(field, NormalisedField) and field not in MAY_STAND_TWICE
+    if isinstance(field, NormalisedField) and field not in NOT_UNIQUE
 ]
 
 
@@ -33,22 +32,22 @@ def a_client(**columns):
 
 
 def found(*drafts, model=Client):
-    return [(number, finding.code, finding.field) for number, finding in alone(find_conflicts(model, drafts))]
+    return [(number, issue.code, issue.field) for number, issue in find_conflicts(model, drafts)]
 
 
 def name(text, **words):
     return Draft({"business_name": text, "unique_code": None}, **words)
 
 
-@pytest.mark.parametrize(("model", "field"), FOLDED, ids=str)
-def test_every_folded_text_is_judged(model, field):
+@pytest.mark.parametrize(("model", "field"), NORMALISED, ids=str)
+def test_every_normalised_text_is_compared(model, field):
     assert any(field in unique.columns and unique.field == field.of for unique in uniques_of(model))
 
 
-@pytest.mark.parametrize("twin", ["Café", " CAFE\u0301\t", "cafÉ"])
-def test_a_text_that_stands_is_taken_however_it_is_written(twin):
+@pytest.mark.parametrize("spelling", ["Café", " CAFE\u0301\t", "cafÉ"])
+def test_a_text_of_another_record_is_taken_however_it_is_written(spelling):
     a_client(business_name="Café")
-    assert found(name(twin)) == [(0, "NotUnique", "business_name")]
+    assert found(name(spelling)) == [(0, "NotUnique", "business_name")]
     assert found(name("Cafe")) == []
 
 
@@ -64,13 +63,13 @@ def test_within_the_drafts_the_first_one_holds():
     ]
 
 
-def test_a_record_is_not_its_own_twin():
+def test_a_record_is_not_in_conflict_with_itself():
     client, other = a_client(business_name="One"), a_client(business_name="Other")
     assert found(name("ONE", key=client.pk)) == []
     assert found(name("ONE", key=other.pk)) == [(0, "NotUnique", "business_name")]
 
 
-def test_nulls_and_blanks_have_no_twins():
+def test_nulls_and_blanks_are_never_in_conflict():
     a_client(business_name="One", unique_code=None)
     drafts = [
         Draft({"business_name": f"n{n}", "unique_code": code}) for n, code in enumerate((None, " ", None))
@@ -78,12 +77,12 @@ def test_nulls_and_blanks_have_no_twins():
     assert found(*drafts) == []
 
 
-def test_faulty_members_are_not_judged():
+def test_invalid_members_are_not_compared():
     a_client(business_name="One")
     assert found(Draft({"unique_code": None}, invalid={"business_name"})) == []
 
 
-def test_columns_that_are_unique_together_are_judged_together():
+def test_columns_that_are_unique_together_are_compared_together():
     CustomField(name="Shirt size", applies_to="Staff").save()
     same = Draft({"name": "shirt SIZE", "applies_to": "Staff"})
     other = Draft({"name": "shirt SIZE", "applies_to": "Client"})

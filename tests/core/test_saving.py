@@ -1,9 +1,10 @@
-"""Drafts become records, with keys of either kind (apps/core/storing.py)."""
+"""Drafts become records, with keys of either kind."""
 
 import datetime as dt
 
 import pytest
 
+from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Change
 from apps.core.saving import (
     apply_model_defaults,
@@ -41,6 +42,15 @@ def test_a_number_is_never_given_twice():
     (gone,) = insert_records(Team, teams("gone"))
     Team.objects.get(pk=gone).delete()
     assert gone not in insert_records(Team, teams("a", "b"))
+
+
+def test_records_and_their_history_go_with_the_batch_of_the_service():
+    batch = WriteBatch()
+    (key,) = insert_records(Team, teams("a"), batch=batch)
+    assert not Team.objects.exists()
+    batch.send()
+    assert Team.objects.get().pk == key
+    assert Change.objects.get().record_key == str(key)
 
 
 def test_guids_are_made_in_order():

@@ -1,4 +1,4 @@
-"""The calendar of a recurring invoice: on which days it comes round, and what its dates become then."""
+"""The calendar of a recurring invoice: the days of its periods, and the dates of the invoice of each."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DAYS = {RecurringFrequency.DAILY: 1, RecurringFrequency.WEEKLY: 7, RecurringFreq
 MONTHS = {RecurringFrequency.MONTHLY: 1, RecurringFrequency.YEARLY: 12}
 
 
-def moved(day: dt.date, frequency: str, periods: int) -> dt.date:
+def add_periods(day: dt.date, frequency: str, periods: int) -> dt.date:
     """The day so many periods later, or earlier when negative.
 
-    Of months that are too short it is the last day: 31 January, a month later, is 28 or 29 February. Always
+    In months that are too short it is the last day: 31 January, a month later, is 28 or 29 February. Always
     count from the original day: two months later it is 31 March. ``OverflowError`` beyond the calendar.
     """
     if frequency in DAYS:
@@ -37,15 +37,15 @@ def periods_until(day: dt.date, last: dt.date, frequency: str) -> int:
         return (last - day).days // DAYS[RecurringFrequency(frequency)]
     months = (last.year - day.year) * 12 + last.month - day.month
     periods = months // MONTHS[RecurringFrequency(frequency)]
-    return periods if moved(day, frequency, periods) <= last else periods - 1
+    return periods if add_periods(day, frequency, periods) <= last else periods - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """How an invoice that was entered for the period from ``entered`` on comes round again.
+    """The calendar of an invoice that was entered for the period beginning on ``entered``.
 
-    ``since`` is the day the calendar is counted from. The entered invoice stands for the period it begins in,
-    so the first to be made is that of the next.
+    ``since`` is the day the calendar is counted from. The entered invoice is that of the period it begins in,
+    so the first to be created is that of the next.
     """
 
     since: dt.date
@@ -53,36 +53,36 @@ class Recurrence:
     entered: dt.date
 
     @property
-    def own(self) -> int:
-        """The period of the calendar that the entered invoice stands for."""
+    def entered_period(self) -> int:
+        """The period of the calendar that the entered invoice belongs to."""
         return periods_until(self.since, self.entered, self.frequency)
 
     def days(self, until: dt.date) -> Iterator[tuple[int, dt.date]]:
         """(number of the period, its day) of all that follow the entered invoice, up to ``until``."""
-        first = max(self.own + 1, 0)
+        first = max(self.entered_period + 1, 0)
         for period in range(first, periods_until(self.since, until, self.frequency) + 1):
-            yield period, moved(self.since, self.frequency, period)
+            yield period, add_periods(self.since, self.frequency, period)
 
-    def begins(self, period: int) -> dt.date:
+    def first_day(self, period: int) -> dt.date:
         """The first day of the invoice of a period."""
-        if moved(self.since, self.frequency, self.own) == self.entered:
-            return moved(self.since, self.frequency, period)
-        return moved(self.entered, self.frequency, period - self.own)
+        if add_periods(self.since, self.frequency, self.entered_period) == self.entered:
+            return add_periods(self.since, self.frequency, period)
+        return add_periods(self.entered, self.frequency, period - self.entered_period)
 
-    def shifted(self, day: dt.date, period: int) -> dt.date:
-        """What a day of the entered invoice becomes in the invoice of a period.
+    def move_day(self, day: dt.date, period: int) -> dt.date:
+        """The day in the invoice of a period that corresponds to a day of the entered invoice.
 
         The last day of a period stays one, so that 1 to 30 September is followed by 1 to 31 October.
         """
         if day == self.entered:
-            return self.begins(period)
-        closed = self.own + periods_until(self.entered, day + DAY, self.frequency)
-        for end in (closed, closed + 1):
-            if end > self.own and self.begins(end) == day + DAY:
-                return self.begins(end + period - self.own) - DAY
-        return moved(day, self.frequency, period - self.own)
+            return self.first_day(period)
+        ended = self.entered_period + periods_until(self.entered, day + DAY, self.frequency)
+        for end in (ended, ended + 1):
+            if end > self.entered_period and self.first_day(end) == day + DAY:
+                return self.first_day(end + period - self.entered_period) - DAY
+        return add_periods(day, self.frequency, period - self.entered_period)
 
-    def span(self, first: dt.date, last: dt.date, period: int) -> tuple[dt.date, dt.date]:
-        """What two days in their order become; they stay in their order in short months, too."""
-        begins = self.shifted(first, period)
-        return begins, max(begins, self.shifted(last, period))
+    def move_days(self, first: dt.date, last: dt.date, period: int) -> tuple[dt.date, dt.date]:
+        """The two days of a range as ``move_day`` moves them; they stay in order in short months, too."""
+        start = self.move_day(first, period)
+        return start, max(start, self.move_day(last, period))
