@@ -222,7 +222,7 @@ WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, forms to Django's field limit
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 FILE_UPLOAD_HANDLERS = [
-    "apps.documents.limiting.SizeLimit",
+    "apps.documents.parsers.FileSizeLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
