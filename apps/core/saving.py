@@ -83,14 +83,6 @@ def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any
     return []
 
 
-class SavedKeys(list[Any]):
-    """The keys of saved records in the order of their drafts, and the warnings that were ignored."""
-
-    def __init__(self, keys: Iterable[Any], warnings: Sequence[tuple[int, Issue]] = ()) -> None:
-        super().__init__(keys)
-        self.warnings = warnings
-
-
 #: What gives the values of columns that no draft holds, by the name of the field.
 ExtraColumns = Mapping[str, Callable[[Draft], Any]]
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
-from apps.funding.importing import ClaimImport, InvoiceImport, ProviderInvoiceImport
+from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
     Claim,
     ClaimLine,

@@ -11,7 +11,6 @@ from typing import Any
 
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert, deferred_writes
-from apps.core.saving import SavedKeys
 from apps.core.unique import find_conflicts
 from apps.funding.choices import ClaimStatus
 from apps.funding.drafts import BillContext
@@ -37,15 +36,15 @@ Issues = list[tuple[int, Issue]]
 Acknowledged = tuple[Any, str, str | None, str]
 
 
-def create_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> SavedKeys:
+def create_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     return create_bills(CLAIMS, drafts, ignore_warnings)
 
 
-def create_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> SavedKeys:
+def create_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     return create_bills(INVOICES, drafts, ignore_warnings)
 
 
-def create_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> SavedKeys:
+def create_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Store new bills with their lines.
 
     Locks provider invoices, then the running number, then budgets; each in the order of their keys.
@@ -55,7 +54,7 @@ def create_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool
         if warnings and not ignore_warnings:
             raise WarningsPresent(warnings)
         assign_numbers(bills.model, drafts)
-        return SavedKeys(insert_bills(bills, drafts, warnings), warnings)
+        return insert_bills(bills, drafts, warnings)
 
 
 # --- validation -----------------------------------------------------------------------------------------

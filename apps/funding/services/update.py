@@ -10,7 +10,6 @@ from typing import Any
 from django.db import models
 
 from apps.core import history, saving
-from apps.core.saving import SavedKeys
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, Claim, LineItem, ProviderInvoice
@@ -29,7 +28,7 @@ from apps.odata.write.drafts import Draft, Issue, WarningsPresent, raise_if_inva
 from apps.people.models import Client, Contact, Staff
 
 
-def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> SavedKeys:
+def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing claims give; the keys of those that differed.
 
     Only claims that await approval or are on hold. ``line_items`` given is the whole new list, in which a
@@ -38,7 +37,7 @@ def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> Sav
     return update_bills(CLAIMS, drafts, ignore_warnings)
 
 
-def update_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> SavedKeys:
+def update_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing invoices give, as ``update_claims`` does."""
     return update_bills(INVOICES, drafts, ignore_warnings)
 
@@ -50,7 +49,7 @@ CALCULATED = {
 }
 
 
-def update_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> SavedKeys:
+def update_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Change bills, their lines, and what those post to budgets.
 
     Locks as ``create_bills`` does, the bills after the provider invoices they are built on.
@@ -72,7 +71,7 @@ def update_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool
         changed = saving.save_changes(bills.model, drafts, records, line_history)
         if bills is CLAIMS:
             update_flags_of_claims(drafts)
-        return SavedKeys(changed, warnings)
+        return changed
 
 
 def load_acknowledged(bills: BillType, keys: Sequence[Any]) -> set[Acknowledged]:
