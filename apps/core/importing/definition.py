@@ -59,6 +59,8 @@ class ImportDefinition:
     #: Members that the service fills in: an empty cell leaves an existing record's value as it is.
     service_defaults: ClassVar[Sequence[str]] = ()
     fields: ClassVar[Sequence[Property | Navigation]] = ()
+    #: Whether files set the archive date: not where archiving has effects that a service must handle.
+    sets_archive_date: ClassVar[bool] = True
     cleaners: Mapping[str, Cleaner] = {}
     #: Rules whose findings are shown and keep nothing out, of services that check no warnings.
     warnings: ClassVar[Sequence[Rule]] = ()

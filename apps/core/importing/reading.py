@@ -28,6 +28,8 @@ from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
 from apps.odata.write.json_values import JsonValueError, reader_of
 
+#: Set after the service has saved a record, which is not its own to archive.
+ARCHIVE_DATE = "archive_date"
 #: Texts of a column whose values are remembered; columns of names, states and days have few.
 MEMO_SIZE = 10_000
 
@@ -209,6 +211,7 @@ class RowReader:
     def new_draft(self, one: ReadRow) -> Draft:
         """The draft of a new record."""
         given = {name: value for name, value in one.values.items() if value is not None}
+        given.pop(ARCHIVE_DATE, None)
         values = {**self.members.defaults(), **given}
         for name in one.invalid:
             values.pop(name, None)

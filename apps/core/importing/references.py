@@ -11,7 +11,7 @@ from django.db import models
 from apps.core.identifiers import normalised
 from apps.core.importing.columns import ImportColumn, Member, members_of
 from apps.core.importing.definition import DerivedReference, ImportDefinition
-from apps.core.importing.file_declaration import normalised_column
+from apps.core.importing.file_declaration import RecordName, normalised_column
 from apps.core.importing.reading import Candidate, ReadRow
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration.schema import EntitySet
@@ -57,29 +57,39 @@ class ReferenceResolver:
             if attribute in read.invalid:
                 continue
             texts = (read.names or {})[column]
-            found = [keys.get(name.compare(text), []) for text in texts]
+            found = [self.keys_in_scope(read, name, keys.get(name.compare(text), ())) for text in texts]
             if read.values.get(attribute):
                 self.check_agreement(read, column, found[0])
             elif self.is_unambiguous(read, column, texts, found):
                 named = tuple(some[0] for some in found)
                 read.values[attribute] = named if column.member.is_list else named[0]
 
-    def keys_by_text(self, column: ImportColumn, texts: Iterable[str]) -> Mapping[Any, Sequence[Any]]:
-        """The keys of the records that have these texts, by the text as compared."""
+    def keys_in_scope(
+        self, read: ReadRow, name: RecordName, found: Sequence[tuple[Any, Any]]
+    ) -> Sequence[Any]:
+        """The keys of the records of one name, where they are several those that the row's value selects."""
+        scope = read.values.get(name.scope) if name.scope is not None else None
+        if len(found) > 1 and scope is not None:
+            found = [(key, value) for key, value in found if value == scope]
+        return [key for key, _ in found]
+
+    def keys_by_text(
+        self, column: ImportColumn, texts: Iterable[str]
+    ) -> Mapping[Any, Sequence[tuple[Any, Any]]]:
+        """(key, value of the scope) of the records that have these texts, by the text as compared."""
         name = column.member.record_name
         assert name is not None
         model = name.column.model if column.member.navigation is None else column.member.navigation.type.model
         wanted = {spelling for text in texts for spelling in name.spellings(text)}
-        has_archive = any(field.name == "archive_date" for field in model._meta.concrete_fields)
         rows = model._base_manager.filter(AnyOf(name.column, wanted)).values_list(
-            name.column.name, "pk", *(["archive_date"] if has_archive else [])
+            name.column.name, "pk", "archive_date", name.scope or "pk"
         )
-        found: dict[Any, list[tuple[bool, Any]]] = defaultdict(list)
-        for text, key, *archive_date in rows:
-            found[name.compare(text)].append((archive_date in ([], [None]), key))
+        found: dict[Any, list[tuple[bool, Any, Any]]] = defaultdict(list)
+        for text, key, archive_date, scope in rows:
+            found[name.compare(text)].append((archive_date is None, key, scope))
         # Records in use precede archived ones.
         return {
-            text: [key for in_use, key in some if in_use] or [key for _, key in some]
+            text: [one[1:] for one in some if one[0]] or [one[1:] for one in some]
             for text, some in found.items()
         }
 
