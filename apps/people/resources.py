@@ -17,7 +17,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.people.imports import ClientImport, ContactImport, StaffImport
+from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import AnsweredDraft, create_clients, create_contacts, create_staff, replace_staff
 from apps.people.shapes import (
@@ -186,6 +186,7 @@ class RoleResource(Resource):
     path = "role"
     order = ("name",)
     fields = (Key("RoleGuid"), ReadOnly("Name"), *STAMPS)
+    importing = RoleImport
 
     def visible_to(self, caller: Any) -> QuerySet[Role]:
         return Role.objects.all()

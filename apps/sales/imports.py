@@ -56,6 +56,7 @@ class OpportunityImport(ImportDefinition):
     header_synonyms = OPPORTUNITY_HEADERS
     # The interface shows the day of the outcome; files have its time too, so that it is not lost.
     fields = (Optional("OutcomeDate", source="outcome_moment"),)
+    future_dates = ("expiry_date", "follow_up_date", "expected_date")
     create = staticmethod(create_opportunities)
     update = staticmethod(update_opportunities)
 

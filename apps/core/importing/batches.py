@@ -43,12 +43,14 @@ class BatchImporter:
         day_first: bool = True,
         updates: bool = True,
         ignore_warnings: bool = False,
+        by_name: bool = False,
     ) -> None:
         self.entity_set, self.definition, self.report = entity_set, definition, report
         self.updates, self.ignore_warnings = updates, ignore_warnings
         own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
         inner = [c for c in columns if c.member.item_list is not None]
-        self.reader = RowReader(entity_set.type, own, report.table, definition, day_first)
+        past_dates = definition.future_dates if by_name else ()
+        self.reader = RowReader(entity_set.type, own, report.table, definition, day_first, past_dates)
         self.items: ItemMatcher | None = None
         part = item_list_of(entity_set.type)
         if part is not None and inner:

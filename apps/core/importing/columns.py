@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apps.core.importing.definition import ImportDefinition
-from apps.core.importing.file_declaration import RecordName, prefix_of, record_names
+from apps.core.importing.file_declaration import RecordName, names_of_reference, prefix_of, record_names
 from apps.core.importing.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
@@ -112,7 +112,7 @@ def _members(
 ) -> Iterator[Member]:
     named: dict[str, tuple[str, RecordName]] = {}
     for prop in type_.writable_properties:
-        for text in record_names(prop.related_model, {}) if prop.related_model is not None else ():
+        for text in names_of_reference(prop):
             named[prefix_of(prop) + text.name] = prop.attribute, text
     for name, prop in type_.properties.items():
         if name in named:

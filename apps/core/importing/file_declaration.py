@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from django.contrib.auth.models import Permission
 from django.db import models
 
 from apps.core.identifiers import normalised
@@ -38,6 +39,10 @@ def number_spellings(text: str) -> Sequence[str]:
     return text, plain, _BUSINESS_NUMBER.sub(r"\1 \2 \3 \4", plain)
 
 
+def as_written(text: str) -> Sequence[str]:
+    return (text,)
+
+
 @lru_cache(maxsize=1024)
 def normalised_column(field: models.Field) -> NormalisedField | None:
     """The column with the normalised text of a field; ``None`` when there is none."""
@@ -61,6 +66,8 @@ class RecordName:
     compare: Callable[[str], str | None] = normalised
     spellings: Callable[[str], Sequence[str | None]] = lambda text: (normalised(text),)
     scope: str | None = None
+    #: Whether it names a record only together with others.
+    is_descriptive: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -100,7 +107,7 @@ def settable_columns(model: type[models.Model], names: Mapping[str, str]) -> Ite
 
 
 def record_names(model: type[models.Model], shown: Mapping[str, StructuralProperty]) -> Iterator[RecordName]:
-    """The names of a model's records: its numbers, then texts whose normalised column is unique.
+    """The names of a model's records: numbers, texts whose normalised column is unique, descriptions.
 
     ``shown`` are properties by which the referring resource shows them.
     """
@@ -109,6 +116,7 @@ def record_names(model: type[models.Model], shown: Mapping[str, StructuralProper
     definition = definition_of(entity_set) if entity_set is not None else None
     numbers = definition.number_fields if definition is not None else ()
     scopes = definition.match_scopes if definition is not None else {}
+    descriptive = definition.descriptive_fields if definition is not None else ()
     for name, prop in properties.items():
         field = prop.source_field
         if field.model is not model and not issubclass(model, field.model):
@@ -118,8 +126,11 @@ def record_names(model: type[models.Model], shown: Mapping[str, StructuralProper
             yield RecordName(name, field.name, field, digits, number_spellings)
         elif column is not None and column.unique:
             yield RecordName(name, field.name, column)
-        elif column is not None and name in scopes:
+        elif column is not None and name in scopes and issubclass(model, Lookup):
             yield RecordName(name, field.name, column, scope=properties[scopes[name]].path)
+        elif name in descriptive or (model is Permission and name == "Codename"):
+            is_descriptive = name in descriptive
+            yield RecordName(name, field.name, field, normalised, as_written, is_descriptive=is_descriptive)
 
 
 @lru_cache(maxsize=256)
@@ -143,17 +154,19 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
 def named_fields(type_: StructuredType) -> tuple[Property | Navigation, ...]:
     """The members of a type, with the names of the records that it refers to."""
     properties = [prop.declaration for prop in type_.properties.values()]
-    names = [name for prop in type_.properties.values() for name in names_of_reference(prop)]
+    # ``ProviderBusinessName`` and the like beside ``ProviderGuid``.
+    names = [
+        ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declaration.source}__{name.source}")
+        for prop in type_.properties.values()
+        for name in names_of_reference(prop.body_property or prop)
+    ]
     return (*properties, *names, *map(named_navigation, type_.navigations.values()))
 
 
-def names_of_reference(prop: StructuralProperty) -> Iterator[Property]:
-    """``ProviderBusinessName`` and the like beside ``ProviderGuid``."""
-    prop = prop.body_property or prop
-    if not prop.writable or prop.related_model is None:
-        return
-    for name in record_names(prop.related_model, {}):
-        yield ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declaration.source}__{name.source}")
+def names_of_reference(prop: StructuralProperty) -> Iterator[RecordName]:
+    """The names beside a guid; none beside one that is never shown, whose record is not known later."""
+    if prop.writable and prop.related_model is not None and not prop.declaration.write_only:
+        yield from record_names(prop.related_model, {})
 
 
 def prefix_of(prop: StructuralProperty) -> str:

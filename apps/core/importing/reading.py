@@ -144,8 +144,11 @@ class RowReader:
         table: Table,
         definition: ImportDefinition,
         day_first: bool = True,
+        past_dates: Sequence[str] = (),
     ) -> None:
         self.columns = columns
+        #: Attributes that count as not given, so that no rule about days to come rejects them.
+        self.past_dates = frozenset(past_dates)
         self.members = record_reader(type_)
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         self.clean = cleaned_and_restored if table.has_formula_guards else cleaned
@@ -215,7 +218,7 @@ class RowReader:
         values = {**self.members.defaults(), **given}
         for name in one.invalid:
             values.pop(name, None)
-        return self.draft_class(values, given, one.invalid)
+        return self.draft_class(values, given.keys() - self.past_dates, one.invalid)
 
 
 def note_cell_issues(rows: Sequence[ReadRow], column: ImportColumn, values: Sequence[Any]) -> None:
