@@ -23,7 +23,7 @@ from tests.sales.builders import (
 )
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 BOARD = "/admin/sales/opportunity/board/"
 MOVE = "/admin/sales/opportunity/board/move/"
 FOLLOW_UPS = "/admin/sales/opportunity/follow-ups/"

@@ -8,18 +8,19 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
-from apps.core.admin_base import RulesForm
+from apps.core.admin_base import RecordForm
 from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
 from apps.sales.services import RESULT_MEMBERS, apply_defaults, apply_source_defaults
 from apps.sales.validation import REFERRER, is_in_result_stage
 
 
-class ProspectForm(RulesForm):
+class ProspectForm(RecordForm):
     """What both forms share: lists offer what is current, and the origin follows the source."""
 
     lists = ("team", "type", "stage")
     settled: tuple[str, ...] = ("source_details", *REFERRER)
+    cleared: frozenset[str] = frozenset()
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -49,8 +50,15 @@ class ProspectForm(RulesForm):
         draft.given = frozenset()
         self.settle(draft)
         for name in self.settled:
-            if name in self.cleaned_data and name in draft.__dict__:
-                self.cleaned_data[name] = draft.__dict__[name]
+            if name in self.cleaned_data and self.cleaned_data[name] and not draft.get(name):
+                self.cleaned_data[name] = draft.get(name)
+                self.cleared |= {name}
+
+    def draft(self) -> Draft:
+        """What was cleared here is given."""
+        draft = super().draft()
+        draft.given |= self.cleared
+        return draft
 
     def settle(self, draft: Draft) -> None:
         apply_source_defaults(draft)
@@ -74,24 +82,12 @@ class OpportunityForm(ProspectForm):
             field: Any = self.fields["outcome_reasons"]
             field.label_from_instance = lambda reason: f"{reason.get_outcome_display()}: {reason}"
 
-    def draft(self) -> Draft:
-        """Of a record that stands, only what was changed here is given: old dates may have passed."""
-        draft = super().draft()
-        if draft.__dict__.get("outcome_reasons") is not None:
-            draft.fill("outcome_reasons", list(draft.outcome_reasons))
-        if draft.key is not None:
-            draft.given = frozenset(self.changed_data)
-        return draft
-
     def settle(self, draft: Draft) -> None:
         if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_in_result_stage(draft):
             draft.given |= {
                 "outcome_reasons"
             }  # chosen here: those of another outcome are refused, not dropped
         apply_defaults(draft)
-        self.instance.outcome_date = draft.__dict__.get("outcome_date")
-        if "add_e_marketing_contact_list" not in self.fields:
-            self.instance.add_e_marketing_contact_list = None
 
 
 class FollowUpForm(forms.Form):

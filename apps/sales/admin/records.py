@@ -28,8 +28,13 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import apply_template
-from apps.sales.validation import OPPORTUNITY_RULES, TEMPLATE_RULES
+from apps.sales.services import (
+    apply_template,
+    create_opportunities,
+    create_templates,
+    update_opportunities,
+    update_templates,
+)
 
 ORIGIN = (
     "Where it came from",
@@ -67,7 +72,8 @@ class OpportunityAdmin(ProspectAdmin):
     """Business that may be won."""
 
     form = OpportunityForm
-    rules = OPPORTUNITY_RULES
+    create = staticmethod(create_opportunities)
+    update = staticmethod(update_opportunities)
     menu_order = 130
     icon = "handshake"
     menu_pages = (
@@ -194,7 +200,8 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     """What opportunities start from."""
 
     form = TemplateForm
-    rules = TEMPLATE_RULES
+    create = staticmethod(create_templates)
+    update = staticmethod(update_templates)
     menu_order = 140
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.core.models import Change
 from apps.odata import clock
-from apps.people import signing_in
+from apps.people import authentication
 from apps.people.models import Staff
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
 
@@ -52,7 +52,7 @@ def test_a_closed_login_is_refused_and_its_session_ends(client, closed):
     sign_in(client, person.primary_email)
     assert is_signed_in(client)
     Staff.objects.filter(pk=person.pk).update(**closed)
-    assert signing_in.StaffBackend().get_user(person.pk) is None
+    assert authentication.StaffBackend().get_user(person.pk) is None
     assert not is_signed_in(client)
     sign_in(client, person.primary_email)
     assert not is_signed_in(client)
@@ -89,7 +89,7 @@ def test_an_unknown_login_costs_as_many_hashes_as_a_known_one(monkeypatch):
     )
     an_administrator(primary_email="ada@example.org")
     hashed.clear()
-    backend = signing_in.StaffBackend()
+    backend = authentication.StaffBackend()
     costs = []
     for username in ("ada@example.org", "eve@example.org"):
         backend.authenticate(None, username, "wrong")
@@ -159,18 +159,18 @@ def test_the_session_cookie_is_out_of_reach_of_scripts_and_other_sites(client, s
 
 def test_an_address_behind_a_trusted_proxy_is_the_one_the_proxy_saw(settings):
     request = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="1.2.3.4, 203.0.113.9")
-    assert signing_in.caller_address(request) == "10.0.0.1"
+    assert authentication.client_address(request) == "10.0.0.1"
     settings.TRUST_PROXY = True
-    assert signing_in.caller_address(request) == "203.0.113.9"
+    assert authentication.client_address(request) == "203.0.113.9"
     nonsense = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="'; drop")
-    assert signing_in.caller_address(nonsense) == "10.0.0.1"
+    assert authentication.client_address(nonsense) == "10.0.0.1"
 
 
 def test_closing_logins_is_written_in_the_history():
     person = a_staff_member()
-    assert signing_in.close_logins(Staff.objects.filter(pk=person.pk)) == 1
-    assert signing_in.close_logins(Staff.objects.filter(pk=person.pk)) == 0
+    assert authentication.disable_logins(Staff.objects.filter(pk=person.pk)) == 1
+    assert authentication.disable_logins(Staff.objects.filter(pk=person.pk)) == 0
     line = Change.objects.filter(record_key=str(person.pk)).first()
     assert list(line.differences) == ["disable_login_date"]
     assert authenticate(RequestFactory().get("/"), username=person.primary_email, password=PASSWORD) is None
-    assert signing_in.open_logins(Staff.objects.filter(pk=person.pk)) == 1
+    assert authentication.enable_logins(Staff.objects.filter(pk=person.pk)) == 1

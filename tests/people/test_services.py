@@ -14,8 +14,8 @@ from apps.odata import clock
 from apps.odata.errors import InvalidRecords, NotFound, PreconditionFailed
 from apps.odata.write.dispatch import replace
 from apps.odata.write.drafts import Draft, ValidationFailed
-from apps.people.enrolling import create_clients, update_contacts, update_staff
 from apps.people.models import Client, Contact, Staff
+from apps.people.services import create_clients, update_contacts, update_staff
 from tests.people.builders import (
     a_client,
     a_client_body,

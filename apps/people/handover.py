@@ -1,4 +1,4 @@
-"""When somebody leaves: what stands in their name, who takes it over, and that somebody stays in charge."""
+"""Handover of a leaver's work: what they look after, who takes it over, and that an administrator remains."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from apps.core.models import Stamped
 from apps.odata import clock
 from apps.people.models import Staff
 
-#: References that say whose something is to look after; others (who entered it) are facts and stay.
+#: References to whoever looks after a record; others (who entered it) are facts and stay.
 RESPONSIBILITIES = frozenset({"account_manager", "owner", "follow_up_staff", "budget_manager"})
 
 
 @transaction.atomic
 def hand_over(leaver: Staff, successor: Staff) -> int:
-    """Give all current records that the leaver looks after to the successor, and say how many."""
-    return sum(_hand_over(records, column, leaver, successor) for records, column in responsibilities(leaver))
+    """Assign all current records that the leaver looks after to the successor, and return how many."""
+    return sum(reassign(records, column, leaver, successor) for records, column in responsibilities(leaver))
 
 
-def responsibilities(person: Staff) -> Sequence[tuple[QuerySet[Stamped], models.Field[Any, Any]]]:
-    """The current records that a person looks after, with the column that says so."""
+def responsibilities(staff: Staff) -> Sequence[tuple[QuerySet[Stamped], models.Field[Any, Any]]]:
+    """The current records that a staff member looks after, with the column that refers to them."""
     found = []
     for relation in Staff._meta.related_objects:
         column, model = relation.field, relation.related_model
         if column.name in RESPONSIBILITIES and issubclass(model, Stamped):
-            looked_after = model._default_manager.filter(**{column.name: person, "archive_date": None})
-            found.append((looked_after, column))
+            records = model._default_manager.filter(**{column.name: staff, "archive_date": None})
+            found.append((records, column))
     return found
 
 
-def _hand_over(
+def reassign(
     records: QuerySet[Stamped],
     column: models.Field[Any, Any],
     leaver: Staff,
@@ -56,10 +56,9 @@ def _hand_over(
     return len(keys)
 
 
-def somebody_stays_in_charge(leavers: QuerySet[Staff]) -> bool:
-    """Whether anybody but these may still do everything in the back office."""
-    may_sign_in = Q(disable_login_date=None) | Q(disable_login_date__gt=clock.now())
-    in_charge = Staff.objects.filter(may_sign_in, archive_date=None, role__all_permissions=True)
-    if not in_charge.filter(pk__in=leavers.values("pk")).exists():
-        return True
-    return in_charge.exclude(pk__in=leavers.values("pk")).exists()
+def an_administrator_remains(leavers: QuerySet[Staff]) -> bool:
+    """Whether anybody but these can sign in and may do everything in the back office."""
+    enabled = Q(disable_login_date=None) | Q(disable_login_date__gt=clock.now())
+    administrators = Staff.objects.filter(enabled, archive_date=None, role__all_permissions=True)
+    keys = leavers.values("pk")
+    return not administrators.filter(pk__in=keys).exists() or administrators.exclude(pk__in=keys).exists()
