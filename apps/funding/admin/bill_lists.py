@@ -16,7 +16,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter
 from apps.core.identifiers import normalised
-from apps.documents.admin import DaysFilter
+from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
@@ -154,7 +154,7 @@ class BillListAdmin(ActionAdmin):
         AgeFilter,
         BudgetFilter,
         ("start_date", ServicesFilter),
-        ("status_date", DaysFilter),
+        ("status_date", DateTimeRangeFilter),
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),
     )

@@ -17,7 +17,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, RecordForm
 from apps.core.identifiers import normalised
-from apps.documents.admin import DaysFilter, preview_of
+from apps.documents.admin import DateTimeRangeFilter, preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_forms import use_typed_days
@@ -125,7 +125,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         ApprovalFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
-        ("creation_date", DaysFilter),
+        ("creation_date", DateTimeRangeFilter),
     )
     list_filter_submit = True
     search_fields = ("pk",)  # see get_search_results
@@ -334,7 +334,7 @@ def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None
     document = invoice.document
     preview = None
     if document is not None and request.user.has_perm("documents.view_document"):
-        kind = preview_of(document)
+        kind = preview_kind(document)
         address = reverse("admin:documents_document_preview", args=[document.pk])
         preview = (kind, address) if kind else None
     return {"provider_invoice": invoice, "document": document, "preview": preview}
