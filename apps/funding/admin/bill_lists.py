@@ -25,7 +25,7 @@ from apps.funding.admin.display import age, money, period_cell, two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
-from apps.funding.services.context import lines_on_budget
+from apps.funding.services.budgets import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.odata import clock
 from apps.people.admin import digits_of, searched_digits
