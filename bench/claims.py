@@ -116,7 +116,7 @@ def supports() -> Iterator[Support]:
     ).exclude(engagement__participant__scheme_price_guide_region__in=("Remote", "Very Remote"))
     for booking in bookings.order_by("guid").select_related("engagement", "category"):
         assert booking.category is not None
-        if booking.left > 5_000:
+        if booking.remaining > 5_000:
             yield Support(
                 booking.engagement.participant_id,
                 *sold[booking.category.number],

@@ -44,9 +44,9 @@ def clean_cache():
 @pytest.fixture(autouse=True)
 def fresh_clock():
     """The moment of one test is not the next one's."""
-    clock.forget_now()
+    clock.reset_now()
     yield
-    clock.forget_now()
+    clock.reset_now()
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def at():
         def set_clock(text):
             moment = dt.datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("Australia/Sydney"))
             travels.enter_context(time_machine.travel(moment, tick=False))
-            clock.forget_now()
+            clock.reset_now()
 
         yield set_clock
 

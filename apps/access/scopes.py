@@ -31,10 +31,10 @@ def spelled(scopes: Iterable[str]) -> str:
 def offered() -> list[str]:
     """Every scope of this service: the two wide ones, then those of each entity set."""
     found = list(EVERYTHING)
-    for entity_set in service.current().entity_sets:
+    for entity_set in service.get_service().entity_sets:
         path = entity_set.path.lower()
         found.append(f"{path}.{READ}")
-        if entity_set.offers(POST) or entity_set.offers(PUT):
+        if entity_set.supports(POST) or entity_set.supports(PUT):
             found.append(f"{path}.{WRITE}")
     return found
 

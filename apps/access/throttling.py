@@ -11,7 +11,7 @@ from rest_framework.throttling import BaseThrottle
 from apps.access.callers import ApplicationCaller
 from apps.access.metering import METER, LimitReached, not_in_line_behind_writers
 from apps.access.models import ApiApplication
-from apps.odata.errors import Forbidden, ODataError, TooManyRequests, counted
+from apps.odata.errors import Forbidden, ODataError, TooManyRequests, plural
 
 
 class ApplicationThrottle(BaseThrottle):
@@ -37,11 +37,11 @@ def spend_permit(caller: Any) -> None:
 
 def refused(caller: Any, reached: LimitReached) -> ODataError:
     headers = {"Retry-After": str(reached.retry_after)}
-    wait = f"Try again in {counted(reached.retry_after, 'second')}."
+    wait = f"Try again in {plural(reached.retry_after, 'second')}."
     if reached.of_day:
-        quota = counted(caller.limits.per_day, "request")
+        quota = plural(caller.limits.per_day, "request")
         return Forbidden(
             f"The quota of {quota} in 24 hours is used up. {wait}", code="QuotaExceeded", headers=headers
         )
-    rate = counted(caller.limits.per_minute, "request")
+    rate = plural(caller.limits.per_minute, "request")
     return TooManyRequests(f"The limit is {rate} a minute. {wait}", headers=headers)

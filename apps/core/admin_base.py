@@ -86,7 +86,7 @@ class RulesForm(forms.ModelForm):
 
     def refuse(self, finding: Issue) -> None:
         """Put a finding on its field, or above the form when the form has no such field."""
-        place = finding.place if isinstance(finding.place, str) else str(finding.place[0])
+        place = finding.field if isinstance(finding.field, str) else str(finding.field[0])
         if place in self.fields:
             self.add_error(place, forms.ValidationError(finding.message, code=finding.code))
             return

@@ -28,7 +28,7 @@ from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
 from apps.odata.declaration.resource import Navigation, ReadOnly
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.schema import entity_set as bound
+from apps.odata.declaration.schema import bind_resource as bound
 from apps.odata.errors import ODataError
 from apps.odata.http.streams import ndjson_lines
 from apps.odata.query.options import parse_options

@@ -62,7 +62,7 @@ class RequestContext:
         if request.path_info.rstrip("/") in HEALTH:
             return self.get_response(request)
         try:
-            clock.speak_in(Subscriber.current().zone)
+            clock.activate_zone(Subscriber.current().zone)
         except (OperationalError, InterfaceError) as error:
             if not request.path_info.lower().startswith("/api/"):
                 raise

@@ -17,7 +17,14 @@ from apps.core.unique import find_conflicts
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import alone
-from apps.odata.write.drafts import Draft, Issue, Rule, apply_rules, raise_if_invalid
+from apps.odata.write.drafts import (
+    Draft,
+    Issue,
+    Rule,
+    ValidationFailed,
+    apply_rules,
+    raise_if_invalid,
+)
 
 #: What the system fills in itself, whatever a draft says.
 SYSTEM_COLUMNS = frozenset({"creation_date", "modify_date", "archive_date"})
@@ -36,21 +43,44 @@ def in_transaction() -> Iterator[None]:
         yield
 
 
-def validate(model: type[models.Model], drafts: Sequence[Draft], *rules: Sequence[Rule]) -> None:
-    """Raise ``Refused`` with all that lists of rules, and the model's unique columns, find in the drafts.
+def validate(
+    model: type[models.Model], drafts: Sequence[Draft], *rule_lists: Sequence[Rule], context: Any = None
+) -> None:
+    """Raise ``ValidationFailed`` with every issue that the lists of rules, and the unique columns, find.
 
-    Each list is read only when those before it found nothing.
+    Each list is applied only when those before it found nothing. A ``context`` is passed to every rule after
+    the draft.
     """
-    validate_with(alone(find_conflicts(model, drafts)), drafts, *rules)
+    validate_with(alone(find_conflicts(model, drafts)), drafts, *rule_lists, context=context)
 
 
-def validate_with(found: list[tuple[int, Issue]], drafts: Sequence[Draft], *rules: Sequence[Rule]) -> None:
-    """Hold drafts against lists of rules where some things were found already."""
-    for some in rules:
-        found += apply_rules(drafts, some)
-        if found and some is not rules[-1]:
+def validate_with(
+    found: list[tuple[int, Issue]],
+    drafts: Sequence[Draft],
+    *rule_lists: Sequence[Rule],
+    context: Any = None,
+) -> None:
+    """``validate`` where some issues were found already."""
+    more = () if context is None else (context,)
+    for rules in rule_lists:
+        found += apply_rules(drafts, rules, *more)
+        if found and rules is not rule_lists[-1]:
             break
     raise_if_invalid(drafts, found)
+
+
+def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any) -> list[tuple[int, Issue]]:
+    """The issues and warnings that a service would raise; whatever it writes is rolled back.
+
+    Services fill the drafts that they are given: the real call needs new ones.
+    """
+    try:
+        with transaction.atomic():
+            service(drafts, **options)
+            transaction.set_rollback(True)
+    except ValidationFailed as failed:
+        return failed.issues
+    return []
 
 
 def insert_records(

@@ -18,10 +18,10 @@ from apps.odata.write.drafts import Draft, Issue
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Columns whose values, taken together, no two records share; ``place`` is where a twin is told of."""
+    """Columns whose values, taken together, no two records share; ``field`` has the issue."""
 
     columns: tuple[models.Field, ...]
-    place: str
+    field: str
 
     def value_of(self, draft: Draft) -> tuple[Any, ...] | None:
         """What the draft holds in the columns as they are compared; ``None`` where that is not to be judged.
@@ -91,7 +91,7 @@ def shared(
             message = f"Record {first[value] + 1} of this request has it as well."
         else:
             continue
-        yield number, Issue("NotUnique", unique.place, message)
+        yield number, Issue("NotUnique", unique.field, message)
 
 
 @lru_cache(maxsize=256)

@@ -27,7 +27,7 @@ from apps.documents.models import Document, DocumentCategory
 from apps.documents.receiving import FILES, LISTS
 from apps.documents.sending import IMAGES, PDF, file_answer
 from apps.documents.upload_forms import UploadForm, upload
-from apps.odata.errors import ErrorDetail, ODataError, counted
+from apps.odata.errors import ErrorDetail, ODataError, plural
 from apps.people.admin import LookupAdmin
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
@@ -154,7 +154,7 @@ class DocumentAdmin(RecordAdmin):
                     return JsonResponse(told(refused), status=refused.status)
                 refusals = [refused.message, *(sentence(fault) for fault in refused.details)]
             else:
-                self.message_user(request, f"{counted(number, 'document')} uploaded.", messages.SUCCESS)
+                self.message_user(request, f"{plural(number, 'document')} uploaded.", messages.SUCCESS)
                 address = reverse("admin:documents_document_changelist")
                 return JsonResponse({"url": address}) if wants_json(request) else redirect(address)
         context = {

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.documents.file_types import allowed
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 from apps.odata.metadata.openapi import JSON, refusals, shared
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ UPLOAD: Json = {
     "operationId": "createDocument",
     "summary": "Store documents",
     "description": (
-        f"At most {counted(settings.DOCUMENT_MAX_FILES, 'file')} of {settings.DOCUMENT_MAX_BYTES:,} bytes"
+        f"At most {plural(settings.DOCUMENT_MAX_FILES, 'file')} of {settings.DOCUMENT_MAX_BYTES:,} bytes"
         f" each, of these types: {', '.join(sorted(allowed()))}. All are stored, or none."
         " The nth entry of each list belongs to the nth file. A list is sent as one field for each entry,"
         " or as fields with indexes (ClientGuidList[0]); lists of guids also as one field with commas."

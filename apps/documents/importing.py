@@ -17,7 +17,7 @@ from apps.documents.keeping import Keeping
 from apps.documents.models import LONGEST_PATH, Document, DocumentCategory
 from apps.documents.storage import PIECE
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required, Resource
-from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.json_values import JsonValueError
 from apps.people.models import Client, Staff
@@ -80,7 +80,7 @@ class DocumentImport(Importing):
     rules = document_rules.RULES
 
     def __init__(self, served: EntitySet) -> None:
-        super().__init__(entity_set(DocumentIndex))
+        super().__init__(bind_resource(DocumentIndex))
         self.cleaners = {"File": self.with_hash}
         self.keeping = Keeping()
 

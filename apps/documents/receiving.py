@@ -23,7 +23,7 @@ from apps.documents.keeping import Keeping, KeptFile
 from apps.documents.models import Document
 from apps.documents.storage import PIECE
 from apps.odata.declaration.schema import EntitySet, StructuralProperty
-from apps.odata.errors import BadBody, Conflict, ErrorDetail, InvalidRecords, TooLarge, counted
+from apps.odata.errors import BadBody, Conflict, ErrorDetail, InvalidRecords, TooLarge, plural
 from apps.odata.write.bodies import Body
 from apps.odata.write.dispatch import Created, create_of
 from apps.odata.write.drafts import Draft
@@ -121,7 +121,7 @@ def receive(read: Callable[[int], bytes], content_type: str, told: int, keeping:
         parts += 1
         if parts > 10 * settings.DOCUMENT_MAX_FILES + 10:
             raise TooLarge(
-                f"A form of at most {counted(settings.DOCUMENT_MAX_FILES, 'file')} has fewer fields."
+                f"A form of at most {plural(settings.DOCUMENT_MAX_FILES, 'file')} has fewer fields."
             )
         take(event, pieces_of(events), fields, digest, keeping)
     files = fields.pop(FILES).values()
@@ -160,7 +160,7 @@ def note(digest: Any, *texts: str) -> None:
 
 def too_many_files() -> TooLarge:
     files, size = settings.DOCUMENT_MAX_FILES, settings.DOCUMENT_MAX_BYTES
-    return TooLarge(f"An upload holds at most {counted(files, 'file')} of {size:,} bytes each.")
+    return TooLarge(f"An upload holds at most {plural(files, 'file')} of {size:,} bytes each.")
 
 
 # --- the form's parts -----------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def column_of(entity_set: EntitySet, each: ParallelList, upload: Upload, faults:
     if len(texts) == number:
         return held
     entries = "entry" if len(texts) == 1 else "entries"
-    message = f"{each.name} has {len(texts):,} {entries} for {counted(number, 'file')}."
+    message = f"{each.name} has {len(texts):,} {entries} for {plural(number, 'file')}."
     faults.append((0, ErrorDetail("CountMismatch", each.name, message)))
     return [(None, True)] * number
 
@@ -324,7 +324,7 @@ def property_of(entity_set: EntitySet, each: ParallelList) -> StructuralProperty
     for prop in entity_set.type.properties.values():
         if prop.attribute == each.attribute:
             return prop
-    part = next(part for part in entity_set.type.parts.values() if part.attribute == each.attribute)
+    part = next(part for part in entity_set.type.navigations.values() if part.attribute == each.attribute)
     assert part.type.key is not None
     return part.type.key
 

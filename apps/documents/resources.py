@@ -22,7 +22,7 @@ class DocumentResource(Resource):
         Key("DocumentGuid"),
         Optional("DocumentName", source="name"),
         Optional("ClientGuid", source="client"),
-        Required("CreatedByStaffGuid", source="created_by", hidden=True),
+        Required("CreatedByStaffGuid", source="created_by", write_only=True),
         ReadOnly("CreationDate"),
         ReadOnly("ArchiveDate"),
         RefersTo("DocumentCategory", DocumentCategoryBrief, source="category", required=True),

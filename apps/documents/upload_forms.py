@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from apps.documents.keeping import kept_together
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.receiving import Upload, store_upload
-from apps.odata.declaration.service import current
+from apps.odata.declaration.service import get_service
 from apps.people.models import Client
 
 
@@ -43,4 +43,4 @@ def upload(files: list[UploadedFile], lists: dict[str, list[str]]) -> list[Any]:
     """File what somebody chose in the back office; the guids. Raises as ``store_upload`` and ``keep`` do."""
     with kept_together() as keeping:
         kept = [keeping.keep(file.chunks(), file.name or "") for file in files]
-        return store_upload(current().by_model[Document], Upload(kept, lists, b"")).keys
+        return store_upload(get_service().by_model[Document], Upload(kept, lists, b"")).keys

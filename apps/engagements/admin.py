@@ -25,17 +25,17 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.models import Subscriber
-from apps.engagements import booking_rules, engagement_rules
+from apps.engagements import validation
 from apps.engagements.choices import ParticipantType
 from apps.engagements.models import (
     ZERO,
-    Budgeted,
+    Budget,
     CategoryBudget,
     ClientEngagement,
     ServiceBooking,
     SupportCategory,
 )
-from apps.engagements.spending import Spending, spending_of, spending_of_plan
+from apps.engagements.spending import Spending
 from apps.odata import clock
 from apps.people.admin import FindsByNumber, LookupAdmin
 
@@ -116,8 +116,8 @@ class ManagementFilter(RadioFilter):
 class ClientEngagementAdmin(FindsByNumber):
     """Plans; a plan's own page shows how its budgets are spent."""
 
-    rules = engagement_rules.RULES
-    cautions = engagement_rules.WARNINGS
+    rules = validation.ENGAGEMENT_RULES
+    cautions = validation.ENGAGEMENT_WARNINGS
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"
@@ -201,7 +201,7 @@ class ClientEngagementAdmin(FindsByNumber):
 
     @display(description="spent")
     def spending(self, plan: ClientEngagement) -> str:
-        return bar(spending_of_plan(plan, budgets_in(plan), clock.today()), is_small=True)
+        return bar(plan.spending(budgets_in(plan), clock.today()), is_small=True)
 
     @display(
         description="time left",
@@ -237,7 +237,7 @@ class ClientEngagementAdmin(FindsByNumber):
             kind._default_manager.filter(engagement=plan).select_related("category", "engagement"),
             key=lambda each: (each.category.number if each.category else 99, str(each.pk)),
         )
-        whole = spending_of_plan(plan, budgets, today)
+        whole = plan.spending(budgets, today)
         allocated = sum((each.budget for each in budgets), ZERO)
         context = {
             **self.admin_site.each_context(request),
@@ -251,7 +251,7 @@ class ClientEngagementAdmin(FindsByNumber):
             "allocated": allocated,
             "unallocated": plan.total_budget_amount - allocated,
             "over_allocated": allocated - plan.total_budget_amount,
-            "budgets": [budget_line(each, spending_of(each, today)) for each in budgets],
+            "budgets": [budget_line(each, each.spending(today)) for each in budgets],
             "currency": Subscriber.current().currency,
             "is_pace": kind is CategoryBudget,
             "add_link": self._link_to_add(request, kind, plan),
@@ -268,21 +268,21 @@ class ClientEngagementAdmin(FindsByNumber):
         address = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
         return capfirst(str(opts.verbose_name_plural)), f"{address}?{drawn_by.parameter}="
 
-    def _link_to_add(self, request: HttpRequest, kind: type[Budgeted], plan: ClientEngagement) -> str | None:
+    def _link_to_add(self, request: HttpRequest, kind: type[Budget], plan: ClientEngagement) -> str | None:
         if not self.admin_site.get_model_admin(kind).has_add_permission(request):
             return None
         address = reverse(f"admin:{kind._meta.app_label}_{kind._meta.model_name}_add")
         return f"{address}?{urlencode({'engagement': str(plan.pk)})}"
 
 
-def budgets_in(plan: ClientEngagement) -> list[Budgeted]:
+def budgets_in(plan: ClientEngagement) -> list[Budget]:
     """What the plan's budget is divided into."""
     if plan.participant_type == ParticipantType.PACE:
         return list(plan.category_budgets.all())
     return list(plan.bookings.all())
 
 
-def budget_line(budget: Budgeted, spending: Spending) -> dict[str, Any]:
+def budget_line(budget: Budget, spending: Spending) -> dict[str, Any]:
     """One budget as the plan's page shows it."""
     address = f"admin:{budget._meta.app_label}_{budget._meta.model_name}_change"
     return {
@@ -347,9 +347,9 @@ def bar(spending: Spending, is_small: bool = False) -> str:
             "spending": spending,
             "parts": parts,
             "told": ", ".join(told) or "nothing spent",
-            "is_over": spending.left < 0,
+            "is_over": spending.remaining < 0,
             "is_small": is_small,
-            "limit": f"{100 * spending.budget / full:.2f}" if spending.left < 0 else None,
+            "limit": f"{100 * spending.budget / full:.2f}" if spending.remaining < 0 else None,
         },
     )
 
@@ -412,16 +412,16 @@ class BudgetAdmin(RecordAdmin):
         )
 
     @display(description="budget", ordering="budget")
-    def amount(self, budget: Budgeted) -> str:
+    def amount(self, budget: Budget) -> str:
         return f"{budget.budget:,.2f}"
 
     @display(description="left")
-    def rest(self, budget: Budgeted) -> str:
-        return f"{budget.left:,.2f}"
+    def rest(self, budget: Budget) -> str:
+        return f"{budget.remaining:,.2f}"
 
     @display(description="spent")
-    def spending(self, budget: Budgeted) -> str:
-        return bar(spending_of(budget, clock.today()), is_small=True)
+    def spending(self, budget: Budget) -> str:
+        return bar(budget.spending(clock.today()), is_small=True)
 
 
 def address_of(engagement: Any) -> str:
@@ -433,8 +433,8 @@ def address_of(engagement: Any) -> str:
 class ServiceBookingAdmin(BudgetAdmin):
     """Service bookings of all plans."""
 
-    rules = booking_rules.RULES
-    cautions = booking_rules.WARNINGS
+    rules = validation.BOOKING_RULES
+    cautions = validation.BOOKING_WARNINGS
     menu_order = 50
     icon = "event_available"
     list_display = ("what", "plan", "booking_number", "management_type", "amount", "rest", "spending")
@@ -471,8 +471,8 @@ class ServiceBookingAdmin(BudgetAdmin):
 class CategoryBudgetAdmin(BudgetAdmin):
     """Budgets by category, which PACE plans have."""
 
-    rules = booking_rules.CATEGORY_BUDGET_RULES
-    cautions = booking_rules.CATEGORY_BUDGET_WARNINGS
+    rules = validation.CATEGORY_BUDGET_RULES
+    cautions = validation.CATEGORY_BUDGET_WARNINGS
     menu_order = 60
     icon = "donut_small"
     list_display = ("category", "plan", "management_type", "amount", "rest", "spending")

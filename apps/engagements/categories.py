@@ -11,8 +11,8 @@ CORE, CAPITAL = SupportPurpose.CORE.value, SupportPurpose.CAPITAL.value
 CAPACITY_BUILDING = SupportPurpose.CAPACITY_BUILDING.value
 
 #: From this number on, categories are those of PACE plans only.
-FIRST_OF_PACE = 16
-LAST = 21
+FIRST_PACE_CATEGORY = 16
+LAST_CATEGORY = 21
 
 #: (number, name, purpose) of each category. There has been no category 18 or 21 with items of its own in
 #: the price guide, but plans name them.
@@ -45,7 +45,7 @@ _NAMESPACE = uuid.UUID("6d0c5c5e-7f4b-5f0a-9a3e-0a5a3c1e9b21")
 
 @dataclass(frozen=True, slots=True)
 class SupportItem:
-    """What the code of a support item tells: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
+    """What a support item's code says: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
 
     category: int
     purpose: str | None
@@ -54,13 +54,13 @@ class SupportItem:
 _PURPOSES = {"1": CORE, "2": CAPITAL, "3": CAPACITY_BUILDING}
 
 
-def guid_of(number: int) -> uuid.UUID:
-    """A category's guid. Made of its number, so that a file written for one installation fits another."""
+def category_guid(number: int) -> uuid.UUID:
+    """A category's guid, derived from its number, so that files move between installations."""
     return uuid.uuid5(_NAMESPACE, f"{number:02}")
 
 
 def support_item(code: str | None) -> SupportItem | None:
-    """What a support item's code tells; ``None`` for a code of another form (some items have names)."""
+    """What a support item's code says; ``None`` for a code of another form (some items have names)."""
     category, *rest = (code or "").strip().split("_")
     if len(category) != 2 or not category.isdecimal() or not rest:
         return None

@@ -1,7 +1,14 @@
-"""What a day's support is covered by: the plan, the booking in it, and what is left. The face for funding.
+"""Coverage of supports: the plan of a support's day and the booking or category budget that pays for it.
 
-Nothing of claims is known here. Whoever claims asks ``coverage_of`` or, for many lines at once, ``coverages``
-(three queries, however many), and afterwards tells ``booking.record_amounts`` what it claimed.
+Nothing of claims is known here. Callers send the queries with their own (``fetch_all``) and pass the rows on,
+in two trips, whatever the number of supports::
+
+    [plan_rows] = fetch_all([plan_query({support.contact for support in supports})])
+    matches = match_plans(supports, plan_rows)
+    bookings, category_budgets = fetch_all(budget_queries(matches))
+    coverages = choose_budgets(matches, bookings, category_budgets)
+
+``load_coverages`` is these four lines. What was claimed is posted afterwards by ``services.record_amounts``.
 """
 
 from __future__ import annotations
@@ -19,26 +26,29 @@ from apps.engagements.categories import support_item
 from apps.engagements.choices import ParticipantType
 from apps.engagements.models import (
     ZERO,
-    Budgeted,
+    Budget,
     CategoryBudget,
     ClientEngagement,
     ServiceBooking,
-    last_day_of,
+    budget_label,
+    last_day_of_plan,
 )
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import Conversation, alone, prepared_query
+from apps.odata.batched_queries import BoundQuery, Conversation, fetch_all, prepared_query
+
+Rows = Iterable[tuple[Any, ...]]
 
 
 class Support(NamedTuple):
     """A support given to a contact on a day.
 
-    ``item`` is a code of the price guide, ``category`` the number of its category, told by the code when
-    left out; ``pace_category`` the one that PACE plans count it by, ``category`` when left out.
-    ``management`` prefers a booking managed that way where several would do.
+    ``item`` is a code of the price guide. ``category`` is the number of its category, read from the code when
+    omitted; ``pace_category`` the one that PACE plans count it by, ``category`` when omitted. ``management``
+    prefers a booking of that management type where several fit.
     """
 
     contact: UUID
-    on: dt.date
+    day: dt.date
     item: str | None = None
     category: int | None = None
     management: str | None = None
@@ -48,12 +58,12 @@ class Support(NamedTuple):
     def category_number(self) -> int | None:
         if self.category is not None:
             return self.category
-        told = support_item(self.item)
-        return None if told is None else told.category
+        item = support_item(self.item)
+        return None if item is None else item.category
 
 
 class CoveringPlan(NamedTuple):
-    """A plan as far as it covers supports."""
+    """The columns of a plan that coverage depends on."""
 
     pk: UUID
     is_pace: bool
@@ -62,19 +72,19 @@ class CoveringPlan(NamedTuple):
 
 
 class CoveringBudget(NamedTuple):
-    """A service booking, or of a PACE plan its budget for a category, as far as it covers supports.
+    """The columns of a service booking, or of a PACE plan's category budget, that coverage depends on.
 
-    ``left`` is its budget less claimed, waiting and used elsewhere. The days are those of its plan where it
-    has none of its own.
+    ``remaining`` is the budget less claimed, waiting and used elsewhere. A budget without days of its own has
+    those of its plan.
     """
 
     pk: UUID
-    model: type[Budgeted]
+    model: type[Budget]
     plan: UUID
     first_day: dt.date
     last_day: dt.date
     management_type: str
-    left: Decimal
+    remaining: Decimal
     category: int | None
     category_name: str | None
     support_item: str | None = None
@@ -83,15 +93,22 @@ class CoveringBudget(NamedTuple):
 
     def __str__(self) -> str:
         category = None if self.category is None else f"{self.category:02} {self.category_name}"
-        what = self.support_item or category or self.support_purpose
-        return f"{what} ({self.booking_number})" if self.booking_number else str(what)
+        return budget_label(self.support_item, category, self.support_purpose, self.booking_number)
+
+
+class PlanMatch(NamedTuple):
+    """A support, its participant's plans (the newest first), and the one that covers the day, if any does."""
+
+    support: Support
+    plans: Sequence[CoveringPlan]
+    plan: CoveringPlan | None
 
 
 class Coverage(NamedTuple):
-    """What covers a support.
+    """The plan and the budget that cover a support.
 
-    ``plan`` and ``budget`` cover its day; without one, ``nearest_plan`` and ``nearest_budget`` are those for
-    the same participant and the same support whose dates come closest, ``None`` when there are none at all.
+    Where none covers its day, ``nearest_plan`` and ``nearest_budget`` are those of the same participant and
+    support whose dates come closest; ``None`` when there are none at all.
     """
 
     plan: CoveringPlan | None = None
@@ -101,81 +118,26 @@ class Coverage(NamedTuple):
 
     @property
     def booking(self) -> CoveringBudget | None:
-        """The service booking that covers the support; none of a PACE plan."""
+        """The service booking that covers the support; PACE plans have none."""
         return self.budget if self.budget is not None and self.budget.model is ServiceBooking else None
 
     @property
     def category_budget(self) -> CoveringBudget | None:
-        """The budget by category that covers the support; only of a PACE plan."""
+        """The category budget that covers the support; only PACE plans have one."""
         return self.budget if self.budget is not None and self.budget.model is CategoryBudget else None
 
     @property
-    def left(self) -> Decimal | None:
-        """What is left of the budget; ``None`` when nothing covers the support."""
-        return None if self.budget is None else self.budget.left
+    def remaining(self) -> Decimal | None:
+        """What remains of the budget; ``None`` when nothing covers the support."""
+        return None if self.budget is None else self.budget.remaining
 
 
-NOTHING = Coverage()
-
-
-def coverage_of(
-    contact: UUID,
-    on: dt.date,
-    item: str | None = None,
-    category: int | None = None,
-    management: str | None = None,
-    pace_category: int | None = None,
-) -> Coverage:
-    """What covers one support; see ``Support``."""
-    return coverages([Support(contact, on, item, category, management, pace_category)])[0]
-
-
-def coverages(supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None = None) -> list[Coverage]:
-    """What covers each of the supports, in their order.
-
-    ``freed``, by the key of a budget: what counts as left of it again, since a bill that drew on it is
-    being entered anew.
-    """
-    return alone(covering(supports, freed))
-
-
-def covering(
-    supports: Sequence[Support], freed: Mapping[UUID, Decimal] | None = None
-) -> Conversation[list[Coverage]]:
-    """The same as a conversation: the plans, then the budgets of those that are looked at."""
-    plans = plans_told((yield plans_asked({support.contact for support in supports})))
-    held = [plans.get(support.contact, ()) for support in supports]
-    found = [plan_on(support.on, theirs) for support, theirs in zip(supports, held, strict=True)]
-    # Budgets are many: those of plans that cover, and all of a participant only where none does.
-    searched = {id(plan): plan for plan in found if plan is not None}
-    for plan, theirs in zip(found, held, strict=True):
-        if plan is None:
-            searched.update((id(each), each) for each in theirs)
-    budgets = yield from finding_budgets({plan.pk: plan for plan in searched.values()}, freed or {})
-    by_plan = {number: budgets.get(plan.pk, ()) for number, plan in searched.items()}
-    return [
-        covered_by(support, plan, by_plan[id(plan)])
-        if plan is not None
-        else nearest_to(support, theirs, budgets)
-        for support, plan, theirs in zip(supports, found, held, strict=True)
-    ]
-
-
-# --- what there is --------------------------------------------------------------------------------------
-
-
-def current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
-    """The plans of participants that are not archived, the newest first."""
-    field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
-    found: dict[UUID, list[ClientEngagement]] = defaultdict(list)
-    for plan in rows.order_by("-plan_start_date", "guid"):
-        found[plan.participant_id].append(plan)
-    return found
+# --- first trip: plans ----------------------------------------------------------------------------------
 
 
 @prepared_query
-def plans_asked(contacts: Any) -> QuerySet[Any, Any]:
+def plan_query(contacts: Any) -> QuerySet[Any, Any]:
+    """The unarchived plans of participants, the newest first; rows for ``match_plans``."""
     field = ClientEngagement._meta.get_field("participant")
     rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
@@ -184,99 +146,163 @@ def plans_asked(contacts: Any) -> QuerySet[Any, Any]:
     )
 
 
-def plans_told(rows: Iterable[tuple[Any, ...]]) -> Mapping[UUID, Sequence[CoveringPlan]]:
-    """As ``current_plans``, no more of them than covers supports."""
-    found: dict[UUID, list[CoveringPlan]] = defaultdict(list)
-    for contact, key, kind, first, end, inactive_from in rows:
-        is_pace = kind == ParticipantType.PACE
-        found[contact].append(CoveringPlan(key, is_pace, first, last_day_of(end, inactive_from)))
-    return found
+def match_plans(supports: Iterable[Support], rows: Rows) -> list[PlanMatch]:
+    """The plans of each support, in the order of the supports; ``rows`` are those of ``plan_query``."""
+    plans: dict[UUID, list[CoveringPlan]] = defaultdict(list)
+    for contact, key, participant_type, start, end, inactive_from in rows:
+        is_pace = participant_type == ParticipantType.PACE
+        plans[contact].append(CoveringPlan(key, is_pace, start, last_day_of_plan(end, inactive_from)))
+    return [
+        PlanMatch(support, of_contact, find_covering_plan(support.day, of_contact))
+        for support in supports
+        for of_contact in [plans.get(support.contact, ())]
+    ]
 
 
-AMOUNTS = ("budget", "used_elsewhere", "claimed", "waiting")
-SHARED = ("pk", "engagement", "management_type", "category__number", "category__name", *AMOUNTS)
-OWN = ("booking_start_date", "booking_end_date", "support_item", "support_purpose", "booking_number")
+def load_current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
+    """The unarchived plans of participants, the newest first; for callers that need whole records."""
+    field = ClientEngagement._meta.get_field("participant")
+    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
+    plans: dict[UUID, list[ClientEngagement]] = defaultdict(list)
+    for plan in rows.order_by("-plan_start_date", "guid"):
+        plans[plan.participant_id].append(plan)
+    return plans
 
 
-@prepared_query
-def bookings_asked(plans: Any) -> QuerySet[Any, Any]:
-    rows = ServiceBooking.objects.filter(AnyOf(ServiceBooking._meta.get_field("engagement"), plans))
-    return rows.order_by("pk").values_list(*SHARED, *OWN)
-
-
-@prepared_query
-def category_budgets_asked(plans: Any) -> QuerySet[Any, Any]:
-    rows = CategoryBudget.objects.filter(AnyOf(CategoryBudget._meta.get_field("engagement"), plans))
-    return rows.order_by("pk").values_list(*SHARED)
-
-
-def finding_budgets(
-    plans: Mapping[UUID, CoveringPlan], freed: Mapping[UUID, Decimal]
-) -> Conversation[Mapping[UUID, Sequence[CoveringBudget]]]:
-    """The service bookings, or the budgets by category, of each plan."""
-    found: dict[UUID, list[CoveringBudget]] = defaultdict(list)
-    told = yield [bookings_asked(plans), category_budgets_asked(plans)]
-    models: tuple[type[Budgeted], ...] = (ServiceBooking, CategoryBudget)
-    for model, rows in zip(models, told, strict=True):
-        for row in rows:
-            key, plan_key, management, category, name, budget, elsewhere, claimed, waiting, *booked = row
-            plan = plans[plan_key]
-            first, last, *texts = booked or (None, None)
-            left = budget - elsewhere - claimed - waiting + freed.get(key, ZERO)
-            days = (first or plan.first_day, last or plan.last_day)
-            found[plan_key].append(
-                CoveringBudget(key, model, plan_key, *days, management, left, category, name, *texts)
-            )
-    return found
-
-
-# --- what of it covers a support ------------------------------------------------------------------------
-
-
-def plan_on(day: dt.date, plans: Iterable[CoveringPlan]) -> CoveringPlan | None:
+def find_covering_plan(day: dt.date, plans: Iterable[CoveringPlan]) -> CoveringPlan | None:
     for plan in plans:
         if plan.first_day <= day <= plan.last_day:
             return plan
     return None
 
 
-def covered_by(support: Support, plan: CoveringPlan, budgets: Iterable[CoveringBudget]) -> Coverage:
-    """Choose among the budgets of the plan that covers a support's day."""
-    fitting = fitting_for(support, budgets, plan.is_pace)
-    day = support.on
-    covering = [budget for budget in fitting if budget.first_day <= day <= budget.last_day]
-    if covering:
-        if len(covering) == 1:
-            return Coverage(plan, covering[0])
-        return Coverage(plan, min(covering, key=lambda budget: rank(budget, support)))
-    return Coverage(plan, nearest_budget=nearest_budget(support, fitting))
+# --- second trip: budgets -------------------------------------------------------------------------------
+
+BUDGET_COLUMNS = (
+    *("pk", "engagement", "management_type", "category__number", "category__name"),
+    *("budget", "used_elsewhere", "claimed", "waiting"),
+)
+BOOKING_COLUMNS = (
+    *("booking_start_date", "booking_end_date", "support_item", "support_purpose", "booking_number"),
+)
 
 
-def nearest_to(
-    support: Support,
-    plans: Sequence[CoveringPlan],
-    budgets: Mapping[UUID, Sequence[CoveringBudget]],
-) -> Coverage:
-    """What comes closest to a support whose day no plan covers."""
-    if not plans:
-        return NOTHING
-    closest = min(plans, key=lambda plan: distance(support.on, plan.first_day, plan.last_day))
-    fitting = [
-        budget for plan in plans for budget in fitting_for(support, budgets.get(plan.pk, ()), plan.is_pace)
+@prepared_query
+def _booking_query(plans: Any) -> QuerySet[Any, Any]:
+    rows = ServiceBooking.objects.filter(AnyOf(ServiceBooking._meta.get_field("engagement"), plans))
+    return rows.order_by("pk").values_list(*BUDGET_COLUMNS, *BOOKING_COLUMNS)
+
+
+@prepared_query
+def _category_budget_query(plans: Any) -> QuerySet[Any, Any]:
+    rows = CategoryBudget.objects.filter(AnyOf(CategoryBudget._meta.get_field("engagement"), plans))
+    return rows.order_by("pk").values_list(*BUDGET_COLUMNS)
+
+
+def budget_queries(matches: Iterable[PlanMatch]) -> list[BoundQuery]:
+    """The queries for service bookings and for category budgets, whose rows ``choose_budgets`` takes."""
+    plans = _searched_plans(matches)
+    return [_booking_query(plans), _category_budget_query(plans)]
+
+
+def choose_budgets(
+    matches: Sequence[PlanMatch],
+    booking_rows: Rows,
+    category_budget_rows: Rows,
+    released: Mapping[UUID, Decimal] | None = None,
+) -> list[Coverage]:
+    """The coverage of each support, in the order of ``matches``.
+
+    ``released``, by the key of a budget, counts as remaining again: what a bill that is being replaced had
+    claimed on it.
+    """
+    plans = _searched_plans(matches)
+    budgets: dict[UUID, list[CoveringBudget]] = defaultdict(list)
+    models: tuple[type[Budget], ...] = (ServiceBooking, CategoryBudget)
+    for model, rows in zip(models, (booking_rows, category_budget_rows), strict=True):
+        for key, plan_key, management, category, name, budget, elsewhere, claimed, waiting, *booking in rows:
+            plan = plans[plan_key]
+            start, end, *labels = booking or (None, None)
+            remaining = budget - elsewhere - claimed - waiting
+            if released:
+                remaining += released.get(key, ZERO)
+            days = (start or plan.first_day, end or plan.last_day)
+            budgets[plan_key].append(
+                CoveringBudget(key, model, plan_key, *days, management, remaining, category, name, *labels)
+            )
+    return [
+        find_nearest(match, budgets)
+        if match.plan is None
+        else choose_budget(match.support, match.plan, budgets.get(match.plan.pk, ()))
+        for match in matches
     ]
-    return Coverage(nearest_plan=closest, nearest_budget=nearest_budget(support, fitting))
 
 
-def nearest_budget(support: Support, fitting: Iterable[CoveringBudget]) -> CoveringBudget | None:
+def load_coverages(
+    supports: Sequence[Support], released: Mapping[UUID, Decimal] | None = None
+) -> list[Coverage]:
+    """The coverage of each support in two trips; for callers without queries of their own."""
+    [plan_rows] = fetch_all([plan_query({support.contact for support in supports})])
+    matches = match_plans(supports, plan_rows)
+    booking_rows, category_budget_rows = fetch_all(budget_queries(matches))
+    return choose_budgets(matches, booking_rows, category_budget_rows, released)
+
+
+def covering(
+    supports: Sequence[Support], released: Mapping[UUID, Decimal] | None = None
+) -> Conversation[list[Coverage]]:
+    """``load_coverages`` for the last caller that is a generator."""
+    matches = match_plans(supports, (yield plan_query({support.contact for support in supports})))
+    booking_rows, category_budget_rows = yield budget_queries(matches)
+    return choose_budgets(matches, booking_rows, category_budget_rows, released)
+
+
+def _searched_plans(matches: Iterable[PlanMatch]) -> dict[UUID, CoveringPlan]:
+    """The plans whose budgets are read, by key."""
+    # Budgets are many: all of a participant are read only where no plan covers the day.
+    return {
+        plan.pk: plan for match in matches for plan in (match.plans if match.plan is None else (match.plan,))
+    }
+
+
+# --- the choice -----------------------------------------------------------------------------------------
+
+
+def choose_budget(support: Support, plan: CoveringPlan, budgets: Iterable[CoveringBudget]) -> Coverage:
+    """The coverage of a support by the plan of its day."""
+    suitable = filter_budgets(support, budgets, plan.is_pace)
+    covering = [budget for budget in suitable if budget.first_day <= support.day <= budget.last_day]
+    if not covering:
+        return Coverage(plan, nearest_budget=find_nearest_budget(support, suitable))
+    if len(covering) == 1:
+        return Coverage(plan, covering[0])
+    return Coverage(plan, min(covering, key=lambda budget: rank(budget, support)))
+
+
+def find_nearest(match: PlanMatch, budgets: Mapping[UUID, Sequence[CoveringBudget]]) -> Coverage:
+    """The plan and the budget that come closest to a support whose day no plan covers."""
+    support, plans, _ = match
+    if not plans:
+        return Coverage()
+    nearest_plan = min(plans, key=lambda plan: distance(support.day, plan.first_day, plan.last_day))
+    suitable = [
+        budget for plan in plans for budget in filter_budgets(support, budgets.get(plan.pk, ()), plan.is_pace)
+    ]
+    return Coverage(nearest_plan=nearest_plan, nearest_budget=find_nearest_budget(support, suitable))
+
+
+def find_nearest_budget(support: Support, suitable: Iterable[CoveringBudget]) -> CoveringBudget | None:
     return min(
-        fitting,
-        key=lambda each: (distance(support.on, each.first_day, each.last_day), rank(each, support)),
+        suitable,
+        key=lambda each: (distance(support.day, each.first_day, each.last_day), rank(each, support)),
         default=None,
     )
 
 
-def fitting_for(support: Support, budgets: Iterable[CoveringBudget], is_pace: bool) -> list[CoveringBudget]:
-    """The budgets that are for the support: for its item, or for all of its category."""
+def filter_budgets(
+    support: Support, budgets: Iterable[CoveringBudget], is_pace: bool
+) -> list[CoveringBudget]:
+    """The budgets for the support's item, or for the whole of its category."""
     category = support.category_number
     if is_pace and support.pace_category is not None:
         category = support.pace_category
@@ -284,38 +310,21 @@ def fitting_for(support: Support, budgets: Iterable[CoveringBudget], is_pace: bo
         budget
         for budget in budgets
         if (
-            same_code(budget.support_item, support.item)
+            is_same_code(budget.support_item, support.item)
             if budget.support_item
             else budget.category is not None and budget.category == category
         )
     ]
 
 
-def same_code(one: str, other: str | None) -> bool:
+def is_same_code(one: str, other: str | None) -> bool:
     return other is not None and one.strip().casefold() == other.strip().casefold()
 
 
 def rank(budget: CoveringBudget, support: Support) -> tuple[bool, bool, bool, int]:
-    """First a booking for the item itself, then one managed as preferred, then one with money left."""
-    as_preferred = support.management is None or budget.management_type == support.management
-    return not budget.support_item, not as_preferred, budget.left <= 0, -budget.first_day.toordinal()
-
-
-# --- days -----------------------------------------------------------------------------------------------
-
-
-def days_of_plan(plan: ClientEngagement) -> tuple[dt.date, dt.date]:
-    """The first and last day a plan covers."""
-    return plan.plan_start_date, plan.last_day
-
-
-def days_of(budget: Budgeted) -> tuple[dt.date, dt.date]:
-    """The first and last day of a budget; those of its plan where it has none of its own."""
-    assert isinstance(budget, ServiceBooking | CategoryBudget)
-    plan = budget.engagement
-    if not isinstance(budget, ServiceBooking):
-        return days_of_plan(plan)
-    return budget.booking_start_date or plan.plan_start_date, budget.booking_end_date or plan.last_day
+    """First the item itself, then the preferred management, then money remaining, then the latest."""
+    is_preferred = support.management is None or budget.management_type == support.management
+    return not budget.support_item, not is_preferred, budget.remaining <= 0, -budget.first_day.toordinal()
 
 
 def distance(day: dt.date, first: dt.date, last: dt.date) -> int:

@@ -10,9 +10,8 @@ from random import Random
 from typing import Any
 
 from apps.core.demo import Context, DemoSet, draft_of, existing
-from apps.engagements.booking import grant_budgets, make_bookings
+from apps.engagements.services import (create_bookings, create_category_budgets, create_engagements, create_support_categories,)
 from apps.engagements.choices import ManagementType, ParticipantType
-from apps.engagements.engaging import enter_support_categories, open_engagements
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
@@ -79,7 +78,7 @@ class Plan:
 
 def load(context: Context) -> None:
     """Create the plans of the participants, month by month; every third has an earlier plan as well."""
-    enter_support_categories()
+    create_support_categories()
     categories = {category.number: category for category in SupportCategory.objects.all()}
     chance = context.chance("plans")
     months: dict[tuple[int, int], list[Plan]] = defaultdict(list)
@@ -98,12 +97,12 @@ def load(context: Context) -> None:
 
 
 def create_plans(context: Context, plans: list[Plan]) -> None:
-    made = context.create(ClientEngagement, open_engagements, [plan.plan for plan in plans])
+    made = context.create(ClientEngagement, create_engagements, [plan.plan for plan in plans])
     for plan, engagement in zip(plans, made, strict=True):
         for draft in (*plan.bookings, *plan.budgets):
             draft.fill("engagement", engagement)
-    context.create(ServiceBooking, make_bookings, [draft for plan in plans for draft in plan.bookings])
-    context.create(CategoryBudget, grant_budgets, [draft for plan in plans for draft in plan.budgets])
+    context.create(ServiceBooking, create_bookings, [draft for plan in plans for draft in plan.bookings])
+    context.create(CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets])
 
 
 def plan_of(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from apps.core.importing.additions import Importing
-from apps.engagements import engagement_rules
-from apps.engagements.engaging import open_engagements, revise_engagements
+from apps.engagements import validation
+from apps.engagements.services import create_engagements, update_engagements
 
 HEADERS = {
     "Plan start": "PlanStartDate",
@@ -32,7 +32,7 @@ class ClientEngagementImport(Importing):
 
     synonyms = HEADERS
     alike = ("plan_start_date",)
-    create = staticmethod(open_engagements)
-    revise = staticmethod(revise_engagements)
-    rules = engagement_rules.RULES
-    warnings = engagement_rules.WARNINGS
+    create = staticmethod(create_engagements)
+    revise = staticmethod(update_engagements)
+    rules = validation.ENGAGEMENT_RULES
+    warnings = validation.ENGAGEMENT_WARNINGS

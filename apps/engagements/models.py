@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -11,8 +12,10 @@ from django.db import models
 
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record
-from apps.engagements.categories import LAST
+from apps.engagements.categories import LAST_CATEGORY
 from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
+from apps.engagements.spending import Spending
+from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
 ZERO = Decimal("0.00")
@@ -32,7 +35,7 @@ class SupportCategory(Lookup, Record):
     """A category of the scheme, by which budgets are divided; 16 to 21 are those of PACE plans."""
 
     number = models.PositiveSmallIntegerField(
-        unique=True, validators=[MinValueValidator(1), MaxValueValidator(LAST)]
+        unique=True, validators=[MinValueValidator(1), MaxValueValidator(LAST_CATEGORY)]
     )
     support_purpose = models.CharField("purpose", max_length=17, choices=SupportPurpose)
 
@@ -41,7 +44,7 @@ class SupportCategory(Lookup, Record):
         ordering = ("number",)
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(number__gte=1, number__lte=LAST),
+                condition=models.Q(number__gte=1, number__lte=LAST_CATEGORY),
                 name="engagements_category_number_of_the_scheme",
             ),
         )
@@ -57,7 +60,7 @@ ALLOCATED = (
 )
 
 
-def last_day_of(plan_end_date: dt.date, no_active_plan_from_date: dt.date | None) -> dt.date:
+def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date | None) -> dt.date:
     """The last day a plan covers: a participant without an active plan is covered by none."""
     if no_active_plan_from_date is None:
         return plan_end_date
@@ -134,19 +137,53 @@ class ClientEngagement(Record):
     @property
     def last_day(self) -> dt.date:
         """The last day the plan covers."""
-        return last_day_of(self.plan_end_date, self.no_active_plan_from_date)
+        return last_day_of_plan(self.plan_end_date, self.no_active_plan_from_date)
+
+    @property
+    def is_pace(self) -> bool:
+        """PACE plans have category budgets, plans of the agency's own portal service bookings."""
+        return self.participant_type == ParticipantType.PACE
+
+    @property
+    def is_current(self) -> bool:
+        return self.covers(clock.today())
+
+    @property
+    def days_left(self) -> int:
+        """Days after today up to the last one; negative when the plan has ended."""
+        return (self.last_day - clock.today()).days
 
     def covers(self, day: dt.date) -> bool:
         return self.plan_start_date <= day <= self.last_day
 
+    @property
+    def budgets(self) -> models.Manager[Any]:
+        """The service bookings, or of a PACE plan its category budgets."""
+        return self.category_budgets if self.is_pace else self.bookings
 
-class Budgeted(Record):
-    """A budget and what became of it. Claims stand on this app, and tell it their sums (booking.py).
+    def spending(self, budgets: Iterable[Budget], today: dt.date) -> Spending:
+        """How the plan's total budget is spent by a day: the sums of its budgets."""
+        parts = list(budgets)
+        return Spending(
+            self.plan_start_date,
+            max(self.plan_start_date, self.last_day),
+            today,
+            self.total_budget_amount,
+            sum((each.used_elsewhere for each in parts), ZERO),
+            sum((each.claimed for each in parts), ZERO),
+            sum((each.paid for each in parts), ZERO),
+            sum((each.waiting for each in parts), ZERO),
+        )
+
+
+class Budget(Record):
+    """A budget of a plan and the sums of the claims on it, which ``services.record_amounts`` updates.
 
     ``claimed`` is claimed from the agency, ``paid`` the part of it that was paid, ``waiting`` entered and
-    not yet claimed; ``used_elsewhere`` was drawn by others, or before this service was used.
+    not yet claimed; ``used_elsewhere`` was spent by others, or before this service was used.
     """
 
+    engagement: models.ForeignKey[Any, ClientEngagement]
     budget = money(default=ZERO)
     used_elsewhere = money(default=ZERO, help_text="Drawn by others, or before this service was used.")
     claimed = sum_of_bills()
@@ -167,11 +204,41 @@ class Budgeted(Record):
         return self.used_elsewhere + self.claimed + self.waiting
 
     @property
-    def left(self) -> Decimal:
+    def remaining(self) -> Decimal:
         return self.budget - self.spent
 
+    @property
+    def first_day(self) -> dt.date:
+        """The first day that the budget pays for; of a booking without dates, its plan's."""
+        return self.engagement.plan_start_date
 
-class ServiceBooking(Budgeted):
+    @property
+    def last_day(self) -> dt.date:
+        return self.engagement.last_day
+
+    def spending(self, today: dt.date) -> Spending:
+        """How the budget is spent by a day."""
+        return Spending(
+            self.first_day,
+            max(self.first_day, self.last_day),
+            today,
+            self.budget,
+            self.used_elsewhere,
+            self.claimed,
+            self.paid,
+            self.waiting,
+        )
+
+
+def budget_label(
+    support_item: str | None, category: object, support_purpose: str | None, booking_number: str | None
+) -> str:
+    """What a budget is called: ``15 Improved Daily Living Skills (50000077)``."""
+    label = support_item or category or support_purpose
+    return f"{label} ({booking_number})" if booking_number else str(label)
+
+
+class ServiceBooking(Budget):
     """A part of a plan's budget set aside for a support category, or for one support item of it."""
 
     engagement = models.ForeignKey(
@@ -195,7 +262,7 @@ class ServiceBooking(Budgeted):
         "used elsewhere as of", null=True, blank=True, help_text="The day the agency told the balance of."
     )
 
-    class Meta(Budgeted.Meta):
+    class Meta(Budget.Meta):
         verbose_name = "service booking"
         ordering = ("booking_start_date", "category", "guid")
         constraints = (
@@ -209,11 +276,18 @@ class ServiceBooking(Budgeted):
         )
 
     def __str__(self) -> str:
-        what = self.support_item or self.category or self.support_purpose
-        return f"{what} ({self.booking_number})" if self.booking_number else str(what)
+        return budget_label(self.support_item, self.category, self.support_purpose, self.booking_number)
+
+    @property
+    def first_day(self) -> dt.date:
+        return self.booking_start_date or super().first_day
+
+    @property
+    def last_day(self) -> dt.date:
+        return self.booking_end_date or super().last_day
 
 
-class CategoryBudget(Budgeted):
+class CategoryBudget(Budget):
     """What a PACE plan grants for a support category; such plans have no service bookings."""
 
     engagement = models.ForeignKey(
@@ -221,7 +295,7 @@ class CategoryBudget(Budgeted):
     )
     category = models.ForeignKey(SupportCategory, on_delete=models.PROTECT, related_name="budgets")
 
-    class Meta(Budgeted.Meta):
+    class Meta(Budget.Meta):
         verbose_name = "PACE budget"
         ordering = ("category__number", "guid")
         constraints = (

@@ -31,12 +31,11 @@ from apps.core.importing.reports import Remark, Report, errors_beside, in_order
 from apps.core.importing.runs import Listener, author
 from apps.core.importing.tables import Row, Table, Unusable
 from apps.core.models import Subscriber
-from apps.engagements import booking_rules, engagement_rules
-from apps.engagements.booking import make_bookings, revise_bookings
+from apps.engagements import validation
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import current_plans
-from apps.engagements.engaging import open_engagements, revise_engagements
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
@@ -123,7 +122,7 @@ def import_bookings(
     if errors.exists() and errors.samefile(path):
         raise Unusable(f"{errors} is the file to import; --errors must name another.")
     report = Report(table, errors, listener.tell)
-    clock.forget_now()
+    clock.reset_now()
     try:
         with history.as_author(author()), timezone.override(Subscriber.current().zone):
             run = Run(places, create_participants)
@@ -245,8 +244,8 @@ class Run:
         changes = [(line, changes_of(line, self.booking_of(line))) for line in sound]
         changing = [(line, values) for line, values in changes if values]
         self.fit_totals([line for line, _ in changing])
-        self.put([pair for pair in changing if pair[0].booking is None], make_bookings)
-        self.put([pair for pair in changing if pair[0].booking is not None], revise_bookings)
+        self.put([pair for pair in changing if pair[0].booking is None], create_bookings)
+        self.put([pair for pair in changing if pair[0].booking is not None], update_bookings)
         return Made(participants, plans)
 
     # --- participants
@@ -324,7 +323,7 @@ class Run:
         for line in lines:
             if line.plan is None and line.contact is not None:
                 waiting[line.contact.pk].append(line)
-        standing = current_plans(waiting)
+        standing = load_current_plans(waiting)
         homeless: list[list[Line]] = []
         for contact, held in waiting.items():
             for line in held:
@@ -335,12 +334,12 @@ class Run:
     def open_plans(self, groups: Sequence[Sequence[Line]]) -> int:
         manager = Client.objects.filter(is_self=True).first()
         drafts = [new_plan(lines, manager) for lines in groups]
-        keys = self.kept(open_engagements, drafts, groups)
+        keys = self.kept(create_engagements, drafts, groups)
         plans = ClientEngagement.objects.in_bulk([key for key in keys if key is not None])
         for lines, key in zip(groups, keys, strict=True):
             for line in lines:
                 line.plan = plans.get(key)
-        for number, finding in apply_rules(drafts, engagement_rules.WARNINGS):
+        for number, finding in apply_rules(drafts, validation.ENGAGEMENT_WARNINGS):
             self.warn_of(groups[number][0], finding)
         return len(plans)
 
@@ -366,7 +365,7 @@ class Run:
             for key, total in grown.items()
         ]
         if drafts:
-            self.kept(revise_engagements, drafts, [by_plan[key] for key in grown])
+            self.kept(update_engagements, drafts, [by_plan[key] for key in grown])
 
     # --- bookings
 
@@ -399,7 +398,7 @@ class Run:
             line.is_changed = True
         lines = [line for line, _ in changing]
         self.kept(verb, drafts, [[line] for line in lines])
-        for number, finding in apply_rules(drafts, booking_rules.WARNINGS):
+        for number, finding in apply_rules(drafts, validation.BOOKING_WARNINGS):
             self.warn_of(lines[number], finding)
 
     # --- what verbs say
@@ -411,9 +410,9 @@ class Run:
         try:
             return verb(drafts) if drafts else []
         except ValidationFailed as refused:
-            for number, finding in refused.findings:
+            for number, finding in refused.issues:
                 for line in groups[number]:
-                    column = COLUMN_OF.get(str(finding.place), PARTICIPANT)
+                    column = COLUMN_OF.get(str(finding.field), PARTICIPANT)
                     self.refuse(line, column, finding.code, finding.message)
             return [None] * len(drafts)
 
@@ -425,7 +424,7 @@ class Run:
         line.warnings.append(remark)
 
     def warn_of(self, line: Line, finding: Issue) -> None:
-        self.warn(line, COLUMN_OF.get(str(finding.place), PARTICIPANT), finding.code, finding.message)
+        self.warn(line, COLUMN_OF.get(str(finding.field), PARTICIPANT), finding.code, finding.message)
 
 
 # --- cells ----------------------------------------------------------------------------------------------
@@ -433,10 +432,10 @@ class Run:
 
 def readers() -> Mapping[str, CellReader]:
     """What reads each column's cells."""
-    booking = service.current().by_model[ClientEngagement].type.parts["ServiceBookings"].type
+    booking = service.get_service().by_model[ClientEngagement].type.navigations["ServiceBookings"].type
     date = cell_reader(booking.properties["BookingStartDate"])
     money = cell_reader(booking.properties["Budget"])
-    scheme_number = cell_reader(service.current().by_model[Contact].type.properties["SchemeNumber"])
+    scheme_number = cell_reader(service.get_service().by_model[Contact].type.properties["SchemeNumber"])
     return {
         PARTICIPANT: lambda text: scheme_number("".join(text.split())),
         NAME: lambda text: " ".join(text.split()),
@@ -475,7 +474,7 @@ def names_in(text: str) -> Mapping[str, str]:
     first, _, last = text.rpartition(" ")
     if not first:
         raise JsonValueError("Required", "must have a first and a last part.")
-    members = service.current().by_model[Contact].type.properties
+    members = service.get_service().by_model[Contact].type.properties
     return {
         "first_name": cell_reader(members["FirstName"])(first),
         "last_name": cell_reader(members["LastName"])(last),
@@ -496,7 +495,7 @@ def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]
 
 def new_contact(values: Mapping[str, Any]) -> Draft:
     """A contact as a body with these values would give it."""
-    record = record_reader(service.current().by_model[Contact].type)
+    record = record_reader(service.get_service().by_model[Contact].type)
     return Draft({**record.defaults(), **values}, values)
 
 

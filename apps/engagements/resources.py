@@ -6,18 +6,93 @@ from django.db.models import QuerySet
 
 from apps.engagements.choices import ParticipantType
 from apps.engagements.importing import ClientEngagementImport
-from apps.engagements.models import ClientEngagement, SupportCategory
-from apps.engagements.shapes import ParticipantShape, RepresentativeOfParticipant, ServiceBookingShape
+from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.odata.declaration.resource import (
     Contains,
     Embedded,
     Key,
+    NestedType,
     Optional,
     ReadOnly,
     RefersTo,
     Required,
     Resource,
 )
+from apps.people.models import Contact
+
+
+class AddressOfPerson(NestedType):
+    """The address of a participant or a representative."""
+
+    fields = (
+        ReadOnly("StreetAddress"),
+        ReadOnly("StreetAddress2"),
+        ReadOnly("Suburb"),
+        ReadOnly("City"),
+        ReadOnly("State"),
+        ReadOnly("Country"),
+        ReadOnly("PostCode"),
+    )
+
+
+class ParticipantShape(NestedType):
+    """The participant of a plan."""
+
+    model = Contact
+    fields = (
+        Key("ContactGuid"),
+        ReadOnly("FirstName"),
+        ReadOnly("LastName"),
+        ReadOnly("Birthday"),
+        ReadOnly("SchemeNumber"),
+        ReadOnly("SchemePriceGuideRegion"),
+        ReadOnly("AccountManagerStaffGuid", source="account_manager"),
+        ReadOnly("PhoneNumber1", source="phone1"),
+        ReadOnly("PhoneNumber2", source="phone2"),
+        ReadOnly("PrimaryEmail"),
+        Embedded("Address", AddressOfPerson, read_only=True),
+    )
+
+
+REPRESENTATIVE = "participant__representative__"
+
+
+class RepresentativeOfParticipant(NestedType):
+    """The participant's representative: a contact has one, for all plans."""
+
+    fields = (
+        ReadOnly("ContactGuid", source="participant__representative"),
+        ReadOnly("FirstName", source=f"{REPRESENTATIVE}first_name"),
+        ReadOnly("LastName", source=f"{REPRESENTATIVE}last_name"),
+        ReadOnly("RepresentativeRelationship", source="participant__representative_relationship"),
+        ReadOnly("PhoneNumber1", source=f"{REPRESENTATIVE}phone1"),
+        ReadOnly("PhoneNumber2", source=f"{REPRESENTATIVE}phone2"),
+        ReadOnly("PrimaryEmail", source=f"{REPRESENTATIVE}primary_email"),
+        Embedded("Address", AddressOfPerson, prefix=REPRESENTATIVE, read_only=True),
+    )
+
+
+class CategoryShape(NestedType):
+    model = SupportCategory
+    fields = (Key("CategoryGuid"), ReadOnly("Name"), ReadOnly("ArchivedDate", source="archive_date"))
+
+
+class ServiceBookingShape(NestedType):
+    """A part of the plan's budget, reserved for a support."""
+
+    model = ServiceBooking
+    fields = (
+        Key("ServiceBookingGuid"),
+        ReadOnly("SupportPurpose"),
+        ReadOnly("SupportItem"),
+        ReadOnly("BudgetManagerStaffGuid", source="budget_manager"),
+        ReadOnly("Budget"),
+        ReadOnly("ManagementType"),
+        ReadOnly("BookingStartDate"),
+        ReadOnly("BookingEndDate"),
+        ReadOnly("BookingNumber"),
+        RefersTo("Category", CategoryShape, read_only=True),
+    )
 
 
 class ClientEngagementResource(Resource):

@@ -1,6 +1,9 @@
 """Price books, products and their prices, and cost centres."""
 
 from django.apps import AppConfig
+from django.core.checks import register
+
+from apps.funding import statuses
 
 
 class FundingConfig(AppConfig):
@@ -8,3 +11,6 @@ class FundingConfig(AppConfig):
     label = "funding"
     verbose_name = "Funding"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        register(statuses.check_statuses, "funding")

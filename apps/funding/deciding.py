@@ -10,10 +10,10 @@ from django.db import models
 
 from apps.funding.choices import ApprovalAction
 from apps.funding.models import StatusMove
-from apps.funding.provider_invoice_rules import DECISIONS
-from apps.funding.receiving import act
+from apps.funding.services.provider_invoices import act_on_provider_invoices
+from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.odata.declaration.resource import Key, Optional, Required, Resource
-from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
 from apps.odata.metadata.openapi import JSON, refusals, shared
@@ -37,14 +37,14 @@ class ActionBody(Resource):
         Required(
             "StaffGuid",
             source="staff",
-            needs=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
+            rule_columns=("first_name", "last_name", "disable_login_date", "role", "role__all_permissions"),
         ),
     )
 
 
 @lru_cache(maxsize=1)
 def body_type() -> EntitySet:
-    return entity_set(ActionBody)
+    return bind_resource(ActionBody)
 
 
 def take(
@@ -69,7 +69,7 @@ def take(
         body = read_record(body_type(), raw)
         dispatch.find_references(body_type(), body)
         with dispatch.issues_as_errors(body_type(), body):
-            for refusal in act([key], body.drafts[0]).refused:
+            for refusal in act_on_provider_invoices([key], body.drafts[0]).refused:
                 raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
 
     dispatch.retry_on_conflict(write)
@@ -79,7 +79,7 @@ def take(
 
 _GUID: Json = {"type": "string", "format": "uuid"}
 _EXAMPLE = "0198c0de-0000-7000-8000-000000000001"
-_WITH_REASON = ", ".join(action for action, decision in DECISIONS.items() if decision.needs_reason)
+_WITH_REASON = ", ".join(action for action, decision in APPROVAL_TRANSITIONS.items() if decision.needs_reason)
 
 BODY: Json = {
     "type": "object",

@@ -18,9 +18,8 @@ from apps.core.importing.reports import quoted
 from apps.core.importing.tables import Row, Table, Unusable, letters
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Price, Product
-from apps.funding.price_rules import overlapping
-from apps.funding.product_rules import is_support_item
-from apps.odata.errors import counted
+from apps.funding.validation.prices import is_support_item, overlapping
+from apps.odata.errors import plural
 from apps.odata.write.json_values import JsonValueError
 
 #: How the guide writes that a price holds until further.
@@ -37,7 +36,7 @@ class GuideRefused(Exception):
     """A guide with faults, of which nothing may be stored; each is a sentence that names row and column."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__(f"Nothing was stored: {counted(len(faults), 'fault')}.")
+        super().__init__(f"Nothing was stored: {plural(len(faults), 'fault')}.")
         self.faults = list(faults)
 
 

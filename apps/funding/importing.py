@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 from apps.core.importing.additions import Finder, Importing, NamedBy
 from apps.core.importing.headers import REFERENCE
-from apps.funding import claim_rules, invoice_rules, provider_invoice_rules
-from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-from apps.funding.receiving import receive_provider_invoices, revise_provider_invoices
-from apps.funding.submitting import create_claims, create_invoices, update_claims, update_invoices
+from apps.funding.services.create import create_claims, create_invoices
+from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
+from apps.funding.services.update import update_claims, update_invoices
+from apps.funding.validation.claims import CLAIM_RULES
+from apps.funding.validation.invoices import INVOICE_RULES
+from apps.funding.validation.provider_invoices import PROVIDER_INVOICE_RULES
+from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 
 # --- what names the records that bills refer to ---------------------------------------------------------
 
@@ -197,9 +200,9 @@ class ProviderInvoiceImport(Importing):
     )
     alike = ("provider", "contact")
     filled_in = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail")
-    rules = provider_invoice_rules.RULES
-    create = staticmethod(receive_provider_invoices)
-    revise = staticmethod(revise_provider_invoices)
+    rules = PROVIDER_INVOICE_RULES
+    create = staticmethod(create_provider_invoices)
+    revise = staticmethod(update_provider_invoices)
 
 
 class ClaimImport(Importing):
@@ -223,7 +226,7 @@ class ClaimImport(Importing):
     )
     alike = ("provider_invoice",)
     filled_in = ("LineItems/Notes",)
-    rules = claim_rules.RULES
+    rules = CLAIM_RULES
     warnings = CLAIM_WARNINGS
     create = staticmethod(create_claims)
     revise = staticmethod(update_claims)
@@ -238,7 +241,7 @@ class InvoiceImport(Importing):
     finders = (*CONTACTS, *STAFF_IN_CHARGE)
     alike = ("contact", "start_date")
     filled_in = ("LineItems/Notes",)
-    rules = invoice_rules.RULES
+    rules = INVOICE_RULES
     warnings = INVOICE_WARNINGS
     create = staticmethod(create_invoices)
     revise = staticmethod(update_invoices)

@@ -1,4 +1,4 @@
-"""Moving claims and invoices through their life, one or many at once (transitions.py is the table).
+"""Moving claims and invoices through their life, one or many at once (statuses.py has the table).
 
 The only way in which a bill's status, its archiving and what was paid of it change. Pages archive and restore
 bills through here as well (``move(Claim, keys, "archive", by=request.user)``), because a claim gives its
@@ -22,12 +22,8 @@ from django.utils import formats, timezone
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
-from apps.engagements.booking import Amounts
-from apps.funding import drawing
-from apps.funding.bill_rules import MAY_ADMINISTER
+from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.drawing import CENT, Drawn, PassedOn, amounts_of
-from apps.funding.holding import restate_claims_on
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -39,21 +35,29 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.resubmitting import remake
-from apps.funding.transitions import (
-    TABLE,
-    AnyBill,
-    Facts,
-    Pays,
-    Sets,
+from apps.funding.services import budgets
+from apps.funding.services.budgets import CENT, BudgetPosting, budget_amounts
+from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.statuses import (
+    NOW,
+    TRANSITIONS,
+    PaymentExtent,
+    Resubmission,
     Target,
     Transition,
-    Verb,
+    TransitionName,
+)
+from apps.funding.transitions import (
+    GUARDS,
+    AnyBill,
+    Facts,
     leaving,
     refusal,
     transitions_from,
     what_can_be_done,
     where,
 )
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
@@ -87,7 +91,7 @@ class Moved:
 class Wish:
     """What is to be done, the same for all bills of a move; ``by`` nobody is the system itself."""
 
-    verb: Verb
+    verb: TransitionName
     by: Staff | None
     reason: str | None
     amounts: Mapping[UUID, Payment]
@@ -97,7 +101,7 @@ class Wish:
     @property
     def row(self) -> Transition:
         """One of the rows of the verb: they have all in common but where they lead."""
-        return next(row for row in TABLE if row.verb is self.verb)
+        return next(row for row in TRANSITIONS if row.name is self.verb)
 
 
 class Line(NamedTuple):
@@ -115,7 +119,7 @@ class Place(NamedTuple):
 
     status: str
     archived: bool
-    passed_on: PassedOn | None = None
+    passed_on: Resubmission | None = None
 
     @classmethod
     def of(cls, bill: AnyBill) -> Place:
@@ -145,8 +149,8 @@ def move(
     amounts: Mapping[UUID, Payment] | None = None,
     day: dt.date | dt.datetime | None = None,
 ) -> Moved:
-    """Do ``verb`` (``transitions.Verb``) to claims or invoices; those it cannot be done to are refused, the
-    others done.
+    """Do ``verb`` (``TransitionName``) to claims or invoices; those it cannot be done to are refused,
+    the others done.
 
     ``by`` must hold the permission to administer funding invoices; without anybody the system moves (a
     command, a provider's answer). ``amounts``: what was paid now, by the keys of the bills; a part payment
@@ -154,7 +158,7 @@ def move(
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     told = (reason or "").strip() or None
-    wish = Wish(Verb(verb), by, told, amounts or {}, day, clock.now())
+    wish = Wish(TransitionName(verb), by, told, amounts or {}, day, clock.now())
     asked = list(dict.fromkeys(keys))
     if fault := fault_of(wish, len(asked)):
         return Moved(refused=[Refusal(key, label, fault) for key, label in labels(model, asked).items()])
@@ -170,7 +174,7 @@ def move(
 
 def possible(bill: AnyBill, by: Staff | None = None) -> list[Transition]:
     """The rows of the table that a bill may take now; none for somebody who may not move bills."""
-    if by is not None and not by.has_perm(MAY_ADMINISTER):
+    if by is not None and not by.has_perm(ADMINISTER_PERMISSION):
         return []
     return transitions_from(bill, facts_of(type(bill), [bill], by))
 
@@ -181,7 +185,7 @@ def possible(bill: AnyBill, by: Staff | None = None) -> list[Transition]:
 def fault_of(wish: Wish, number: int) -> str | None:
     """Why none of the bills can be moved so; ``None`` when nothing speaks against it as such."""
     row = wish.row
-    if wish.by is not None and not wish.by.has_perm(MAY_ADMINISTER):
+    if wish.by is not None and not wish.by.has_perm(ADMINISTER_PERMISSION):
         return (
             f"{wish.by} may not move claims and invoices: the role {wish.by.role} lacks the permission"
             " to administer funding invoices, or the login is closed."
@@ -211,14 +215,14 @@ def judge(
         for key in asked
         if key in standing
         for row in leaving(standing[key])
-        if row.verb is wish.verb
+        if row.name is wish.verb
     }
     facts = told = Facts(wish.by)
-    if wish.row.guards:
+    if wish.verb in GUARDS:
         facts = facts_of(model, [standing[key] for key in rows], wish.by, papers, standing)
     if elsewhere := [standing[key] for key in asked if key in standing and key not in rows]:
         told = facts_of(model, elsewhere, wish.by)
-    cancelling = wish.row.target is Target.BEFORE
+    cancelling = wish.row.target is Target.PREVIOUS
     before = statuses_before_cancelling(model, rows) if cancelling else {}
     moved, changes = Moved(), []
     for key in asked:
@@ -235,7 +239,7 @@ def judge(
             moved.refused.append(Refusal(key, str(bill or key), said))
         elif row is not None:
             changes.append(Change(bill, row, values_of(bill, row, wish, before)))
-            if row.verb is Verb.RESTORE:
+            if row.name is TransitionName.RESTORE:
                 take_in_turn(bill, facts)
     return moved, changes, facts
 
@@ -252,16 +256,16 @@ def take_in_turn(bill: Any, facts: Facts) -> None:
 
 def values_of(bill: Any, row: Transition, wish: Wish, before: Mapping[UUID, str]) -> dict[str, Any]:
     """The columns that the row sets of a bill, with their values; but what was paid."""
-    values = {name: wish.now if value is Sets.NOW else value for name, value in row.sets.items()}
+    values = {name: wish.now if value is NOW else value for name, value in row.sets.items()}
     if row.target is not Target.SAME:
         # Who asked to cancel where nobody wrote moves (an import) asked for what was claimed.
         target = (
-            before.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED) if row.target is Target.BEFORE else row.target
+            before.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED) if row.target is Target.PREVIOUS else row.target
         )
         values |= {"funding_status": str(target), "status_date": wish.now, "status_reason": wish.reason}
     if row.pays:
         values["payment_date"] = payment_date(bill, wish)
-    if isinstance(bill, Claim) and row.verb is Verb.ARCHIVE:
+    if isinstance(bill, Claim) and row.name is TransitionName.ARCHIVE:
         values["takes_provider_invoice"] = False
     return values
 
@@ -289,13 +293,15 @@ def why_not_paid(bill: AnyBill, row: Transition, paid: Payment | None, lines: Se
     """Why a bill cannot be paid this amount by this row of the table."""
     is_open = bill.total - bill.amount_paid
     if paid is None:
-        return None if row.pays is Pays.ALL else f"Say how much of the open {is_open:,.2f} was paid."
+        return (
+            None if row.pays is PaymentExtent.FULL else f"Say how much of the open {is_open:,.2f} was paid."
+        )
     if isinstance(paid, Mapping) and (said := why_not_on_lines(paid, lines)):
         return said
     amount = sum(paid.values(), ZERO) if isinstance(paid, Mapping) else paid
     if amount != amount.quantize(CENT):
         return f"{amount} is no amount of money: cents are its smallest part."
-    if row.pays is Pays.ALL:
+    if row.pays is PaymentExtent.FULL:
         return None if amount == is_open else f"{is_open:,.2f} is open, and {amount:,.2f} is not that."
     if amount <= 0:
         return f"{amount:,.2f} is no payment: give an amount above 0."
@@ -339,7 +345,7 @@ def paid_after(
     after: dict[UUID, Decimal] = {}
     for change in changes:
         held = lines.get(change.bill.pk, ())
-        if change.row.pays is Pays.ALL:
+        if change.row.pays is PaymentExtent.FULL:
             after |= {line.key: line.total for line in held}
             continue
         paid = wish.amounts[change.bill.pk]
@@ -353,17 +359,17 @@ def paid_after(
 #: After these a provider invoice has another claim, or one less: they wait for whoever decides about it.
 ABOUT_PROVIDER_INVOICES = frozenset(
     {
-        Verb.APPROVE,
-        Verb.REJECT,
-        Verb.CONFIRM_CANCELLATION,
-        Verb.RESUBMIT,
-        Verb.RESUBMIT_GAP,
-        Verb.ARCHIVE,
-        Verb.RESTORE,
+        TransitionName.APPROVE,
+        TransitionName.REJECT,
+        TransitionName.CONFIRM_CANCELLATION,
+        TransitionName.RESUBMIT,
+        TransitionName.RESUBMIT_GAP,
+        TransitionName.ARCHIVE,
+        TransitionName.RESTORE,
     }
 )
 #: These move what a bill resubmits as well: it has its gap again, or passes it on again.
-ABOUT_RESUBMITTED = frozenset({Verb.ARCHIVE, Verb.RESTORE})
+ABOUT_RESUBMITTED = frozenset({TransitionName.ARCHIVE, TransitionName.RESTORE})
 
 
 def among(model: type[Any], name: str, keys: Iterable[UUID]) -> AnyOf:
@@ -371,7 +377,7 @@ def among(model: type[Any], name: str, keys: Iterable[UUID]) -> AnyOf:
 
 
 def lock_provider_invoices(
-    model: type[AnyBill], keys: Sequence[UUID], verb: Verb
+    model: type[AnyBill], keys: Sequence[UUID], verb: TransitionName
 ) -> dict[UUID, ProviderInvoice]:
     """The provider invoices of claims, where the verb has to do with them."""
     if model is not Claim or verb not in ABOUT_PROVIDER_INVOICES:
@@ -382,14 +388,14 @@ def lock_provider_invoices(
     return {paper.pk: paper for paper in rows}
 
 
-def lock_bills(model: type[AnyBill], keys: Sequence[UUID], verb: Verb) -> dict[UUID, Any]:
+def lock_bills(model: type[AnyBill], keys: Sequence[UUID], verb: TransitionName) -> dict[UUID, Any]:
     """The bills by key, in the order of their keys; with archiving those that they resubmit, too."""
     wanted = Q(among(model, "guid", keys))
     if verb in ABOUT_RESUBMITTED:
         asked = model._default_manager.filter(wanted).order_by()
         wanted |= Q(pk__in=asked.filter(resubmission_of__isnull=False).values("resubmission_of"))
     rows = model._default_manager.filter(wanted).order_by("pk").select_for_update(of=("self",))
-    if verb not in (Verb.RESUBMIT, Verb.RESUBMIT_GAP):
+    if verb not in (TransitionName.RESUBMIT, TransitionName.RESUBMIT_GAP):
         rows = rows.only(*READ[model])
     return {bill.pk: bill for bill in rows}
 
@@ -453,7 +459,7 @@ def facts_of(
 def statuses_before_cancelling(model: type[AnyBill], keys: Iterable[UUID]) -> dict[UUID, str]:
     """Where bills stood when somebody asked to cancel them, as their moves tell."""
     name = str(model._meta.model_name)
-    asked = StatusMove.objects.filter(among(StatusMove, name, keys), verb=Verb.ASK_TO_CANCEL)
+    asked = StatusMove.objects.filter(among(StatusMove, name, keys), verb=TransitionName.ASK_TO_CANCEL)
     return dict(asked.order_by("id").values_list(f"{name}_id", "from_status"))
 
 
@@ -513,9 +519,9 @@ def carry_out(
     if kind is not None:
         remade = remake(model, [change.bill for change in changes], kind, wish.by)
         made, drawn = remade.keys, [*drawn, *remade.drawn]
-    drawing.draw(drawn)
-    if model is Claim and wish.verb in ABOUT_PROVIDER_INVOICES - {Verb.APPROVE}:
-        restate_claims_on({bill.provider_invoice_id for bill, _ in written})
+    budgets.post_to_budgets(drawn)
+    if model is Claim and wish.verb in ABOUT_PROVIDER_INVOICES - {TransitionName.APPROVE}:
+        update_claim_flags({bill.provider_invoice_id for bill, _ in written})
     return made
 
 
@@ -530,8 +536,8 @@ def pass_on_and_back(
         old = standing.get(bill.resubmission_of_id)
         if old is None:
             continue
-        kind = PassedOn.WHOLE if bill.paid_earlier else PassedOn.GAP
-        held = before if row.verb is Verb.ARCHIVE else after
+        kind = Resubmission.FULL if bill.paid_earlier else Resubmission.GAP
+        held = before if row.name is TransitionName.ARCHIVE else after
         for places in (before, after):
             places.setdefault(old.pk, Place.of(old))
         held[old.pk] = held[old.pk]._replace(passed_on=kind)
@@ -551,7 +557,7 @@ def hand_over(
         old = standing.get(bill.resubmission_of_id) if bill.resubmission_of_id else None
         if row.resubmits is not None:
             yield bill, {"takes_provider_invoice": False}
-        elif row.verb is Verb.ARCHIVE:
+        elif row.name is TransitionName.ARCHIVE:
             if (
                 bill.takes_provider_invoice
                 and old is not None
@@ -559,7 +565,7 @@ def hand_over(
                 and not old.is_archived
             ):
                 yield old, {"takes_provider_invoice": True}
-        elif row.verb is Verb.RESTORE:
+        elif row.name is TransitionName.RESTORE:
             taker = facts.takers.get(bill.provider_invoice_id, (None, ""))[0]
             values["takes_provider_invoice"] = taker == bill.pk
             if old is not None and old.pk not in moved and old.pk != taker:
@@ -575,7 +581,7 @@ class Samples(dict[Place, Amounts]):
     """What a line of 3.00, of which 1.00 was paid, draws at each place."""
 
     def __missing__(self, place: Place) -> Amounts:
-        self[place] = amounts_of(place.status, place.archived, Decimal(3), Decimal(1), place.passed_on)
+        self[place] = budget_amounts(place.status, place.archived, Decimal(3), Decimal(1), place.passed_on)
         return self[place]
 
 
@@ -587,7 +593,7 @@ def drawn_by(
     before: Mapping[UUID, Place],
     after: Mapping[UUID, Place],
     paid: Mapping[UUID, Decimal],
-) -> list[Drawn]:
+) -> list[BudgetPosting]:
     """By how much the lines of moved bills draw more or less on their budgets than before."""
     drawn = []
     for key, held in lines.items():
@@ -597,11 +603,11 @@ def drawn_by(
         for line in held:
             if line.booking is None and line.category_budget is None:
                 continue
-            was = amounts_of(status, archived, line.total, line.paid, passed_on)
-            is_now = amounts_of(
+            was = budget_amounts(status, archived, line.total, line.paid, passed_on)
+            is_now = budget_amounts(
                 new_status, now_archived, line.total, paid.get(line.key, line.paid), now_passed_on
             )
-            drawn.append(Drawn(line.booking, line.category_budget, is_now + -was))
+            drawn.append(BudgetPosting(line.booking, line.category_budget, is_now + -was))
     return drawn
 
 

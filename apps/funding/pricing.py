@@ -28,7 +28,7 @@ class PriceRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class PriceFound:
+class EffectivePrice:
     """The price that holds then. ``amount`` is null when the product is current and must be quoted."""
 
     amount: Decimal | None
@@ -41,7 +41,7 @@ class PriceFound:
         return self.start_date <= day and (self.end_date is None or day <= self.end_date)
 
 
-def prices_on(requests: Sequence[PriceRequest]) -> list[PriceFound | None]:
+def find_prices(requests: Sequence[PriceRequest]) -> list[EffectivePrice | None]:
     """The price for each request, in their order; ``None`` where no range covers the day.
 
     One query, however many requests there are.
@@ -49,14 +49,14 @@ def prices_on(requests: Sequence[PriceRequest]) -> list[PriceFound | None]:
     return alone(finding_prices(requests))
 
 
-def finding_prices(requests: Sequence[PriceRequest]) -> Conversation[list[PriceFound | None]]:
+def finding_prices(requests: Sequence[PriceRequest]) -> Conversation[list[EffectivePrice | None]]:
     """The same as a conversation of one question."""
     if not requests:
         return []
     rows = yield prices_of({each.product_id for each in requests}, {each.zone for each in requests})
-    ranges: defaultdict[tuple[UUID, UUID, str], list[PriceFound]] = defaultdict(list)
+    ranges: defaultdict[tuple[UUID, UUID, str], list[EffectivePrice]] = defaultdict(list)
     for book, product, zone, amount, start, end, gst_inclusive in rows:
-        ranges[book, product, zone].append(PriceFound(amount, start, end, gst_inclusive, zone))
+        ranges[book, product, zone].append(EffectivePrice(amount, start, end, gst_inclusive, zone))
     return [
         next(
             (

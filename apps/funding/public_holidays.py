@@ -10,7 +10,7 @@ from functools import lru_cache
 from holidays import country_holidays
 
 
-class Kind(Enum):
+class DayType(Enum):
     """The kinds of day that the price guide has prices for."""
 
     WEEKDAY = "a weekday"
@@ -42,7 +42,7 @@ def state_code(text: str | None) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def kinds_of(day: dt.date, state: str | None) -> frozenset[Kind]:
+def day_types(day: dt.date, state: str | None) -> frozenset[DayType]:
     """What the day is in a state (a code of ``STATES``), or may be where that is not sure.
 
     It is not sure on the eves that are holidays from the evening on, on holidays of a part of the state, and,
@@ -51,13 +51,13 @@ def kinds_of(day: dt.date, state: str | None) -> frozenset[Kind]:
     plain = PLAIN[day.weekday()]
     sure = [holiday_in(each, day) for each in ((state,) if state else STATES)]
     if all(each is True for each in sure):
-        return frozenset({Kind.PUBLIC_HOLIDAY})
+        return frozenset({DayType.PUBLIC_HOLIDAY})
     if all(each is False for each in sure):
         return frozenset({plain})
-    return frozenset({plain, Kind.PUBLIC_HOLIDAY})
+    return frozenset({plain, DayType.PUBLIC_HOLIDAY})
 
 
-PLAIN = (*[Kind.WEEKDAY] * 5, Kind.SATURDAY, Kind.SUNDAY)
+PLAIN = (*[DayType.WEEKDAY] * 5, DayType.SATURDAY, DayType.SUNDAY)
 
 
 def holiday_in(state: str, day: dt.date) -> bool | None:

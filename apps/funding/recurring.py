@@ -15,14 +15,13 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from apps.engagements.coverage import current_plans
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
-from apps.funding import transitions
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.recurrence import Recurrence
-from apps.funding.settling import settle_invoices
-from apps.funding.submitting import create_invoices
+from apps.funding.services.create import create_invoices
+from apps.funding.services.defaults import apply_invoice_defaults
+from apps.funding.statuses import statuses_where
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.write.dispatch import retry_on_conflict
@@ -37,8 +36,7 @@ STORED_AT_ONCE = 500
 #: More missed periods of one recurring invoice than this are a slip in its dates: three years of days.
 MOST_CAUGHT_UP = 1_100
 
-#: What ends a recurring invoice, unless it was resubmitted.
-ENDED = transitions.ENDED | {InvoiceStatus.CANCELLATION_REQUESTED}
+ENDED = statuses_where(lambda row: row.ends_recurrence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def make_recurring_invoices(until: dt.date, dry_run: bool = False) -> Iterator[M
     not stop the others; the next run tries again.
     """
     for keys in batches(recurring_invoices(until)):
-        clock.forget_now()
+        clock.reset_now()
         dues: list[Due] = []
         for _, some in groupby(due_of(keys, until), key=lambda pair: pair[0].recurring):
             of_one = [due for due, _ in some]
@@ -140,7 +138,7 @@ def due_of(keys: Sequence[UUID], until: dt.date, lock: bool = False) -> list[tup
     if lock:
         rows = rows.select_for_update(of=("self",))
     invoices = list(rows.order_by("pk"))
-    plans = current_plans({invoice.contact_id for invoice in invoices})
+    plans = load_current_plans({invoice.contact_id for invoice in invoices})
     made = days_made(invoice.pk for invoice in invoices)
     found = []
     for invoice in invoices:
@@ -257,7 +255,7 @@ def refuse_archived_participants(still: Iterable[tuple[Due, Invoice]]) -> None:
 def reasons_of(refused: ValidationFailed, dues: Sequence[Due]) -> Mapping[Due, NotMade]:
     """What rules found, told of each invoice in one sentence after the other."""
     told: dict[Due, list[str]] = defaultdict(list)
-    for number, finding in refused.findings:
+    for number, finding in refused.issues:
         if finding.message not in told[dues[number]]:
             told[dues[number]].append(finding.message)
     return {due: NotMade(due.number, due.day, " ".join(messages)) for due, messages in told.items()}
@@ -276,7 +274,7 @@ def drafts_of(dues: Sequence[tuple[Due, Invoice]]) -> list[Draft]:
     lines = lines_of(invoices)
     by_the_book = lines_by_the_book(invoices, lines)
     drafts = [invoice_draft(due, invoice, lines[due.recurring]) for due, invoice in dues]
-    settle_invoices(drafts)
+    apply_invoice_defaults(drafts)
     for draft, (due, _) in zip(drafts, dues, strict=True):
         for line, original in zip(draft.line_items, lines[due.recurring], strict=True):
             if line.price is None or original.pk not in by_the_book:
@@ -301,7 +299,7 @@ def lines_by_the_book(
         Draft({**dated(invoice), "line_items": [line_draft(line) for line in lines[key]]})
         for key, invoice in invoices.items()
     ]
-    settle_invoices(drafts)
+    apply_invoice_defaults(drafts)
     return {
         line.pk
         for key, draft in zip(invoices, drafts, strict=True)

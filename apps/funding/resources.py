@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 
 from apps.funding.importing import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
-from apps.funding.receiving import receive_provider_invoices
+from apps.funding.services.create import create_claims, create_invoices
+from apps.funding.services.provider_invoices import create_provider_invoices
 from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
-from apps.funding.submitting import create_claims, create_invoices
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -42,7 +42,7 @@ def staff_in_charge() -> Property:
     return Required(
         "StaffGuid",
         source="staff",
-        needs=ASKED_OF_STAFF,
+        rule_columns=ASKED_OF_STAFF,
         description="Needs the permission to view/administer funding invoices.",
     )
 
@@ -54,7 +54,7 @@ class ClaimResource(Resource):
     path = "claim"
     search = ("claim_number", "provider_invoice_reference")
     methods = GET, POST
-    warns = True
+    has_warnings = True
     fields = (
         Key("ClaimGuid"),
         Optional("ClaimNumber", description="Assigned when left out."),
@@ -77,13 +77,13 @@ class ClaimResource(Resource):
         Optional(
             "ContactGuid",
             source="contact",
-            needs=ASKED_OF_CONTACTS,
+            rule_columns=ASKED_OF_CONTACTS,
             description="The provider invoice's when left out; required when that has none.",
         ),
         Optional(
             "ProviderGuid",
             source="provider",
-            needs=ASKED_OF_PROVIDERS,
+            rule_columns=ASKED_OF_PROVIDERS,
             description="The provider invoice's when left out; required when that has none.",
         ),
         staff_in_charge(),
@@ -106,7 +106,7 @@ class InvoiceResource(Resource):
     path = "invoice"
     search = ("invoice_number",)
     methods = GET, POST
-    warns = True
+    has_warnings = True
     fields = (
         Key("InvoiceGuid"),
         Optional("InvoiceNumber", description="Assigned when left out."),
@@ -129,7 +129,7 @@ class InvoiceResource(Resource):
         ReadOnly("ApprovedDate"),
         ReadOnly("ArchiveDate"),
         client_of_the_contact(),
-        Required("ContactGuid", source="contact", needs=ASKED_OF_CONTACTS),
+        Required("ContactGuid", source="contact", rule_columns=ASKED_OF_CONTACTS),
         staff_in_charge(),
         Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
     )
@@ -166,7 +166,7 @@ class ProviderInvoiceResource(Resource):
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *STAMPS,
     )
-    create = receive_provider_invoices
+    create = create_provider_invoices
     importing = ProviderInvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[ProviderInvoice]:

@@ -12,9 +12,10 @@ from apps.core import history
 from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import new_guid
 from apps.funding.choices import InvoiceStatus
-from apps.funding.drawing import CENT, Drawn, PassedOn, amounts_of
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
-from apps.funding.numbering import free_numbers
+from apps.funding.services.budgets import CENT, BudgetPosting, budget_amounts
+from apps.funding.services.numbering import next_numbers
+from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from apps.people.models import Staff
 
@@ -28,7 +29,7 @@ class Remade(NamedTuple):
     """The new bills by the keys of the old ones, and what their lines draw on budgets."""
 
     keys: dict[UUID, UUID]
-    drawn: list[Drawn]
+    drawn: list[BudgetPosting]
 
 
 class NewLine(NamedTuple):
@@ -41,7 +42,9 @@ class NewLine(NamedTuple):
     paid: Decimal
 
 
-def remake(model: type[Claim | Invoice], bills: Sequence[Any], kind: PassedOn, by: Staff | None) -> Remade:
+def remake(
+    model: type[Claim | Invoice], bills: Sequence[Any], kind: Resubmission, by: Staff | None
+) -> Remade:
     """Store a new bill of each of the bills, which must be whole and locked; they stay as they are.
 
     In full, it has the same lines, and of each is said what was paid earlier: that counts with the new bill
@@ -52,12 +55,12 @@ def remake(model: type[Claim | Invoice], bills: Sequence[Any], kind: PassedOn, b
     line_model: type[LineItem] = ClaimLine if model is Claim else InvoiceLine
     lines: dict[UUID, list[NewLine]] = defaultdict(list)
     rows = line_model._default_manager.filter(**{f"{name}__in": bills}).order_by("position", "guid")
-    make = whole_of if kind is PassedOn.WHOLE else gap_of
+    make = whole_of if kind is Resubmission.FULL else gap_of
     for line in rows:
         made = make(line)
         if made is not None:
             lines[getattr(line, f"{name}_id")].append(made)
-    numbers = free_numbers(model, len(bills), set())
+    numbers = next_numbers(model, len(bills), set())
     keys = {bill.pk: new_guid() for bill in bills}
     entered_by = history.author().staff_id if by is None else by.pk
     told = zip(bills, numbers, strict=True)
@@ -96,10 +99,10 @@ def remake(model: type[Claim | Invoice], bills: Sequence[Any], kind: PassedOn, b
         ],
     )
     drawn = [
-        Drawn(
+        BudgetPosting(
             line.old.booking_id,
             line.old.category_budget_id,
-            amounts_of(AWAITING, False, line.total, line.paid),
+            budget_amounts(AWAITING, False, line.total, line.paid),
         )
         for _, _, line in placed
     ]

@@ -1,76 +1,19 @@
-"""The life of claims and invoices as a table: which verb leads from where to where, and on what condition."""
+"""The conditions of transitions beyond their tables (statuses.py), and which transitions a bill may take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
 from typing import Any
 from uuid import UUID
 
 from apps.core.models import Subscriber
-from apps.funding.choices import ApprovalStatus, InvoiceClaimType, InvoiceStatus
-from apps.funding.drawing import PassedOn
+from apps.funding.choices import ApprovalStatus, InvoiceClaimType
 from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
 from apps.people.models import Staff
 
-# Claims have some of the statuses of invoices, under the same words.
-S = InvoiceStatus
-
 AnyBill = Claim | Invoice
-
-BEFORE_APPROVAL = frozenset({S.AWAITING_STAFF_APPROVAL, S.ON_HOLD})
-#: Where a bill ends when somebody says no.
-ENDED = frozenset({S.REJECTED, S.CANCELLED, S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED})
-RESUBMITTED_FROM = frozenset({S.AGENCY_PARTIALLY_PAID, S.REJECTED, S.CANCELLED})
-
-
-class Verb(StrEnum):
-    """What is done to a bill, in the words of commands and of ``StatusMove.verb``."""
-
-    HOLD = "hold"
-    RELEASE = "release"
-    APPROVE = "approve"
-    WITHDRAW = "withdraw"
-    CLAIM = "claim"
-    SUBMIT = "submit"
-    ACCEPT = "accept"
-    REJECT = "reject"
-    ASK_TO_CANCEL = "ask-to-cancel"
-    CONFIRM_CANCELLATION = "confirm-cancellation"
-    REFUSE_CANCELLATION = "refuse-cancellation"
-    PAY = "pay"
-    PAY_IN_PART = "pay-in-part"
-    PAY_THE_REST = "pay-the-rest"
-    WRITE_OFF = "write-off"
-    RESUBMIT = "resubmit"
-    RESUBMIT_GAP = "resubmit-gap"
-    SEND = "send"
-    CLIENT_REJECTS = "client-rejects"
-    PLAN_MANAGER_REJECTS = "plan-manager-rejects"
-    REOPEN = "reopen"
-    ARCHIVE = "archive"
-    RESTORE = "restore"
-
-
-class Target(Enum):
-    """Where a verb leads that does not lead to one and the same status."""
-
-    SAME = "the same"
-    BEFORE = "the status before"
-
-
-class Sets(Enum):
-    """A value that is known when the move is made."""
-
-    NOW = "now"
-
-
-class Pays(Enum):
-    """How much of what is open a verb pays."""
-
-    ALL = "all that is open"
-    PART = "a part of what is open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +34,6 @@ class Facts:
 
 #: Why a bill cannot go this way, in a sentence; ``None`` when it can. The docstring is the condition.
 Guard = Callable[[Any, Facts], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """One row of the table: ``verb`` leads bills of ``models`` from any of ``sources`` to ``target``.
-
-    ``sets`` are columns that the move sets besides the status, its day and its reason; ``single``: never of
-    several bills at once; ``resubmits``: makes a new bill of the old, which stays where it is.
-    """
-
-    verb: Verb
-    label: str
-    sources: frozenset[InvoiceStatus]
-    target: InvoiceStatus | Target
-    models: tuple[type[AnyBill], ...] = (Claim, Invoice)
-    needs_reason: bool = False
-    single: bool = False
-    guards: tuple[Guard, ...] = ()
-    sets: Mapping[str, Any] = field(default_factory=dict)
-    pays: Pays | None = None
-    resubmits: PassedOn | None = None
 
 
 # --- guards ---------------------------------------------------------------------------------------------
@@ -186,9 +108,8 @@ def what_it_resubmits_still_waits_for_it(bill: AnyBill, facts: Facts) -> str | N
         return f"{old}, which it resubmits, is archived: restore that one first."
     if number := facts.resubmissions.get(old.pk):
         return f"{old}, which it resubmits, was resubmitted again as {number}."
-    if old.funding_status not in RESUBMITTED_FROM:
-        status = InvoiceStatus(old.funding_status)
-        return f"{old}, which it resubmits, is now {low(status.label)}."
+    if old.funding_status not in RESUBMITTABLE:
+        return f"{old}, which it resubmits, is now {low(STATUSES[old.funding_status].label)}."
     return None
 
 
@@ -208,154 +129,39 @@ def low(label: Any) -> str:
     return text[:1].lower() + text[1:]
 
 
-# --- the table ------------------------------------------------------------------------------------------
-
-
-def of(*statuses: InvoiceStatus) -> frozenset[InvoiceStatus]:
-    return frozenset(statuses)
-
-
-TABLE: tuple[Transition, ...] = (
-    Transition(Verb.HOLD, "Hold", of(S.AWAITING_STAFF_APPROVAL), S.ON_HOLD, needs_reason=True),
-    Transition(Verb.RELEASE, "Release", of(S.ON_HOLD), S.AWAITING_STAFF_APPROVAL),
-    Transition(
-        Verb.APPROVE,
-        "Approve",
-        BEFORE_APPROVAL,
-        S.APPROVED,
-        guards=(four_eyes, provider_invoice_allows_it),
-        sets={"approved_date": Sets.NOW},
-    ),
-    Transition(
-        Verb.WITHDRAW,
-        "Withdraw approval",
-        of(S.APPROVED),
-        S.AWAITING_STAFF_APPROVAL,
-        single=True,
-        sets={"approved_date": None},
-    ),
-    Transition(
-        Verb.CLAIM, "Claim from the agency", of(S.APPROVED), S.AGENCY_CLAIMED, guards=(goes_to_the_agency,)
-    ),
-    Transition(
-        Verb.SUBMIT,
-        "Submit to the payment provider",
-        of(S.APPROVED),
-        S.SUBMITTED_TO_PAYMENT_PROVIDER,
-        guards=(goes_to_the_agency, a_payment_provider_is_used),
-    ),
-    Transition(Verb.ACCEPT, "Accepted", of(S.SUBMITTED_TO_PAYMENT_PROVIDER), S.AGENCY_CLAIMED),
-    Transition(Verb.REJECT, "Rejected", of(S.SUBMITTED_TO_PAYMENT_PROVIDER), S.REJECTED),
-    Transition(
-        Verb.ASK_TO_CANCEL,
-        "Ask to cancel",
-        of(S.SUBMITTED_TO_PAYMENT_PROVIDER, S.AGENCY_CLAIMED),
-        S.CANCELLATION_REQUESTED,
-    ),
-    Transition(
-        Verb.CONFIRM_CANCELLATION, "Cancellation confirmed", of(S.CANCELLATION_REQUESTED), S.CANCELLED
-    ),
-    Transition(Verb.REFUSE_CANCELLATION, "Cancellation refused", of(S.CANCELLATION_REQUESTED), Target.BEFORE),
-    Transition(Verb.PAY, "Paid in full", of(S.AGENCY_CLAIMED), S.AGENCY_FULLY_PAID, pays=Pays.ALL),
-    Transition(
-        Verb.PAY_IN_PART, "Paid in part", of(S.AGENCY_CLAIMED), S.AGENCY_PARTIALLY_PAID, pays=Pays.PART
-    ),
-    Transition(
-        Verb.PAY_THE_REST,
-        "Paid the rest",
-        of(S.AGENCY_PARTIALLY_PAID),
-        S.AGENCY_FULLY_PAID,
-        guards=(is_not_resubmitted,),
-        pays=Pays.ALL,
-    ),
-    Transition(
-        Verb.WRITE_OFF,
-        "Write off the gap",
-        of(S.AGENCY_PARTIALLY_PAID),
-        S.AGENCY_FULLY_PAID,
-        needs_reason=True,
-        guards=(is_not_resubmitted,),
-    ),
-    Transition(
-        Verb.RESUBMIT,
-        "Resubmit in full",
-        RESUBMITTED_FROM,
-        Target.SAME,
-        guards=(is_not_resubmitted,),
-        resubmits=PassedOn.WHOLE,
-    ),
-    Transition(
-        Verb.RESUBMIT_GAP,
-        "Resubmit the gap",
-        RESUBMITTED_FROM,
-        Target.SAME,
-        guards=(is_not_resubmitted, something_is_open),
-        resubmits=PassedOn.GAP,
-    ),
-    Transition(Verb.SEND, "Send", of(S.APPROVED), S.SENT, models=(Invoice,), guards=(goes_to_the_client,)),
-    Transition(Verb.PAY, "Paid", of(S.SENT), S.PAID, models=(Invoice,), pays=Pays.ALL),
-    Transition(
-        Verb.CLIENT_REJECTS,
-        "Client rejects",
-        of(S.SENT),
-        S.CLIENT_REJECTED,
-        models=(Invoice,),
-        needs_reason=True,
-    ),
-    Transition(
-        Verb.PLAN_MANAGER_REJECTS,
-        "Plan manager rejects",
-        of(S.SENT),
-        S.PLAN_MANAGER_REJECTED,
-        models=(Invoice,),
-        needs_reason=True,
-    ),
-    Transition(
-        Verb.REOPEN,
-        "Reopen",
-        of(S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED),
-        S.AWAITING_STAFF_APPROVAL,
-        models=(Invoice,),
-        sets={"resubmitted": True, "approved_date": None},
-    ),
-    Transition(
-        Verb.ARCHIVE,
-        "Archive",
-        BEFORE_APPROVAL | ENDED,
-        Target.SAME,
-        guards=(no_resubmission_hangs_between,),
-        sets={"archive_date": Sets.NOW},
-    ),
-    Transition(
-        Verb.RESTORE,
-        "Restore",
-        BEFORE_APPROVAL | ENDED,
-        Target.SAME,
-        guards=(what_it_resubmits_still_waits_for_it, its_provider_invoice_is_free),
-        sets={"archive_date": None},
-    ),
-)
+GUARDS: Mapping[TransitionName, tuple[Guard, ...]] = {
+    TransitionName.APPROVE: (four_eyes, provider_invoice_allows_it),
+    TransitionName.CLAIM: (goes_to_the_agency,),
+    TransitionName.SUBMIT: (goes_to_the_agency, a_payment_provider_is_used),
+    TransitionName.PAY_THE_REST: (is_not_resubmitted,),
+    TransitionName.WRITE_OFF: (is_not_resubmitted,),
+    TransitionName.RESUBMIT: (is_not_resubmitted,),
+    TransitionName.RESUBMIT_GAP: (is_not_resubmitted, something_is_open),
+    TransitionName.SEND: (goes_to_the_client,),
+    TransitionName.ARCHIVE: (no_resubmission_hangs_between,),
+    TransitionName.RESTORE: (what_it_resubmits_still_waits_for_it, its_provider_invoice_is_free),
+}
 
 
 # --- reading it -----------------------------------------------------------------------------------------
 
 
-def verbs_of(model: type[AnyBill]) -> list[Verb]:
-    """The verbs there are for claims, or for invoices, in the order of the table."""
-    return list(dict.fromkeys(row.verb for row in TABLE if model in row.models))
+def transitions_of(model: type[AnyBill]) -> list[Transition]:
+    """The rows for claims, or for invoices."""
+    return [row for row in TRANSITIONS if model is Invoice or not row.invoices_only]
 
 
 def leaving(bill: AnyBill) -> Iterator[Transition]:
     """The rows that start where a bill stands; of an archived one only its restoring."""
-    for row in TABLE:
-        starts_here = type(bill) in row.models and bill.funding_status in row.sources
-        if starts_here and (bill.archive_date is not None) == (row.verb is Verb.RESTORE):
+    for row in transitions_of(type(bill)):
+        is_restore = row.name is TransitionName.RESTORE
+        if bill.funding_status in row.sources and (bill.archive_date is not None) == is_restore:
             yield row
 
 
 def refusal(row: Transition, bill: AnyBill, facts: Facts) -> str | None:
     """What the first of the row's guards says against it; ``None`` when none does."""
-    return next((said for guard in row.guards if (said := guard(bill, facts))), None)
+    return next((said for guard in GUARDS.get(row.name, ()) if (said := guard(bill, facts))), None)
 
 
 def transitions_from(bill: AnyBill, facts: Facts) -> list[Transition]:
@@ -365,7 +171,7 @@ def transitions_from(bill: AnyBill, facts: Facts) -> list[Transition]:
 
 def where(bill: AnyBill) -> str:
     """Where a bill stands, within a sentence."""
-    status = low(InvoiceStatus(bill.funding_status).label)
+    status = low(STATUSES[bill.funding_status].label)
     return f"archived ({status})" if bill.archive_date is not None else status
 
 

@@ -34,16 +34,16 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import models
 
-from apps.odata.declaration.resource import Access, Kind, Numbered, Property, Resource, Verb
+from apps.odata.declaration.resource import Behaviour, Nesting, Numbered, Property, Resource
 from apps.odata.declaration.schema import (
     DeclarationError,
     EntitySet,
     StructuredType,
-    choices_class,
-    entity_set,
-    follow,
+    bind_resource,
+    fields_on_path,
+    find_choices_class,
 )
-from apps.odata.declaration.service import Service, current
+from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata.csdl import CONTAINER, IDENTIFIER
 from apps.odata.query.options import SERVICE_PARAMETERS
 
@@ -70,7 +70,7 @@ BINDING_HINTS = {
 
 def check_declarations(app_configs: Any = None, **options: Any) -> list[CheckMessage]:
     """The system check over everything the site serves."""
-    return check_service(current())
+    return check_service(get_service())
 
 
 def check_service(service: Service) -> list[CheckMessage]:
@@ -88,7 +88,7 @@ def check_resource(resource: type[Resource]) -> Iterator[CheckMessage]:
     if not hasattr(resource, "path"):
         return  # check_addresses tells
     try:
-        bound = entity_set(resource)
+        bound = bind_resource(resource)
     except DeclarationError as error:
         yield Error(str(error), hint=BINDING_HINTS.get(error.id), obj=resource, id=error.id)
         return
@@ -98,7 +98,7 @@ def check_resource(resource: type[Resource]) -> Iterator[CheckMessage]:
             for message in check(type_):
                 message.obj = resource
                 yield message
-    if bound.offers(Verb.POST) or bound.offers(Verb.PUT):
+    if bound.supports("POST") or bound.supports("PUT"):
         for message in check_writable(bound.type):
             message.obj = resource
             yield message
@@ -139,11 +139,11 @@ def check_addresses(resources: Sequence[type[Resource]]) -> Iterator[CheckMessag
 
 
 def check_verbs(resource: type[Resource]) -> Iterator[CheckMessage]:
-    for verb, function in ((Verb.POST, "create"), (Verb.PUT, "replace")):
-        if verb in resource.methods and getattr(resource, function) is None:
+    for method, function in (("POST", "create"), ("PUT", "replace")):
+        if method in resource.methods and getattr(resource, function) is None:
             yield Error(
-                f"{resource.__name__} offers {verb.value} and has no {function}",
-                hint=f"Say {function} = … (the domain's verb), or leave {verb.value} out of its methods.",
+                f"{resource.__name__} offers {method} and has no {function}",
+                hint=f"Say {function} = … (the domain's verb), or leave {method} out of its methods.",
                 obj=resource,
                 id="odata.E009",
             )
@@ -196,7 +196,7 @@ def check_fields(type_: StructuredType) -> Iterator[CheckMessage]:
 def check_names(type_: StructuredType) -> Iterator[CheckMessage]:
     """Names and aliases: identifiers, told apart by more than their case."""
     spellings: defaultdict[str, list[str]] = defaultdict(list)
-    for member in type_.shape.fields:
+    for member in type_.declaration.fields:
         for name in (member.name, *(member.aliases if isinstance(member, Property) else ())):
             spellings[name.lower()].append(name)
             if not IDENTIFIER.fullmatch(name):
@@ -227,7 +227,7 @@ def check_reserved(type_: StructuredType) -> Iterator[CheckMessage]:
 def check_numbers(type_: StructuredType) -> Iterator[CheckMessage]:
     """The numbers of an enumeration name members that it has, each once."""
     for name, prop in type_.properties.items():
-        enum = choices_class(prop.field) if isinstance(prop.source_field, models.Field) else None
+        enum = find_choices_class(prop.field) if isinstance(prop.source_field, models.Field) else None
         if enum is None or not issubclass(enum, Numbered):
             continue
         numbers = getattr(enum, "__numbers__", {})
@@ -254,10 +254,10 @@ def check_order(type_: StructuredType) -> Iterator[CheckMessage]:
 
 def check_hidden(type_: StructuredType) -> Iterator[CheckMessage]:
     for name, prop in type_.properties.items():
-        if prop.declared.hidden and not prop.writable:
+        if prop.declaration.write_only and not prop.writable:
             yield Error(
                 f"{type_.name}.{name} is neither shown nor set",
-                hint="Leave hidden=True out, or declare it Required or Optional.",
+                hint="Leave write_only=True out, or declare it Required or Optional.",
                 id="odata.E019",
             )
 
@@ -270,7 +270,7 @@ TYPE_CHECKS = (check_fields, check_names, check_reserved, check_numbers, check_o
 
 def check_writable(type_: StructuredType) -> Iterator[CheckMessage]:
     """The members that bodies set, here and in the parts that are written with the record."""
-    members: tuple[Any, ...] = (*type_.writable_properties, *type_.writable_parts)
+    members: tuple[Any, ...] = (*type_.writable_properties, *type_.writable_navigations)
     for member in members:
         if len(member.steps) > 1:
             yield Error(
@@ -279,20 +279,20 @@ def check_writable(type_: StructuredType) -> Iterator[CheckMessage]:
                 id="odata.E015",
             )
     for prop in type_.writable_properties:
-        if prop.access is Access.REQUIRED and len(prop.steps) == 1 and prop.nullable:
+        if prop.behaviour is Behaviour.REQUIRED and len(prop.steps) == 1 and prop.nullable:
             yield may_be_null(type_, prop.name)
-    for part in type_.writable_parts:
-        if part.kind is Kind.REFERENCE:
+    for part in type_.writable_navigations:
+        if part.nesting is Nesting.REFERENCE:
             if part.type.key is None:
                 yield Error(
                     f"{type_.name}.{part.name} refers to records that have no Key",
                     hint="Give its shape a Key(…), or say read_only=True.",
                     id="odata.E020",
                 )
-            if part.declared.required and not part.many and part.relation.null:
+            if part.declaration.required and not part.many and part.relation.null:
                 yield may_be_null(type_, part.name)
             continue
-        if not part.type.writable_properties and not part.type.writable_parts:
+        if not part.type.writable_properties and not part.type.writable_navigations:
             yield Error(
                 f"{type_.name}.{part.name} is set by bodies, and nothing in it can be",
                 hint="Say read_only=True, or declare members of its shape Required or Optional.",
@@ -312,7 +312,7 @@ def may_be_null(type_: StructuredType, name: str) -> CheckMessage:
 def field_at(model: type[models.Model], path: str) -> Any:
     """The field at the end of an ORM path; ``None`` when a step is not there."""
     try:
-        steps: Iterable[Any] = follow(model, path, path)
+        steps: Iterable[Any] = fields_on_path(model, path, path)
     except DeclarationError:
         return None
     return tuple(steps)[-1]

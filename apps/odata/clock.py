@@ -1,10 +1,10 @@
-"""The zone a request speaks, and its one reading of the clock."""
+"""The time zone of a request, and its one value of the current time."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,8 +16,8 @@ _NOW: ContextVar[dt.datetime | None] = ContextVar("odata_now", default=None)
 _SET: ContextVar[dt.datetime | None] = ContextVar("odata_set_now", default=None)
 
 
-def speak_in(zone: ZoneInfo) -> None:
-    """Let every time of this request be told and read in ``zone``; starts a new reading of the clock."""
+def activate_zone(zone: ZoneInfo) -> None:
+    """Use ``zone`` for every time of this request, and read the clock again at the next ``now()``."""
     timezone.activate(zone)
     _NOW.set(None)
 
@@ -31,8 +31,8 @@ def now() -> dt.datetime:
     return moment
 
 
-def forget_now() -> None:
-    """Read the clock anew at the next ``now()``: at the start of a request, command or batch."""
+def reset_now() -> None:
+    """Read the clock again at the next ``now()``: at the start of a request, command or batch."""
     _NOW.set(None)
 
 
@@ -51,20 +51,21 @@ def today() -> dt.date:
     return timezone.localtime(now()).date()
 
 
-def let_database_speak_in_zone(connection: Any) -> None:
-    """Make PostgreSQL tell times in the current zone, at no cost when it already does.
+def set_database_zone(connection: Any) -> None:
+    """Set the time zone of PostgreSQL's session to the current zone, at no cost when it has it already.
 
-    Django reads times as being in the zone it believes the session to have, so the wrapper is told first
-    and sets the session itself. The server reports its TimeZone, so that is only asked for when it differs.
+    Django reads times in the zone that the connection's settings name, so those change first and Django sets
+    the session itself. The server reports its TimeZone, so a statement is sent only when it differs.
     """
     if connection.vendor != "postgresql":
         return
     connection.ensure_connection()
-    zone = str(timezone.get_current_timezone())  # its name; Django tells a fixed offset by its sign and hours
-    spoken = connection.connection.info.parameter_status("TimeZone")  # a rolled back change is undone there
-    if spoken == zone == connection.timezone_name:
+    zone = str(timezone.get_current_timezone())  # its name; Django names a fixed offset by its sign and hours
+    reported = connection.connection.info.parameter_status("TimeZone")  # a rolled back change is undone there
+    if reported == zone == connection.timezone_name:
         return
     connection.settings_dict["TIME_ZONE"] = zone
-    for cached in ("timezone", "timezone_name"):
-        connection.__dict__.pop(cached, None)
+    for cached in ("timezone", "timezone_name"):  # as Django's own receiver of setting_changed does
+        with suppress(AttributeError):
+            delattr(connection, cached)
     connection.ensure_timezone()

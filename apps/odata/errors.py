@@ -1,4 +1,4 @@
-"""Everything the API can refuse, in one tree of errors and one OData shape (decisions.md 5)."""
+"""The errors of the API: one tree of exceptions, one OData format (decisions.md 5)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """One thing wrong with a request, at one place in it.
+    """One error of a request and its target.
 
-    ``code`` is a stable word (``Required``, ``NotUnique`` ...), ``target`` the place in wire names
+    ``code`` is a stable word (``Required``, ``NotUnique`` ...), ``target`` a path of wire names
     (``value[0]/LineItems[1]/Quantity``), ``severity`` is ``"error"`` or ``"warning"``.
     """
 
@@ -21,7 +21,7 @@ class ErrorDetail:
     severity: str = "error"
 
     def as_json(self) -> dict[str, str]:
-        """The fault as a member of ``details``; severity is only told for warnings."""
+        """The item of ``details``; only warnings have a ``severity`` in it."""
         detail = {"code": self.code, "message": self.message}
         if self.target is not None:
             detail["target"] = self.target
@@ -32,7 +32,7 @@ class ErrorDetail:
 
 @dataclass(eq=False)
 class ODataError(Exception):
-    """A request that is refused. Subclasses fix status and code; the caller reads the message."""
+    """A request that cannot be answered. Subclasses define the status and the code."""
 
     message: str
     target: str | None = None
@@ -55,140 +55,138 @@ class ODataError(Exception):
 def error_body(
     code: str, message: str, target: str | None = None, details: Iterable[ErrorDetail] = ()
 ) -> dict[str, Any]:
-    """The one shape of every refusal."""
-    inner: dict[str, Any] = {"code": code, "message": message}
+    """The OData error object."""
+    error: dict[str, Any] = {"code": code, "message": message}
     if target is not None:
-        inner["target"] = target
-    told = [fault.as_json() for fault in details]
-    if told:
-        inner["details"] = told
-    return {"error": inner}
+        error["target"] = target
+    items = [detail.as_json() for detail in details]
+    if items:
+        error["details"] = items
+    return {"error": error}
 
 
 class BadQuery(ODataError):
-    """A query option, key or header that cannot be understood."""
+    """An invalid query option, key or header."""
 
     default_code = "InvalidQuery"
 
 
 class NotSupported(ODataError):
-    """Understood, part of OData, and not offered here."""
+    """A part of OData that this service does not support."""
 
     status = 501
     default_code = "NotImplemented"
 
 
 class BadBody(ODataError):
-    """A body that cannot be read at all: no JSON, the wrong top level, too deep."""
+    """A body that cannot be parsed: invalid JSON, the wrong top level, too many levels."""
 
     default_code = "InvalidBody"
 
 
 class InvalidRecords(ODataError):
-    """Faults in a readable body; nothing was stored."""
+    """A body whose records are invalid; nothing was stored."""
 
     default_code = "ValidationFailed"
 
     @classmethod
-    def of(cls, faults: Iterable[ErrorDetail], records: int) -> InvalidRecords:
-        """Sum up the faults of ``records`` faulty records in one sentence."""
-        told = tuple(faults)
-        return cls(
-            f"Nothing was stored: {counted(len(told), 'fault')} in {counted(records, 'record')}.",
-            details=told,
-        )
+    def from_details(cls, details: Iterable[ErrorDetail], records: int) -> InvalidRecords:
+        """The error for ``records`` invalid records, with the numbers in its message."""
+        items = tuple(details)
+        message = f"Nothing was stored: {plural(len(items), 'fault')} in {plural(records, 'record')}."
+        return cls(message, details=items)
 
 
 class UnconfirmedWarnings(ODataError):
-    """Only warnings, and the caller did not say ``ignoreWarnings=true``."""
+    """Records without errors but with warnings, and a request without ``ignoreWarnings=true``."""
 
     default_code = "WarningsPresent"
 
 
 class Unauthenticated(ODataError):
-    """No credentials, or credentials that do not hold."""
+    """Missing or invalid credentials."""
 
     status = 401
     default_code = "Unauthenticated"
 
 
 class Forbidden(ODataError):
-    """A known caller without the right."""
+    """An authenticated caller without the permission."""
 
     status = 403
     default_code = "Forbidden"
 
 
 class NotFound(ODataError):
-    """No such path or record."""
+    """An unknown path or record."""
 
     status = 404
     default_code = "NotFound"
 
 
 class MethodNotAllowed(ODataError):
-    """The path exists, the method is not offered on it."""
+    """A method that the path does not support."""
 
     status = 405
     default_code = "MethodNotAllowed"
 
 
 class NotAcceptable(ODataError):
-    """A format that is not served."""
+    """A response format that this service does not support."""
 
     status = 406
     default_code = "NotAcceptable"
 
 
 class Conflict(ODataError):
-    """Another writer was first."""
+    """A write that lost the race with another writer."""
 
     status = 409
     default_code = "Conflict"
 
 
 class PreconditionFailed(ODataError):
-    """If-Match names a state that is no longer the record's."""
+    """An If-Match header with an ETag that is no longer the record's."""
 
     status = 412
     default_code = "PreconditionFailed"
 
 
 class TooLarge(ODataError):
-    """More bytes, records or items than a request may hold."""
+    """More bytes, records or items than the limit of a request."""
 
     status = 413
     default_code = "TooLarge"
 
 
 class UnsupportedMediaType(ODataError):
-    """A body in a format that is not read."""
+    """A request format that this service does not support."""
 
     status = 415
     default_code = "UnsupportedMediaType"
 
 
 class KeyReused(ODataError):
-    """An Idempotency-Key that was used for another request."""
+    """An Idempotency-Key of another request."""
 
     status = 422
     default_code = "IdempotencyKeyReused"
 
 
 class TooManyRequests(ODataError):
-    """The caller's rate is above what the subscriber set."""
+    """A rate of requests above the caller's limit."""
 
     status = 429
     default_code = "TooManyRequests"
 
 
 class Unavailable(ODataError):
-    """The database or the storage cannot be reached now."""
+    """A database or a storage that cannot be reached now."""
 
     status = 503
     default_code = "Unavailable"
 
 
-def counted(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     """``1 fault``, ``2 faults``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

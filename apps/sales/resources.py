@@ -54,7 +54,7 @@ def choices() -> tuple[Navigation, ...]:
     return (
         RefersTo("Team", TeamBrief),
         RefersTo("Type", TypeBrief),
-        RefersTo("Stage", StageBrief, needs=("is_result", "name")),
+        RefersTo("Stage", StageBrief, rule_columns=("is_result", "name")),
         RefersTo("FollowUpStaff", StaffBrief),
     )
 
@@ -72,7 +72,7 @@ class OpportunityResource(Resource):
         Optional(
             "TemplateGuid",
             source="template",
-            hidden=True,
+            write_only=True,
             description="The template's values fill what the request leaves out; null counts as said.",
         ),
         Optional("Name", description="Required, unless the template gives it."),
@@ -105,7 +105,7 @@ class OpportunityResource(Resource):
             source="outcome_reasons",
             many=True,
             order=("name",),
-            needs=("outcome",),
+            rule_columns=("outcome",),
         ),
     )
     create = open_opportunities

@@ -149,8 +149,8 @@ def done(request: HttpRequest, act: Any, told: str, opportunity: Opportunity) ->
     try:
         act()
     except ValidationFailed as refused:
-        for _, finding in refused.findings:
-            place = finding.place if isinstance(finding.place, str) else str(finding.place[0])
+        for _, finding in refused.issues:
+            place = finding.field if isinstance(finding.field, str) else str(finding.field[0])
             messages.error(request, f"{opportunity}: {capfirst(place.replace('_', ' '))}. {finding.message}")
         return
     messages.success(request, told)

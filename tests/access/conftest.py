@@ -28,7 +28,7 @@ class ClientView(APIView):
 
     @property
     def entity_set(self):
-        return service.current().by_path["client"]
+        return service.get_service().by_path["client"]
 
     def get(self, request):
         author = history.author()
@@ -42,10 +42,10 @@ class ClientView(APIView):
 
 @pytest.fixture(autouse=True)
 def fresh_clock():
-    clock.forget_now()
+    clock.reset_now()
     with history.as_author(history.Author()):
         yield
-    clock.forget_now()
+    clock.reset_now()
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def at(monkeypatch):
     def moving(**ahead):
         later = dt.datetime.now(dt.UTC) + dt.timedelta(**ahead)
         monkeypatch.setattr("django.utils.timezone.now", lambda: later)
-        clock.forget_now()
+        clock.reset_now()
 
     return moving
 

@@ -36,11 +36,11 @@ def settled(monkeypatch):
     meter = Meter(lambda: half_past)
     monkeypatch.setattr("apps.access.throttling.METER", meter)
     monkeypatch.setattr("apps.access.views.METER", meter)
-    clock.forget_now()
+    clock.reset_now()
     Subscriber.forget()
     with timezone.override("Australia/Sydney"):
         yield
-    clock.forget_now()
+    clock.reset_now()
     Subscriber.forget()
 
 

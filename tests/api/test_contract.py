@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apps.odata.declaration.service import current
+from apps.odata.declaration.service import get_service
 from tests.api.caller import faults, ok, refused
 from tests.api.conftest import a_whole_client_body, a_whole_staff_body
 from tests.people.builders import a_client_body, a_staff_body
@@ -88,7 +88,7 @@ def nested(name, item):
 
 @served
 def test_every_documented_resource_is_served_at_its_address(name):
-    assert current().by_path[CONTRACT[name]["path"].lower()].name == name
+    assert get_service().by_path[CONTRACT[name]["path"].lower()].name == name
 
 
 @served

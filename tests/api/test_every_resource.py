@@ -5,11 +5,11 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.odata.declaration.resource import Kind
-from apps.odata.declaration.service import current
+from apps.odata.declaration.resource import Nesting
+from apps.odata.declaration.service import get_service
 from tests.api.caller import JSON_ANSWER, Caller, an_application, ok, refused
 
-ENTITY_SETS = current().entity_sets
+ENTITY_SETS = get_service().entity_sets
 
 each = pytest.mark.parametrize("entity_set", ENTITY_SETS, ids=lambda entity_set: entity_set.name)
 
@@ -38,7 +38,9 @@ def some_values(values):
 
 def fields_of(entity_set):
     """The (name, property) pairs that are shown; hidden ones are only ever written."""
-    return [(name, prop) for name, prop in entity_set.type.properties.items() if not prop.declared.hidden]
+    return [
+        (name, prop) for name, prop in entity_set.type.properties.items() if not prop.declaration.write_only
+    ]
 
 
 def names_of(entity_set):
@@ -125,8 +127,8 @@ def test_addresses_below_a_record_that_are_not_offered_are_404(api, records, ent
 @each
 def test_methods_not_offered_are_405_with_those_that_are(api, records, entity_set):
     offered = {"GET", "HEAD", "OPTIONS"}
-    collection = offered | ({"POST"} & set(entity_set.methods))
-    single = offered | ({"PUT"} & set(entity_set.methods))
+    collection = offered | ({"POST"} & set(entity_set.resource.methods))
+    single = offered | ({"PUT"} & set(entity_set.resource.methods))
     addresses = {
         entity_set.path: collection,
         item(entity_set, records): single,
@@ -145,7 +147,7 @@ def test_options_tell_what_is_offered(api, records, entity_set):
     answer = api.call("OPTIONS", item(entity_set, records))
     assert answer.status_code == 204
     assert answer.content == b""
-    assert ("PUT" in answer["Allow"]) is ("PUT" in entity_set.methods)
+    assert ("PUT" in answer["Allow"]) is ("PUT" in entity_set.resource.methods)
 
 
 @each
@@ -181,7 +183,7 @@ def test_counts_are_the_number_of_records(api, records, entity_set):
 
 @each
 def test_expanding_everything_adds_every_part_in_order(api, records, entity_set):
-    parts = entity_set.type.parts
+    parts = entity_set.type.navigations
     for address, shown in (
         (entity_set.path, [name for name, part in parts.items() if not part.item_only]),
         (item(entity_set, records), list(parts)),
@@ -199,7 +201,7 @@ def test_expanding_everything_adds_every_part_in_order(api, records, entity_set)
 @each
 def test_each_part_is_expanded_alone_and_shows_the_same(api, records, entity_set):
     everything = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
-    for name, part in entity_set.type.parts.items():
+    for name, part in entity_set.type.navigations.items():
         if part.item_only:
             continue
         body = ok(api.get(entity_set.path, {"$expand": name}))
@@ -208,9 +210,9 @@ def test_each_part_is_expanded_alone_and_shows_the_same(api, records, entity_set
         assert all(list(row) == [*names_of(entity_set), name] for row in body["value"])
 
 
-@pytest.mark.parametrize("entity_set", [one for one in ENTITY_SETS if len(one.type.parts) > 2])
+@pytest.mark.parametrize("entity_set", [one for one in ENTITY_SETS if len(one.type.navigations) > 2])
 def test_parts_named_together_stand_in_the_declared_order(api, records, entity_set):
-    names = [name for name, part in entity_set.type.parts.items() if not part.item_only]
+    names = [name for name, part in entity_set.type.navigations.items() if not part.item_only]
     body = ok(api.get(entity_set.path, {"expand": f"{names[-1]}, {names[0]}"}))
     told = f"({names[0]}(),{names[-1]}())"
     assert body["@odata.context"] == context(f"{entity_set.name}{told}")
@@ -301,7 +303,7 @@ def test_lists_come_newest_first_and_lookups_by_name(api, records, entity_set):
 @each
 def test_columns_of_single_parts_order_as_well(api, records, entity_set):
     everything = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
-    for part in entity_set.type.parts.values():
+    for part in entity_set.type.navigations.values():
         if part.many:
             continue
         for name in part.type.properties:
@@ -359,7 +361,7 @@ def test_every_property_is_a_plain_filter(api, records, entity_set):
 def test_what_lies_in_single_parts_can_be_filtered(api, records, entity_set):
     rows = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
     key = entity_set.key.name
-    for part in entity_set.type.parts.values():
+    for part in entity_set.type.navigations.values():
         if part.many or part.item_only:
             continue
         for name, prop in part.type.properties.items():
@@ -375,7 +377,7 @@ def test_what_lies_in_single_parts_can_be_filtered(api, records, entity_set):
 def test_lists_can_be_counted_and_asked_about_in_a_filter(api, records, entity_set):
     rows = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
     key = entity_set.key.name
-    for part in entity_set.type.parts.values():
+    for part in entity_set.type.navigations.values():
         if not part.many or part.item_only:
             continue
         inner = next(iter(part.type.properties))
@@ -395,7 +397,7 @@ def test_lists_can_be_counted_and_asked_about_in_a_filter(api, records, entity_s
 
 @each
 def test_a_stamped_record_has_an_etag_that_spares_reading_it_again(api, records, entity_set):
-    assert entity_set.stamp
+    assert entity_set.etag_field
     address = item(entity_set, records)
     tag = api.get(address)["ETag"]
     for sent in (tag, f'"other", {tag}', tag.removeprefix("W/"), "*"):
@@ -403,7 +405,7 @@ def test_a_stamped_record_has_an_etag_that_spares_reading_it_again(api, records,
         assert (answer.status_code, answer.content, answer["ETag"]) == (304, b"", tag), sent
     for sent in ('W/"0"', "W/", '"', ""):
         assert ok(api.get(address, If_None_Match=sent)), sent
-    stamp = entity_set.stamp
+    stamp = entity_set.etag_field
     entity_set.model.objects.filter(pk=records.whole[entity_set.name]).update(
         **{stamp: "2020-01-01T00:00:00Z"}
     )
@@ -421,9 +423,9 @@ def addresses(entity_set, records):
     yield "GET", item(entity_set, records), None
     yield "GET", f"{entity_set.path}/$count", None
     yield "POST", f"{entity_set.path}/$query", b"$top=1"
-    if "POST" in entity_set.methods:
+    if "POST" in entity_set.resource.methods:
         yield "POST", entity_set.path, {"value": []}
-    if "PUT" in entity_set.methods:
+    if "PUT" in entity_set.resource.methods:
         yield "PUT", item(entity_set, records), {}
 
 
@@ -463,7 +465,7 @@ def test_without_the_scope_every_address_is_403(records, entity_set):
 def test_a_page_costs_one_statement_beside_the_callers(api, records, statements, entity_set):
     ok(api.get(entity_set.path))  # the subscriber's settings are read once in a few seconds
     queries = [{}, {"$expand": "*"}, {"$top": "1"}, {"$skip": "1"}, {"$orderby": entity_set.key.name}]
-    queries += [{"$expand": name} for name, part in entity_set.type.parts.items() if not part.item_only]
+    queries += [{"$expand": name} for name, part in entity_set.type.navigations.items() if not part.item_only]
     for query in queries:
         assert len(statements(lambda query=query: ok(api.get(entity_set.path, query)))) == 2, query
     assert len(statements(lambda: ok(api.get(entity_set.path, {"$count": "true"})))) == 3
@@ -474,10 +476,10 @@ def test_a_page_costs_one_statement_beside_the_callers(api, records, statements,
 def test_a_record_costs_one_statement_beside_the_callers(api, records, statements, entity_set):
     address = item(entity_set, records)
     ok(api.get(address))
-    for query in [{}, {"$expand": "*"}, *({"$expand": name} for name in entity_set.type.parts)]:
+    for query in [{}, {"$expand": "*"}, *({"$expand": name} for name in entity_set.type.navigations)]:
         assert len(statements(lambda query=query: ok(api.get(address, query)))) == 2, query
 
 
-def test_the_kinds_of_parts_are_all_served():
-    kinds = {part.kind for entity_set in ENTITY_SETS for part in entity_set.type.parts.values()}
-    assert kinds == set(Kind)
+def test_every_nesting_is_served():
+    kinds = {part.nesting for entity_set in ENTITY_SETS for part in entity_set.type.navigations.values()}
+    assert kinds == set(Nesting)

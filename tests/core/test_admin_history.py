@@ -16,10 +16,10 @@ BACKEND = "apps.people.signing_in.StaffBackend"
 
 @pytest.fixture(autouse=True)
 def fresh_clock():
-    clock.forget_now()
+    clock.reset_now()
     Subscriber.forget()
     yield
-    clock.forget_now()
+    clock.reset_now()
     Subscriber.forget()
 
 
@@ -111,7 +111,7 @@ def test_whoever_saves_second_is_told_and_overwrites_nothing(client, ada):
     record = a_client(business_name="First")
     opened = form_data(client.get(page_of(record)), business_name="Second thoughts")
     cora = a_staff_member(first_name="Cora", last_name="Smith")
-    clock.forget_now()
+    clock.reset_now()
     with history.as_author(Author(channel="Back office", staff_id=cora.pk)):
         record.business_name = "Changed meanwhile"
         record.save()
@@ -175,7 +175,7 @@ def test_archiving_many_costs_as_much_as_archiving_one(django_assert_num_queries
 def test_archiving_counts_as_a_modification():
     record = a_client()
     before = record.modify_date
-    clock.forget_now()
+    clock.reset_now()
     archive.archive(Client.objects.all())
     record.refresh_from_db()
     assert record.modify_date > before

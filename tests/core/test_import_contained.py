@@ -27,7 +27,7 @@ class Sheet:
 
 def together(header, path="claim"):
     """What puts rows of that header together."""
-    found = service.current().by_path[path]
+    found = service.get_service().by_path[path]
     importing: Importing = importing_of(found)
     known = understood(Sheet(*header), found, importing.synonyms, {}, finders=importing.finders).columns
     own = [c for c in known if c.member.within is None and not c.member.is_reference]
@@ -175,7 +175,7 @@ def test_several_names_of_a_referred_record_may_stand_side_by_side():
 
 
 def test_an_export_has_a_row_for_each_item_with_the_records_own_cells_in_each():
-    found = service.current().by_path["invoice"].type
+    found = service.get_service().by_path["invoice"].type
     wanted = [
         column
         for column in columns(found, everything(found, item=False), listed_part(found))

@@ -28,7 +28,7 @@ from apps.odata.write.json_values import JsonValueError
     ],
 )  # fmt: skip
 def test_a_day_is_read_however_it_is_written(text):
-    birthday = service.current().by_path["contact"].type.properties["Birthday"]
+    birthday = service.get_service().by_path["contact"].type.properties["Birthday"]
     assert cell_reader(birthday)(text) == dt.date(1990, 2, 1)
 
 
@@ -79,7 +79,7 @@ def test_numbers_may_have_thousands_and_a_dollar_sign():
 
 
 def test_a_choice_is_read_in_any_case_and_with_any_punctuation():
-    title = cell_reader(service.current().by_path["contact"].type.properties["PersonalTitle"])
+    title = cell_reader(service.get_service().by_path["contact"].type.properties["PersonalTitle"])
     assert [title(text) for text in ("Mr", "mr.", "MRS", " prof ".strip())] == ["Mr", "Mr", "Mrs", "Prof"]
     with pytest.raises(JsonValueError, match="must be one of"):
         title("Sir")
@@ -119,7 +119,7 @@ def test_other_texts_stay_as_they_are(text):
 
 
 def test_every_type_of_the_service_has_a_reader():
-    for found in service.current().entity_sets:
+    for found in service.get_service().entity_sets:
         for prop in found.type.properties.values():
             assert callable(cell_reader(prop)), prop.name
             assert isinstance(prop.field, models.Field)

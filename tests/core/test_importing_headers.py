@@ -18,7 +18,7 @@ class Header:
 
 
 def columns(resource, *header, told=None, **words):
-    found = service.current().by_path[resource.lower()]
+    found = service.get_service().by_path[resource.lower()]
     importing = importing_of(found)
     words = {"finders": importing.finders, **words}
     return understood(Header(*header), importing.entity_set, importing.synonyms, told or {}, **words)
@@ -116,7 +116,7 @@ def test_a_file_that_gives_nothing_is_refused():
 
 
 @pytest.mark.parametrize(
-    "found", [f for f in service.current().entity_sets if f.resource.importing], ids=lambda f: f.path
+    "found", [f for f in service.get_service().entity_sets if f.resource.importing], ids=lambda f: f.path
 )
 def test_every_synonym_leads_to_a_member_that_bodies_have(found):
     for text, name in found.resource.importing.synonyms.items():

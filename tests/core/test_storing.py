@@ -13,10 +13,11 @@ from apps.core.saving import (
     new_keys,
     replace_record,
     save_changes,
+    try_out,
     validate,
 )
 from apps.odata import clock
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 from apps.people.models import Client, Team
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +97,7 @@ def says(code):
 def refused(*rules):
     with pytest.raises(ValidationFailed) as refusal:
         validate(Team, teams("a"), *rules)
-    return [finding.code for _, finding in refusal.value.findings]
+    return [finding.code for _, finding in refusal.value.issues]
 
 
 def test_a_list_of_rules_is_read_only_when_those_before_found_nothing():
@@ -131,3 +132,33 @@ def test_what_a_verb_changed_in_a_list_is_told_with_the_record():
         {"Line 1": ["one", None]},
         {"name": ["b", "c"], "Line 2": [None, "two"]},
     ]
+
+
+def test_a_context_is_passed_to_every_rule():
+    def name_is_allowed(draft, allowed):
+        if draft.name not in allowed:
+            yield Issue("NotAllowed", "name", "No.")
+
+    with pytest.raises(ValidationFailed) as refusal:
+        validate(Team, teams("a", "b"), [name_is_allowed], context={"a"})
+    assert [number for number, _ in refusal.value.issues] == [1]
+
+
+def test_a_service_that_is_tried_out_saves_nothing():
+    assert try_out(lambda drafts: insert_records(Team, drafts), teams("a")) == []
+    assert not Team.objects.exists()
+    assert not Change.objects.exists()
+
+
+def test_a_service_that_is_tried_out_gives_its_issues_and_its_warnings():
+    def create_nothing(drafts, ignore_warnings=False):
+        insert_records(Team, drafts)
+        if not ignore_warnings:
+            raise WarningsPresent([(0, Issue("Odd", "name", "Odd."))])
+        raise ValidationFailed([(0, Issue("Bad", "name", "Bad."))])
+
+    ((_, warning),) = try_out(create_nothing, teams("a"))
+    ((_, error),) = try_out(create_nothing, teams("a"), ignore_warnings=True)
+    assert (warning.code, warning.severity) == ("Odd", "warning")
+    assert (error.code, error.severity) == ("Bad", "error")
+    assert not Team.objects.exists()

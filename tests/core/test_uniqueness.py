@@ -33,7 +33,7 @@ def a_client(**columns):
 
 
 def found(*drafts, model=Client):
-    return [(number, finding.code, finding.place) for number, finding in alone(find_conflicts(model, drafts))]
+    return [(number, finding.code, finding.field) for number, finding in alone(find_conflicts(model, drafts))]
 
 
 def name(text, **words):
@@ -42,7 +42,7 @@ def name(text, **words):
 
 @pytest.mark.parametrize(("model", "field"), FOLDED, ids=str)
 def test_every_folded_text_is_judged(model, field):
-    assert any(field in unique.columns and unique.place == field.of for unique in uniques_of(model))
+    assert any(field in unique.columns and unique.field == field.of for unique in uniques_of(model))
 
 
 @pytest.mark.parametrize("twin", ["Café", " CAFE\u0301\t", "cafÉ"])

@@ -14,10 +14,10 @@ from tests.people.builders import a_staff_member
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch, settings):
-    clock.forget_now()
+    clock.reset_now()
     Subscriber.forget()
     yield
-    clock.forget_now()
+    clock.reset_now()
     Subscriber.forget()
 
 

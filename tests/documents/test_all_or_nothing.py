@@ -78,7 +78,7 @@ def test_a_database_that_fails_leaves_nothing(post, lists, nothing_is_left, monk
     def failing(*args, **words):
         raise RuntimeError("no")
 
-    monkeypatch.setattr(filing.storing, "store", failing)
+    monkeypatch.setattr(filing.saving, "insert_records", failing)
     answer = post(a_file(), *lists)
     assert answer.status_code == 500
     nothing_is_left()
@@ -91,7 +91,7 @@ def test_when_nobody_knows_whether_it_was_committed_the_file_stays_for_the_sweep
     def lost(write):
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(dispatch, "insistently", lost)
+    monkeypatch.setattr(dispatch, "retry_on_conflict", lost)
     assert post(a_file(), *lists).status_code == 503
     assert len(stored(folder)) == 1
     assert len(sweep(NOW).keys) == 1

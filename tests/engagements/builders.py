@@ -3,8 +3,8 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.engagements.engaging import enter_support_categories
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_support_categories
 from apps.odata.write.drafts import Draft, apply_rules
 from tests.people.records import a_contact
 
@@ -16,7 +16,7 @@ def day(text):
 
 
 def a_category(number=1):
-    enter_support_categories()
+    create_support_categories()
     return SupportCategory.objects.get(number=number)
 
 
@@ -66,4 +66,4 @@ def a_booking_draft(**members):
 
 def found(rules, draft):
     """The (code, place) pairs that rules find in a draft."""
-    return [(finding.code, finding.place) for _, finding in apply_rules([draft], rules)]
+    return [(finding.code, finding.field) for _, finding in apply_rules([draft], rules)]

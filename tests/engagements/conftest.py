@@ -10,8 +10,8 @@ from apps.odata import clock
 @pytest.fixture(autouse=True)
 def in_sydney():
     Subscriber.forget()
-    clock.forget_now()
+    clock.reset_now()
     with timezone.override("Australia/Sydney"):
         yield
     Subscriber.forget()
-    clock.forget_now()
+    clock.reset_now()

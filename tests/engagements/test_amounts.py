@@ -1,4 +1,4 @@
-"""Budgets learn what is claimed on them (apps/engagements/booking.py)."""
+"""Budgets learn what is claimed on them (apps/engagements/services.py)."""
 
 import threading
 import uuid
@@ -8,8 +8,8 @@ import pytest
 from django.db import connection, transaction
 
 from apps.core.models import Change
-from apps.engagements.booking import Amounts, record_amounts, restate_amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 
 
@@ -30,7 +30,7 @@ def test_what_is_recorded_is_added_to_what_was():
     record_amounts({booking.pk: amounts(paid="20.05")})
     assert held(booking) == amounts("50.00", "20.05", "30.10")
     assert held(other) == amounts(paid="1.00")
-    assert booking.left == Decimal("19.90")
+    assert booking.remaining == Decimal("19.90")
 
 
 @pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_a_budget_that_is_not_there_is_named_and_nothing_recorded():
 @pytest.mark.django_db
 def test_budgets_of_pace_plans_are_told_the_same_way():
     budget = a_category_budget()
-    record_amounts({budget.pk: amounts("1.00")}, of=CategoryBudget)
+    record_amounts({budget.pk: amounts("1.00")}, model=CategoryBudget)
     assert held(budget) == amounts("1.00")
 
 

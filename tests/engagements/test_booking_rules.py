@@ -1,16 +1,14 @@
-"""What must be true of service bookings, and what is seldom meant (apps/engagements/booking_rules.py)."""
+"""What must be true of service bookings, and what is seldom meant (apps/engagements/validation.py)."""
 
 from decimal import Decimal
 
 import pytest
 
-from apps.engagements.booking import look_up
-from apps.engagements.booking_rules import (
-    CATEGORY_BUDGET_RULES,
-    RULES,
-    WARNINGS,
-)
 from apps.engagements.models import CategoryBudget
+from apps.engagements.services import load_booking_context
+from apps.engagements.validation import BOOKING_RULES as RULES
+from apps.engagements.validation import BOOKING_WARNINGS as WARNINGS
+from apps.engagements.validation import CATEGORY_BUDGET_RULES
 from tests.engagements.builders import (
     END,
     START,
@@ -128,14 +126,14 @@ def test_a_bookings_own_budget_is_not_counted_twice():
     draft = a_draft_in(plan, budget=Decimal("1000.00"))
     draft.key = booking.pk
     assert found(WARNINGS, draft) == []
-    look_up([draft])
+    load_booking_context([draft])
     assert found(WARNINGS, draft) == []
 
 
 def test_bookings_made_together_count_one_another():
     plan = a_plan(total_budget_amount=Decimal("1000.00"))
     drafts = [a_draft_in(plan, budget=Decimal(budget)) for budget in ("600.00", "400.00", "0.01")]
-    look_up(drafts)
+    load_booking_context(drafts)
     assert [found(WARNINGS, draft) for draft in drafts] == [[], [], [("OverAllocated", "budget")]]
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import Coverage, Support, coverage_of, coverages
+from apps.engagements.coverage import Coverage, Support, load_coverages
 from apps.odata import clock
 from tests.engagements.builders import (
     END,
@@ -25,8 +25,8 @@ ITEM = "01_011_0107_1_1"
 DAY = day("2026-08-15")
 
 
-def covering(plan, on=DAY, item=ITEM, **words):
-    return coverage_of(plan.participant_id, on, item, **words)
+def a_coverage(plan, on=DAY, item=ITEM, **preferences):
+    return load_coverages([Support(plan.participant_id, on, item, **preferences)])[0]
 
 
 def keys(found):
@@ -38,34 +38,34 @@ def keys(found):
 def test_a_support_is_covered_by_the_booking_for_its_category():
     booking = a_booking(category=1, budget=Decimal("500.00"))
     other = a_booking(booking.engagement, category=4)
-    found = covering(booking.engagement)
+    found = a_coverage(booking.engagement)
     assert keys(found) == {"plan": booking.engagement_id, "budget": booking.pk}
-    assert (found.booking.pk, found.left) == (booking.pk, Decimal("500.00"))
-    assert covering(booking.engagement, item=None, category=4).booking.pk == other.pk
+    assert (found.booking.pk, found.remaining) == (booking.pk, Decimal("500.00"))
+    assert a_coverage(booking.engagement, item=None, category=4).booking.pk == other.pk
 
 
 def test_what_is_left_is_the_budget_less_what_is_claimed_waiting_and_used_elsewhere():
     amounts = {"claimed": "100.00", "paid": "90.00", "waiting": "30.00", "used_elsewhere": "20.50"}
     booking = a_booking(budget=Decimal("500.00"), **{name: Decimal(text) for name, text in amounts.items()})
-    assert covering(booking.engagement).left == Decimal("349.50")
+    assert a_coverage(booking.engagement).remaining == Decimal("349.50")
 
 
 def test_a_contact_without_plans_is_covered_by_nothing():
-    assert coverage_of(uuid.uuid4(), DAY, ITEM) == Coverage()
+    assert load_coverages([Support(uuid.uuid4(), DAY, ITEM)]) == [Coverage()]
 
 
 @pytest.mark.parametrize("on", [START, END])
 def test_the_first_and_the_last_day_are_covered(on):
     booking = a_booking(booking_start_date=START, booking_end_date=END)
-    assert covering(booking.engagement, on).booking.pk == booking.pk
+    assert a_coverage(booking.engagement, on).booking.pk == booking.pk
 
 
 @pytest.mark.parametrize("on", ["2026-06-30", "2027-07-01"])
 def test_a_day_outside_every_plan_tells_the_nearest_plan_and_booking(on):
     booking = a_booking()
-    found = covering(booking.engagement, day(on))
+    found = a_coverage(booking.engagement, day(on))
     assert keys(found) == {"nearest_plan": booking.engagement_id, "nearest_budget": booking.pk}
-    assert found.left is None
+    assert found.remaining is None
 
 
 def test_the_nearest_of_several_plans_is_told():
@@ -73,29 +73,29 @@ def test_the_nearest_of_several_plans_is_told():
     earlier = a_plan(
         participant=later.participant, plan_start_date=day("2024-01-01"), plan_end_date=day("2024-12-31")
     )
-    assert covering(earlier, day("2025-01-10")).nearest_plan.pk == earlier.pk
-    assert covering(earlier, day("2026-06-10")).nearest_plan.pk == later.pk
+    assert a_coverage(earlier, day("2025-01-10")).nearest_plan.pk == earlier.pk
+    assert a_coverage(earlier, day("2026-06-10")).nearest_plan.pk == later.pk
 
 
 def test_an_inactive_plan_covers_nothing_from_that_day_on():
     booking = a_booking(a_plan(no_active_plan_from_date=DAY))
-    assert covering(booking.engagement, day("2026-08-14")).booking.pk == booking.pk
-    assert covering(booking.engagement, DAY).plan is None
+    assert a_coverage(booking.engagement, day("2026-08-14")).booking.pk == booking.pk
+    assert a_coverage(booking.engagement, DAY).plan is None
 
 
 def test_an_archived_plan_covers_nothing():
     booking = a_booking(a_plan(archive_date=clock.now()))
-    assert covering(booking.engagement) == Coverage()
+    assert a_coverage(booking.engagement) == Coverage()
 
 
 def test_a_booking_for_another_category_covers_nothing():
     booking = a_booking(category=4)
-    assert keys(covering(booking.engagement)) == {"plan": booking.engagement_id}
+    assert keys(a_coverage(booking.engagement)) == {"plan": booking.engagement_id}
 
 
 def test_a_booking_whose_days_are_over_is_told_as_the_nearest():
     booking = a_booking(booking_end_date=day("2026-08-14"))
-    assert keys(covering(booking.engagement)) == {
+    assert keys(a_coverage(booking.engagement)) == {
         "plan": booking.engagement_id,
         "nearest_budget": booking.pk,
     }
@@ -104,37 +104,37 @@ def test_a_booking_whose_days_are_over_is_told_as_the_nearest():
 def test_a_booking_for_the_item_itself_comes_before_one_for_its_category():
     general = a_booking(category=1)
     special = a_booking(general.engagement, category=1, support_item=f" {ITEM.lower()}")
-    assert covering(general.engagement).booking.pk == special.pk
-    assert covering(general.engagement, item="01_002_0107_1_1").booking.pk == general.pk
+    assert a_coverage(general.engagement).booking.pk == special.pk
+    assert a_coverage(general.engagement, item="01_002_0107_1_1").booking.pk == general.pk
 
 
 def test_a_booking_managed_as_preferred_comes_first():
     agency = a_booking(management_type="Agency")
     managed = a_booking(agency.engagement, management_type="Plan")
     for management, expected in ((ManagementType.AGENCY, agency), (ManagementType.PLAN, managed)):
-        assert covering(agency.engagement, management=management).booking.pk == expected.pk
-    assert covering(agency.engagement, management=ManagementType.SELF).booking.pk in (agency.pk, managed.pk)
+        assert a_coverage(agency.engagement, management=management).booking.pk == expected.pk
+    assert a_coverage(agency.engagement, management=ManagementType.SELF).booking.pk in (agency.pk, managed.pk)
 
 
 def test_a_booking_with_money_left_comes_before_one_without():
     empty = a_booking(budget=Decimal("10.00"), claimed=Decimal("10.00"))
     full = a_booking(empty.engagement, budget=Decimal("10.00"))
-    assert covering(empty.engagement).booking.pk == full.pk
+    assert a_coverage(empty.engagement).booking.pk == full.pk
 
 
 def test_of_bookings_alike_the_later_one_covers():
     first = a_booking(booking_start_date=START)
     second = a_booking(first.engagement, booking_start_date=day("2026-08-01"))
-    assert covering(first.engagement).booking.pk == second.pk
-    assert covering(first.engagement, day("2026-07-31")).booking.pk == first.pk
+    assert a_coverage(first.engagement).booking.pk == second.pk
+    assert a_coverage(first.engagement, day("2026-07-31")).booking.pk == first.pk
 
 
 def test_a_pace_plan_covers_by_category():
     budget = a_category_budget(category=16)
-    found = covering(budget.engagement, item=None, category=16)
+    found = a_coverage(budget.engagement, item=None, category=16)
     assert keys(found) == {"plan": budget.engagement_id, "budget": budget.pk}
     assert (found.booking, found.category_budget.pk) == (None, budget.pk)
-    assert covering(a_pace_plan(), item=None, category=16).budget is None
+    assert a_coverage(a_pace_plan(), item=None, category=16).budget is None
 
 
 def test_a_thousand_supports_take_three_queries(django_assert_num_queries):
@@ -146,33 +146,33 @@ def test_a_thousand_supports_take_three_queries(django_assert_num_queries):
     ]
     # PostgreSQL is asked for both kinds of budgets in one trip.
     with django_assert_num_queries(2 if connection.vendor == "postgresql" else 3):
-        found = coverages(supports)
+        found = load_coverages(supports)
         assert [each.booking.pk for each in found] == [booking.pk for booking in bookings] * 250
-        assert {each.left for each in found} == {Decimal("100.00")}
+        assert {each.remaining for each in found} == {Decimal("100.00")}
         assert all(each.plan.last_day == END for each in found)
 
 
 def test_a_pace_plan_counts_a_support_by_its_own_categories():
     budget = a_category_budget(category=16)
-    assert covering(budget.engagement, category=1, pace_category=16).category_budget.pk == budget.pk
-    assert covering(budget.engagement, category=16, pace_category=1).budget is None
+    assert a_coverage(budget.engagement, category=1, pace_category=16).category_budget.pk == budget.pk
+    assert a_coverage(budget.engagement, category=16, pace_category=1).budget is None
     booking = a_booking(category=1)
-    assert covering(booking.engagement, category=1, pace_category=16).booking.pk == booking.pk
+    assert a_coverage(booking.engagement, category=1, pace_category=16).booking.pk == booking.pk
 
 
 def test_what_a_bill_drew_counts_as_left_while_it_is_entered_anew():
     drawn = a_booking(budget=Decimal("10.00"), waiting=Decimal("10.00"), booking_start_date=START)
     other = a_booking(drawn.engagement, budget=Decimal("10.00"))
     support = Support(drawn.engagement.participant_id, DAY, ITEM)
-    assert coverages([support])[0].booking.pk == other.pk
-    freed = coverages([support], {drawn.pk: Decimal("10.00"), other.pk: Decimal("-10.00")})[0]
-    assert (freed.booking.pk, freed.left) == (drawn.pk, Decimal("10.00"))
+    assert load_coverages([support])[0].booking.pk == other.pk
+    released = load_coverages([support], {drawn.pk: Decimal("10.00"), other.pk: Decimal("-10.00")})[0]
+    assert (released.booking.pk, released.remaining) == (drawn.pk, Decimal("10.00"))
 
 
 def test_a_budget_is_named_as_the_plan_page_names_it():
     numbered = a_booking(category=1, booking_number="50000077")
     plain = a_booking(numbered.engagement, category=4)
-    assert str(covering(numbered.engagement).booking) == str(numbered)
-    assert str(covering(plain.engagement, item=None, category=4).booking) == str(plain)
+    assert str(a_coverage(numbered.engagement).booking) == str(numbered)
+    assert str(a_coverage(plain.engagement, item=None, category=4).booking) == str(plain)
     granted = a_category_budget(category=16)
-    assert str(covering(granted.engagement, item=None, category=16).budget) == str(granted)
+    assert str(a_coverage(granted.engagement, item=None, category=16).budget) == str(granted)

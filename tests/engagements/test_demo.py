@@ -7,12 +7,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from apps.core.demo import Context
-from apps.engagements import booking_rules, engagement_rules
+from apps.engagements import validation
 from apps.engagements.demo import plan_stages, rows
 from apps.engagements.demo.loading import load
-from apps.engagements.engaging import enter_support_categories
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
-from apps.engagements.spending import spending_of_plan
+from apps.engagements.services import create_support_categories
 from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.demo import plan as people
 from apps.people.demo.loading import PEOPLE
@@ -47,22 +46,22 @@ def test_participants_have_plans_and_nobody_else(loaded):
 def test_every_plan_and_booking_obeys_the_rules(loaded):
     bookings = list(ServiceBooking.objects.select_related("engagement", "category"))
     budgets = list(CategoryBudget.objects.select_related("engagement", "category"))
-    assert not list(apply_rules(list(as_drafts(ClientEngagement, loaded)), engagement_rules.RULES))
-    assert not list(apply_rules(list(as_drafts(ServiceBooking, bookings)), booking_rules.RULES))
-    assert not list(
-        apply_rules(list(as_drafts(CategoryBudget, budgets)), booking_rules.CATEGORY_BUDGET_RULES)
-    )
+    assert not list(apply_rules(list(as_drafts(ClientEngagement, loaded)), validation.ENGAGEMENT_RULES))
+    assert not list(apply_rules(list(as_drafts(ServiceBooking, bookings)), validation.BOOKING_RULES))
+    assert not list(apply_rules(list(as_drafts(CategoryBudget, budgets)), validation.CATEGORY_BUDGET_RULES))
 
 
 def test_the_only_warnings_are_those_that_the_demo_wants_to_show(loaded):
     bookings = list(ServiceBooking.objects.select_related("engagement", "category"))
     found = [
         finding
-        for _, finding in apply_rules(list(as_drafts(ClientEngagement, loaded)), engagement_rules.WARNINGS)
+        for _, finding in apply_rules(
+            list(as_drafts(ClientEngagement, loaded)), validation.ENGAGEMENT_WARNINGS
+        )
     ]
     found += [
         finding
-        for _, finding in apply_rules(list(as_drafts(ServiceBooking, bookings)), booking_rules.WARNINGS)
+        for _, finding in apply_rules(list(as_drafts(ServiceBooking, bookings)), validation.BOOKING_WARNINGS)
     ]
     assert {finding.code for finding in found} == {"OverAllocated"}
 
@@ -73,7 +72,7 @@ def test_plans_stand_at_every_stage(loaded):
     left = [(plan.plan_end_date - DAY).days for plan in loaded]
     for first, last in ((-999, -1), (0, 30), (31, 60), (61, 90), (91, 999)):
         assert any(first <= days <= last for days in left), (first, last)
-    shares = {spending_of_plan(plan, plan.bookings.all(), DAY).spent_share for plan in loaded}
+    shares = {plan.spending(plan.bookings.all(), DAY).spent_percentage for plan in loaded}
     assert min(shares) == 0
     assert max(shares) > 85
     assert any(plan.un_allocate_amount < 0 for plan in loaded)
@@ -100,7 +99,7 @@ def test_no_record_is_of_the_future(loaded):
 
 
 def drawn(seed=1, as_of=DAY):
-    enter_support_categories()
+    create_support_categories()
     context = Context(seed, as_of, ZoneInfo("Australia/Sydney"), {}, lambda *stored: None)
     contacts, clients, staff = (context.make_series(name, 60) for name in ("contacts", "clients", "staff"))
     categories = SupportCategory.objects.values_list("number", "pk", "support_purpose")

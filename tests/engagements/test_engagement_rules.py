@@ -1,10 +1,12 @@
-"""What must be true of plans, and what is seldom meant (apps/engagements/engagement_rules.py)."""
+"""What must be true of plans, and what is seldom meant (apps/engagements/validation.py)."""
 
 from decimal import Decimal
 
 import pytest
 
-from apps.engagements.engagement_rules import RULES, WARNINGS, look_up
+from apps.engagements.validation import ENGAGEMENT_RULES as RULES
+from apps.engagements.validation import ENGAGEMENT_WARNINGS as WARNINGS
+from apps.engagements.validation import load_engagement_context
 from apps.odata import clock
 from apps.people.models import Contact
 from tests.engagements.builders import END, START, a_booking, a_plan, a_plan_draft, day, found
@@ -87,7 +89,7 @@ class TestOverlaps:
     def test_two_plans_of_a_participant_that_share_a_day_are_warned_of(self, first, last, overlaps):
         draft = self.draft(a_plan(), first, last)
         assert found(WARNINGS, draft) == (self.OVERLAP if overlaps else [])
-        look_up([draft])
+        load_engagement_context([draft])
         assert found(WARNINGS, draft) == (self.OVERLAP if overlaps else [])
 
     def test_a_plan_that_became_inactive_makes_room(self):
@@ -114,14 +116,14 @@ def test_a_budget_below_what_is_allocated_is_warned_of():
     for total, expected in (("1000.00", []), ("999.99", [("OverAllocated", "total_budget_amount")])):
         draft = a_plan_draft(key=plan.pk, total_budget_amount=Decimal(total))
         assert found(WARNINGS, draft) == expected
-        look_up([draft])
+        load_engagement_context([draft])
         assert found(WARNINGS, draft) == expected
 
 
 @pytest.mark.django_db
-def test_what_the_rules_look_up_takes_two_queries_for_any_number(django_assert_num_queries):
+def test_what_the_rules_load_engagement_context_takes_two_queries_for_any_number(django_assert_num_queries):
     drafts = [a_plan_draft(participant=a_contact(), key=a_plan().pk) for _ in range(7)]
     with django_assert_num_queries(2):
-        look_up(drafts)
+        load_engagement_context(drafts)
     with django_assert_num_queries(0):
         assert [found(WARNINGS, draft) for draft in drafts] == [[]] * 7

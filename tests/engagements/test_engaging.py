@@ -1,4 +1,4 @@
-"""Plans and bookings enter and change by verbs (apps/engagements/engaging.py, booking.py)."""
+"""Plans and bookings enter and change by verbs (apps/engagements/services.py)."""
 
 import datetime as dt
 from decimal import Decimal
@@ -7,10 +7,16 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from apps.core.models import Change
-from apps.engagements.booking import grant_budgets, make_bookings, revise_bookings
-from apps.engagements.categories import CATEGORIES, guid_of, support_item
-from apps.engagements.engaging import enter_support_categories, open_engagements, revise_engagements
+from apps.engagements.categories import CATEGORIES, category_guid, support_item
 from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
+from apps.engagements.services import (
+    create_bookings,
+    create_category_budgets,
+    create_engagements,
+    create_support_categories,
+    update_bookings,
+    update_engagements,
+)
 from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.leaving import hand_over
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
@@ -24,14 +30,14 @@ def of(**values):
 
 
 def codes(refusal):
-    return [(finding.code, finding.place) for _, finding in refusal.value.findings]
+    return [(finding.code, finding.field) for _, finding in refusal.value.issues]
 
 
 def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():
     draft = of(participant=a_contact(), plan_start_date=START, plan_end_date=END)
     for name in ("booking_start_date", "booking_end_date", "support_coordinator"):
         draft.fill(name, None)
-    (key,) = open_engagements([draft])
+    (key,) = create_engagements([draft])
     plan = ClientEngagement.objects.get(pk=key)
     assert (plan.participant_type, plan.total_budget_amount) == ("Agency", Decimal("0.00"))
     assert Change.objects.filter(record_key=str(key), kind="Created").count() == 1
@@ -40,9 +46,9 @@ def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():
 def test_two_plans_of_a_participant_do_not_start_on_one_day():
     plan = a_plan()
     with pytest.raises(ValidationFailed) as refusal:
-        open_engagements([of(participant=plan.participant, plan_start_date=START, plan_end_date=START)])
+        create_engagements([of(participant=plan.participant, plan_start_date=START, plan_end_date=START)])
     assert codes(refusal) == [("NotUnique", "plan_start_date")]
-    open_engagements([of(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
+    create_engagements([of(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
 
 
 def test_a_pace_plan_may_start_with_the_plan_that_it_replaces():
@@ -53,13 +59,13 @@ def test_a_pace_plan_may_start_with_the_plan_that_it_replaces():
 def test_a_plans_change_tells_what_it_was():
     plan = a_plan(total_budget_amount=Decimal("10.00"))
     assert (
-        revise_engagements(
+        update_engagements(
             [Draft({"total_budget_amount": Decimal("10.00")}, ["total_budget_amount"], key=plan.pk)]
         )
         == []
     )
     draft = Draft({"total_budget_amount": Decimal("12.00")}, ["total_budget_amount"], key=plan.pk)
-    assert revise_engagements([draft]) == [plan.pk]
+    assert update_engagements([draft]) == [plan.pk]
     line = Change.objects.filter(record_key=str(plan.pk), kind="Changed").get()
     assert line.differences == {"total_budget_amount": ["10.00", "12.00"]}
 
@@ -67,7 +73,7 @@ def test_a_plans_change_tells_what_it_was():
 def test_a_revised_plan_is_judged_as_a_whole():
     plan = a_plan()
     with pytest.raises(ValidationFailed) as refusal:
-        revise_engagements([Draft({"plan_end_date": day("2026-06-01")}, ["plan_end_date"], key=plan.pk)])
+        update_engagements([Draft({"plan_end_date": day("2026-06-01")}, ["plan_end_date"], key=plan.pk)])
     assert codes(refusal) == [("OutOfOrder", "plan_end_date")]
 
 
@@ -75,26 +81,26 @@ def test_booking_numbers_are_unique_without_regard_to_case_and_blanks():
     a_booking(booking_number="SB-1")
     draft = of(engagement=a_plan(), support_purpose="Core", category=a_category(1), booking_number=" sb-1 ")
     with pytest.raises(ValidationFailed) as refusal:
-        make_bookings([draft])
+        create_bookings([draft])
     assert codes(refusal) == [("NotUnique", "booking_number")]
 
 
 def test_a_revised_booking_is_judged_with_its_plan_and_category():
     booking = a_booking(category=15)
     with pytest.raises(ValidationFailed) as refusal:
-        revise_bookings([Draft({"support_purpose": "Core"}, ["support_purpose"], key=booking.pk)])
+        update_bookings([Draft({"support_purpose": "Core"}, ["support_purpose"], key=booking.pk)])
     assert codes(refusal) == [("PurposeDiffers", "support_purpose")]
     draft = Draft({"budget": Decimal("7.00")}, ["budget"], key=booking.pk)
-    assert revise_bookings([draft]) == [booking.pk]
+    assert update_bookings([draft]) == [booking.pk]
     booking.refresh_from_db()
     assert booking.budget == Decimal("7.00")
 
 
 def test_a_category_has_one_budget_in_a_pace_plan():
     plan, category = a_pace_plan(), a_category(16)
-    grant_budgets([of(engagement=plan, category=category, budget=Decimal("5.00"))])
+    create_category_budgets([of(engagement=plan, category=category, budget=Decimal("5.00"))])
     with pytest.raises(ValidationFailed) as refusal:
-        grant_budgets([of(engagement=plan, category=category, budget=Decimal("6.00"))])
+        create_category_budgets([of(engagement=plan, category=category, budget=Decimal("6.00"))])
     assert codes(refusal) == [("NotUnique", "category")]
     assert CategoryBudget.objects.get().budget == Decimal("5.00")
 
@@ -127,14 +133,14 @@ def test_budgets_of_a_leaver_are_handed_over():
 
 def test_every_category_of_the_scheme_is_there_once_and_for_all():
     SupportCategory.objects.filter(number__gt=3).delete()
-    assert enter_support_categories() == len(CATEGORIES) - 3
-    assert enter_support_categories() == 0
+    assert create_support_categories() == len(CATEGORIES) - 3
+    assert create_support_categories() == 0
     assert list(SupportCategory.objects.values_list("number", flat=True)) == list(range(1, 22))
 
 
 def test_a_category_has_the_same_guid_in_every_installation():
-    assert a_category(7).pk == guid_of(7)
-    assert str(guid_of(7)) == "e4e7aa83-8dd0-52b4-b263-84567baa3d6f"
+    assert a_category(7).pk == category_guid(7)
+    assert str(category_guid(7)) == "e4e7aa83-8dd0-52b4-b263-84567baa3d6f"
 
 
 @pytest.mark.parametrize(

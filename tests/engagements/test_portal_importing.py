@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.core.models import Change
-from apps.engagements.booking import Amounts, record_amounts
 from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.engagements.services import Amounts, record_amounts
 from apps.odata import clock
 from apps.people.models import Contact
 from tests.engagements.builders import a_booking, a_pace_plan, a_plan, day
@@ -104,9 +104,13 @@ def test_a_booking_is_brought_in_with_the_plan_it_tells_of(bring, mia):
     first, second = plan.bookings.order_by("booking_number")
     assert (first.booking_number, first.management_type) == ("50000001", "Plan")
     assert (first.category.number, first.support_purpose) == (7, "Capacity Building")
-    assert (first.budget, first.used_elsewhere, first.left) == (Decimal(1000), Decimal(600), Decimal(400))
+    assert (first.budget, first.used_elsewhere, first.remaining) == (
+        Decimal(1000),
+        Decimal(600),
+        Decimal(400),
+    )
     assert first.balance_date == day("2026-08-31")
-    assert (second.support_item, second.left) == ("15_056_0128_1_3", Decimal("400.00"))
+    assert (second.support_item, second.remaining) == ("15_056_0128_1_3", Decimal("400.00"))
 
 
 def test_a_second_run_changes_nothing(bring, mia):
@@ -140,14 +144,14 @@ def test_a_trial_stores_nothing(bring, mia):
 def test_accrued_money_is_gone_and_our_own_claims_are_not_counted_twice(bring, mia):
     bring({"accrual_amount": "50.00"})
     booking = ServiceBooking.objects.get()
-    assert booking.left == Decimal("350.00")
+    assert booking.remaining == Decimal("350.00")
     record_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
     said = bring(
         {"accrual_amount": "50.00", "remaining_amount": "300.00", "last_modified_date": "2026-09-30"}
     )
     assert said.sums == "1 row: 0 new, 1 changed, 0 unchanged, 0 refused"
     booking.refresh_from_db()
-    assert (booking.used_elsewhere, booking.left) == (Decimal("650.00"), Decimal("250.00"))
+    assert (booking.used_elsewhere, booking.remaining) == (Decimal("650.00"), Decimal("250.00"))
 
 
 def test_where_the_balance_does_not_know_of_our_claims_yet_nothing_is_used_elsewhere(bring, mia):
@@ -156,7 +160,7 @@ def test_where_the_balance_does_not_know_of_our_claims_yet_nothing_is_used_elsew
     record_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
     bring({"remaining_amount": "1000.00"})
     booking.refresh_from_db()
-    assert (booking.used_elsewhere, booking.left) == (Decimal("0.00"), Decimal("900.00"))
+    assert (booking.used_elsewhere, booking.remaining) == (Decimal("0.00"), Decimal("900.00"))
 
 
 def test_an_older_balance_does_not_undo_a_newer_one(bring, mia):
@@ -166,7 +170,7 @@ def test_an_older_balance_does_not_undo_a_newer_one(bring, mia):
         "row 2, N2 (last_modified_date): Outdated: The balance of 31 Aug 2026 is known already."
         " It is “2026-08-30”."
     ]
-    assert ServiceBooking.objects.get().left == Decimal("400.00")
+    assert ServiceBooking.objects.get().remaining == Decimal("400.00")
 
 
 # --- plans
@@ -336,7 +340,7 @@ def test_a_file_without_balances_leaves_what_is_used_alone(bring, mia):
     bring({})
     said = bring({}, left_out=["remaining_amount", "accrual_amount", "last_modified_date"])
     assert said.sums == "1 row: 0 new, 0 changed, 1 unchanged, 0 refused"
-    assert ServiceBooking.objects.get().left == Decimal("400.00")
+    assert ServiceBooking.objects.get().remaining == Decimal("400.00")
 
 
 def test_a_file_of_something_else_is_refused_as_a_whole(bring, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.engagements.spending import Spending, spending_of, spending_of_plan
+from apps.engagements.spending import Spending
 from tests.engagements.builders import START, a_booking, a_plan, day
 
 
@@ -19,27 +19,27 @@ def a_spending(today="2026-01-10", spent="0.00", budget="100.00", **amounts):
 
 def test_days_count_the_first_and_the_last():
     assert a_spending().days == 100
-    assert (a_spending().days_gone, a_spending().days_left) == (10, 90)
-    assert (a_spending("2025-12-31").days_gone, a_spending("2025-12-31").days_left) == (0, 100)
-    assert (a_spending("2026-05-01").days_gone, a_spending("2026-05-01").days_left) == (100, 0)
+    assert (a_spending().days_elapsed, a_spending().days_left) == (10, 90)
+    assert (a_spending("2025-12-31").days_elapsed, a_spending("2025-12-31").days_left) == (0, 100)
+    assert (a_spending("2026-05-01").days_elapsed, a_spending("2026-05-01").days_left) == (100, 0)
 
 
 def test_what_is_left_counts_what_waits():
     spending = a_spending(spent="10.00", claimed="20.00", paid="15.00", waiting="5.00")
-    assert (spending.spent, spending.left, spending.unpaid) == (Decimal(35), Decimal(65), Decimal(5))
+    assert (spending.spent, spending.remaining, spending.unpaid) == (Decimal(35), Decimal(65), Decimal(5))
 
 
 def test_a_budget_spent_too_fast_runs_out_before_its_last_day():
     spending = a_spending(spent="20.00")  # two a day, eighty left: forty more days
     assert spending.run_out_date == day("2026-02-19")
-    assert spending.days_short == 50
-    assert spending.left_at_end == Decimal("-100.00")
+    assert spending.days_before_end == 50
+    assert spending.remaining_at_end == Decimal("-100.00")
 
 
 def test_a_budget_spent_evenly_lasts_to_the_end():
     spending = a_spending(spent="10.00")
-    assert (spending.run_out_date, spending.left_at_end) == (None, Decimal("0.00"))
-    assert a_spending(spent="5.00").left_at_end == Decimal("50.00")
+    assert (spending.run_out_date, spending.remaining_at_end) == (None, Decimal("0.00"))
+    assert a_spending(spent="5.00").remaining_at_end == Decimal("50.00")
 
 
 @pytest.mark.parametrize("spent", ["100.00", "100.01"])
@@ -61,12 +61,10 @@ def test_nothing_is_foretold_of_what_has_not_begun_is_over_or_rests(spending):
 
 
 def test_shares_are_whole_per_cents():
-    assert a_spending(spent="12.50").spent_share == 13
-    assert (a_spending(budget="0.00").spent_share, a_spending(budget="0.00", spent="1.00").spent_share) == (
-        0,
-        100,
-    )
-    assert a_spending().time_share == 10
+    assert a_spending(spent="12.50").spent_percentage == 13
+    assert a_spending(budget="0.00").spent_percentage == 0
+    assert a_spending(budget="0.00", spent="1.00").spent_percentage == 100
+    assert a_spending().elapsed_percentage == 10
 
 
 MONEY = st.decimals("0.00", "1000000.00", places=2)
@@ -77,7 +75,7 @@ def test_a_run_out_date_is_never_past_nor_beyond_the_end(budget, spent, today):
     spending = a_spending(today.isoformat(), spent=str(spent), budget=str(budget))
     if spending.run_out_date is not None:
         assert today <= spending.run_out_date <= max(spending.last_day, today)
-        assert spending.left <= 0 or spending.left_at_end <= 0
+        assert spending.remaining <= 0 or spending.remaining_at_end <= 0
 
 
 @pytest.mark.django_db
@@ -87,10 +85,10 @@ def test_a_plan_is_spent_as_its_bookings_are_and_for_as_long_as_it_is_active():
         a_booking(plan, used_elsewhere=Decimal("1.00"), claimed=Decimal("2.00"), paid=Decimal("1.50")),
         a_booking(plan, waiting=Decimal("4.00"), booking_start_date=day("2026-07-05")),
     ]
-    whole = spending_of_plan(plan, bookings, START)
+    whole = plan.spending(bookings, START)
     assert (whole.budget, whole.spent, whole.paid) == (Decimal(1000), Decimal(7), Decimal("1.50"))
     assert (whole.days, whole.days_left) == (10, 9)
-    later = spending_of(bookings[1], START)
+    later = bookings[1].spending(START)
     assert (later.first_day, later.last_day, later.budget) == (
         day("2026-07-05"),
         day("2026-07-10"),

@@ -16,6 +16,8 @@ from apps.funding.models import (
     Product,
     ProviderInvoice,
 )
+from apps.funding.services.provider_invoices import act_on_provider_invoices
+from apps.odata.write.drafts import Draft
 from tests.people.builders import a_client, a_contact, a_lookup, a_staff_member
 
 _numbers = itertools.count(1)
@@ -139,3 +141,8 @@ def a_line(model, bill, position, entry=None, **columns):
             **columns,
         },
     )
+
+
+def act(keys, action, staff, reason=None):
+    """Take an action on provider invoices as a caller does who fills in no form."""
+    return act_on_provider_invoices(keys, Draft({"verb": action, "staff": staff, "reason": reason}))

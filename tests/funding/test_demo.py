@@ -11,9 +11,8 @@ from apps.funding.choices import Zone
 from apps.funding.demo import guide
 from apps.funding.demo.prices import first_days, load
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.funding.price_rules import RULES
-from apps.funding.pricing import PriceRequest, prices_on
-from apps.funding.product_rules import is_support_item
+from apps.funding.pricing import PriceRequest, find_prices
+from apps.funding.validation.prices import PRICE_RULES, is_support_item
 from apps.odata.write.drafts import Draft, apply_rules
 from tests.funding.builders import a_price_book, a_product
 
@@ -57,14 +56,14 @@ def test_every_item_had_a_price_on_every_day_of_two_years(as_of):
         for ago in (0, 1, 219, 220, 364, 365, 366, 730)
     ]
     assert len(requests) > 1_000
-    assert None not in prices_on(requests)
+    assert None not in find_prices(requests)
 
 
 @pytest.mark.django_db
 def test_prices_hold_by_the_rules():
     load_demo()
     for entry in PriceBookEntry.objects.prefetch_related("prices"):
-        assert not list(apply_rules([Draft({"prices": list(entry.prices.all())})], RULES))
+        assert not list(apply_rules([Draft({"prices": list(entry.prices.all())})], PRICE_RULES))
     over = Price.objects.filter(entry__product__code=guide.DISCONTINUED)
     assert set(over.values_list("end_date", flat=True)) == {dt.date(2025, 6, 30), dt.date(2026, 6, 30)}
 

@@ -12,11 +12,8 @@ from django.utils import timezone
 
 from apps.core.models import Change
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
-from apps.funding.choices import ApprovalStatus, ClaimStatus, InvoiceStatus
+from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.demo.planted import PLANTED, name_of
-from apps.funding.holding import restate_claims_on
-from apps.funding.judging import CLAIMS, INVOICES, judged
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -29,7 +26,11 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.recurring import make_recurring_invoices
-from apps.funding.submitting import create_claims
+from apps.funding.services import budgets
+from apps.funding.services.check import CLAIMS, INVOICES, judged
+from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.create import create_claims
+from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.demo import lists
@@ -45,11 +46,11 @@ def loaded(django_db_setup, django_db_blocker):
     moment = dt.datetime.combine(DAY, dt.time(10), ZoneInfo("Australia/Sydney"))
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock(), transaction.atomic():
         patch.setattr(timezone, "now", lambda: moment)
-        clock.forget_now()
+        clock.reset_now()
         load_demo()
         yield
         transaction.set_rollback(True)
-    clock.forget_now()
+    clock.reset_now()
 
 
 @pytest.fixture(autouse=True)
@@ -68,15 +69,12 @@ def as_drafts(model, line_model):
         lines[getattr(line, f"{name}_id")].append(
             draft_of(line, but={"total", "first_day", "last_day", "booking", "category_budget"})
         )
-    bills = model.objects.filter(archive_date=None).exclude(funding_status__in=drawing.CLOSED - {PAID})
+    bills = model.objects.filter(archive_date=None).exclude(funding_status__in=ENDED)
     for bill in bills.select_related("contact", "staff", *BESIDE[name]).order_by(f"{name}_number"):
         draft = draft_of(bill, but={"total"})
         draft.fill("line_items", lines[bill.pk])
         draft.fill("stands_on", getattr(bill, "provider_invoice_id", None))
         yield draft
-
-
-PAID = InvoiceStatus.AGENCY_FULLY_PAID
 
 
 def draft_of(record, but):
@@ -169,7 +167,7 @@ def test_claims_of_the_demo_can_be_entered_again_by_the_verb():
 
 
 def test_a_recount_of_the_budgets_finds_nothing_to_mend():
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
     for model in (ServiceBooking, CategoryBudget):
         assert model.objects.filter(claimed__gt=0, paid__gt=0).exists()
     assert ServiceBooking.objects.filter(waiting__gt=0).exists()
@@ -177,14 +175,14 @@ def test_a_recount_of_the_budgets_finds_nothing_to_mend():
 
 def test_one_budget_is_drawn_too_far_and_most_by_others_as_well():
     bookings = list(ServiceBooking.objects.all())
-    assert len([booking for booking in bookings if booking.left < 0]) == 1  # the planted one
+    assert len([booking for booking in bookings if booking.remaining < 0]) == 1  # the planted one
     assert min(booking.used_elsewhere for booking in bookings) >= 0
     drawn = [booking for booking in bookings if booking.claimed]
     assert len([booking for booking in drawn if booking.used_elsewhere]) > len(drawn) / 2
 
 
 def test_what_holds_claims_up_is_told_on_provider_invoices():
-    assert restate_claims_on(ProviderInvoice.objects.values_list("pk", flat=True)) == 0
+    assert update_claim_flags(ProviderInvoice.objects.values_list("pk", flat=True)) == 0
 
 
 def test_invoices_that_recur_have_come_up_to_the_day():

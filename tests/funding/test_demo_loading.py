@@ -7,7 +7,6 @@ from django.db import transaction
 
 from apps.core.demo import Size, sizes_of
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
 from apps.funding.choices import ClaimStatus
 from apps.funding.demo import lives
 from apps.funding.demo.loading import FUNDING
@@ -21,7 +20,8 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.funding.transitions import TABLE, Target
+from apps.funding.services import budgets
+from apps.funding.statuses import TRANSITIONS, Target
 from tests.funding.demo_loads import DAY, SIZE, load_demo
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +90,7 @@ def test_claims_stand_everywhere_and_the_older_the_more_are_paid():
     for status in ("PaymentProviderRejected", "AgencyPartiallyPaid"):
         assert Claim.objects.filter(resubmission_of__funding_status=status, resubmitted=True).exists()
     assert Claim.objects.filter(archive_date__isnull=False).exists()
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
     over = [booking for booking in ServiceBooking.objects.all() if booking.left < 0]
     assert len(over) == 1  # the planted one
     standing = ProviderInvoice.objects.filter(is_reusable=True)
@@ -106,9 +106,9 @@ def test_every_step_is_one_of_the_table():
             status = lives.AWAITING
             for step in life.steps:
                 verb = lives.verb(status, step.to, bool(step.reasons))
-                row = next(row for row in TABLE if row.verb == verb and status in row.sources)
+                row = next(row for row in TRANSITIONS if row.name == verb and status in row.sources)
                 assert kind in {model._meta.model_name for model in row.models}
-                assert step.to == lives.ARCHIVED or row.target in (step.to, Target.BEFORE)
+                assert step.to == lives.ARCHIVED or row.target in (step.to, Target.PREVIOUS)
                 assert bool(step.reasons) or not row.needs_reason
                 status = status if step.to == lives.ARCHIVED else step.to
 

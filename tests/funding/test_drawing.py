@@ -1,4 +1,4 @@
-"""What claims and invoices draw on budgets, by where they stand (apps/funding/drawing.py)."""
+"""What claims and invoices draw on budgets, by where they stand (apps/funding/services/budgets.py)."""
 
 from decimal import Decimal
 from io import StringIO
@@ -6,11 +6,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from apps.engagements.booking import Amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
+from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.drawing import Drawn, PassedOn, amounts_of
+from apps.funding.services import budgets
+from apps.funding.services.budgets import BudgetPosting, budget_amounts
+from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
@@ -30,14 +31,14 @@ def held(budget):
 
 @pytest.mark.parametrize("status", ["AwaitingStaffApproval", "OnHold", "Approved"])
 def test_before_somebody_is_asked_for_the_money_it_waits(status):
-    assert amounts_of(status, False, TOTAL, Decimal("0.00")) == amounts(waiting="100.00")
+    assert budget_amounts(status, False, TOTAL, Decimal("0.00")) == amounts(waiting="100.00")
 
 
 @pytest.mark.parametrize(
     "status", ["SubmittedToPaymentProvider", "AgencyClaimed", "PaymentProviderCancellationRequested", "Sent"]
 )
 def test_once_somebody_is_asked_it_is_claimed(status):
-    assert amounts_of(status, False, TOTAL, Decimal("0.00")) == amounts(claimed="100.00")
+    assert budget_amounts(status, False, TOTAL, Decimal("0.00")) == amounts(claimed="100.00")
 
 
 @pytest.mark.parametrize(
@@ -45,33 +46,35 @@ def test_once_somebody_is_asked_it_is_claimed(status):
     ["PaymentProviderRejected", "PaymentProviderCancelled", "ClientRejected", "PlanManagerRejected"],
 )
 def test_what_was_refused_or_cancelled_draws_nothing(status):
-    assert amounts_of(status, False, TOTAL, Decimal("0.00")) == NOTHING
+    assert budget_amounts(status, False, TOTAL, Decimal("0.00")) == NOTHING
 
 
 def test_a_partial_payment_leaves_the_whole_claimed():
-    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID) == amounts("100.00", "40.00")
+    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID) == amounts("100.00", "40.00")
 
 
 def test_a_gap_that_is_written_off_is_claimed_no_longer():
-    assert amounts_of("AgencyFullyPaid", False, TOTAL, PAID) == amounts("40.00", "40.00")
-    assert amounts_of("AgencyFullyPaid", False, TOTAL, TOTAL) == amounts("100.00", "100.00")
+    assert budget_amounts("AgencyFullyPaid", False, TOTAL, PAID) == amounts("40.00", "40.00")
+    assert budget_amounts("AgencyFullyPaid", False, TOTAL, TOTAL) == amounts("100.00", "100.00")
 
 
 def test_the_gap_of_a_resubmitted_claim_draws_where_it_went():
-    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, PassedOn.GAP) == amounts("40.00", "40.00")
-    assert amounts_of("AgencyPartiallyPaid", False, TOTAL, PAID, PassedOn.WHOLE) == NOTHING
-    resubmitted = amounts_of("AwaitingStaffApproval", False, TOTAL, PAID)
+    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.GAP) == amounts(
+        "40.00", "40.00"
+    )
+    assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.FULL) == NOTHING
+    resubmitted = budget_amounts("AwaitingStaffApproval", False, TOTAL, PAID)
     assert resubmitted == amounts("40.00", "40.00", "60.00")
 
 
 @pytest.mark.parametrize("status", InvoiceStatus.values)
 def test_what_is_archived_draws_nothing(status):
-    assert amounts_of(status, True, TOTAL, PAID) == NOTHING
+    assert budget_amounts(status, True, TOTAL, PAID) == NOTHING
 
 
 @pytest.mark.parametrize("status", InvoiceStatus.values)
 def test_what_was_paid_is_never_lost_nor_more_than_what_is_claimed(status):
-    drawn = amounts_of(status, False, TOTAL, PAID)
+    drawn = budget_amounts(status, False, TOTAL, PAID)
     assert drawn.paid == PAID <= drawn.claimed
     assert drawn.claimed + drawn.waiting <= TOTAL
 
@@ -80,12 +83,12 @@ def test_what_was_paid_is_never_lost_nor_more_than_what_is_claimed(status):
 def test_budgets_of_both_kinds_are_told_and_lines_on_none_count_nowhere():
     booking, category = a_booking(), a_category_budget()
     one = amounts(waiting="1.00")
-    drawing.draw(
+    budgets.post_to_budgets(
         [
-            Drawn(booking.pk, None, one),
-            Drawn(None, category.pk, one),
-            Drawn(booking.pk, None, one),
-            Drawn(None, None, one),
+            BudgetPosting(booking.pk, None, one),
+            BudgetPosting(None, category.pk, one),
+            BudgetPosting(booking.pk, None, one),
+            BudgetPosting(None, None, one),
         ]
     )
     assert (held(booking), held(category)) == (amounts(waiting="2.00"), one)
@@ -95,7 +98,12 @@ def test_budgets_of_both_kinds_are_told_and_lines_on_none_count_nowhere():
 def test_changes_that_cancel_each_other_touch_no_budget(django_assert_num_queries):
     booking = a_booking()
     with django_assert_num_queries(0):
-        drawing.draw([Drawn(booking.pk, None, amounts("1.00")), Drawn(booking.pk, None, -amounts("1.00"))])
+        budgets.post_to_budgets(
+            [
+                BudgetPosting(booking.pk, None, amounts("1.00")),
+                BudgetPosting(booking.pk, None, -amounts("1.00")),
+            ]
+        )
 
 
 def lines_on(booking, *prices):
@@ -117,10 +125,10 @@ def test_a_recount_sums_what_lines_of_claims_and_invoices_draw():
         ],
         funding_status="Paid",
     )
-    assert drawing.recount() == (1, 1)
+    assert budgets.recount_budgets() == (1, 1)
     assert held(booking) == amounts(claimed="1.00", waiting="10.30")
     assert held(category) == amounts(claimed="2.00", paid="3.00")
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
 
 
 @pytest.mark.django_db
@@ -134,11 +142,11 @@ def test_a_recount_knows_what_was_passed_on(paid_earlier):
     price = "100.00" if in_full else "60.00"
     new_line = {**line, "price": price, "amount_paid": Decimal(paid_earlier)}
     new = a_claim([new_line], resubmission_of=old, paid_earlier=Decimal(paid_earlier))
-    drawing.recount()
+    budgets.recount_budgets()
     assert held(booking) == amounts("40.00", "40.00", "60.00")
     new.archive_date = clock.now()
     new.save()
-    drawing.recount()
+    budgets.recount_budgets()
     assert held(booking) == amounts("100.00", "40.00")
 
 
@@ -166,8 +174,8 @@ def test_a_recount_asks_the_same_number_of_questions_however_many_lines(django_a
     for number in (1, 3):
         for _ in range(number):
             a_claim(lines_on(a_booking(), "1.00", "2.00"))
-        drawing.recount()
+        budgets.recount_budgets()
         with django_assert_num_queries(14):
-            drawing.recount()
+            budgets.recount_budgets()
     assert ServiceBooking.objects.filter(waiting="3.00").count() == 4
     assert not CategoryBudget.objects.exists()

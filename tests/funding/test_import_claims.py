@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Change
-from apps.funding import submitting
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
-from apps.funding.numbering import take_numbers
+from apps.funding.services import create
+from apps.funding.services.numbering import assign_numbers
 from tests.funding.bodies import a_paper
 from tests.funding.builders import a_claim
 from tests.funding.import_claims import FIRST, GOOD, HEADER, SECOND, a_file, an_office
@@ -505,16 +505,16 @@ def test_a_batch_that_another_writer_was_faster_than_is_judged_again(tmp_path, m
     def take(model, drafts):
         if not taken:
             taken.append(a_claim(claim_number="c-1"))
-        take_numbers(model, drafts)
+        assign_numbers(model, drafts)
 
-    monkeypatch.setattr(submitting, "take_numbers", take)
+    monkeypatch.setattr(create, "assign_numbers", take)
     told = brought_in(tmp_path, *GOOD)
     assert told.out.startswith("2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 refused")
     assert taken
 
 
 def test_an_import_that_others_never_let_through_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(submitting, "take_numbers", lambda model, drafts: a_claim(claim_number="c-1"))
+    monkeypatch.setattr(create, "assign_numbers", lambda model, drafts: a_claim(claim_number="c-1"))
     told = brought_in(tmp_path, *GOOD)
     assert told.status == 2
     assert "Others write the same records just now. Import the file again" in told.err

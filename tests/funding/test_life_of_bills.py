@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from apps.core.models import Subscriber
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding import drawing
 from apps.funding.models import ZERO, Claim, Invoice, StatusMove
 from apps.funding.moving import move, possible
-from apps.funding.transitions import RESUBMITTED_FROM, Pays, Verb
+from apps.funding.services import budgets
+from apps.funding.statuses import RESUBMITTABLE, PaymentExtent, TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
 
@@ -38,10 +38,10 @@ def with_a_payment_provider(db):
 def test_whatever_happens_everything_agrees(with_a_payment_provider, start, walk):
     with transaction.atomic():
         bills = STARTS[start]()
-        drawing.recount()
+        budgets.recount_budgets()
         for step in walk:
             bills += take(step, bills)
-            assert drawing.recount() == (0, 0)
+            assert budgets.recount_budgets() == (0, 0)
             sums_agree(bills)
             no_provider_invoice_is_lost()
         transaction.set_rollback(True)
@@ -90,14 +90,16 @@ def take(step, bills):
     bill = bills[which % len(bills)]
     bill.refresh_from_db()
     rows = possible(bill)
-    verbs = [row.verb for row in rows] if as_possible and rows else list(Verb)
+    verbs = [row.name for row in rows] if as_possible and rows else list(TransitionName)
     verb = verbs[verb_number % len(verbs)]
     is_open = bill.total - bill.amount_paid
     part = min(max((is_open * percent / 100).quantize(CENT), CENT), is_open - CENT)
-    amounts = {bill.pk: part} if any(row.pays is Pays.PART and row.verb is verb for row in rows) else None
+    amounts = (
+        {bill.pk: part} if any(row.pays is PaymentExtent.PART and row.name is verb for row in rows) else None
+    )
     before = StatusMove.objects.count()
     result = move(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
-    assert bool(result.done) == (verb in {row.verb for row in rows}), (verb, bill, result)
+    assert bool(result.done) == (verb in {row.name for row in rows}), (verb, bill, result)
     assert len(result.done) + len(result.refused) == 1
     assert StatusMove.objects.count() == before + len(result.done)
     return [type(bill).objects.get(pk=key) for key in result.made.values()]
@@ -127,4 +129,4 @@ def no_provider_invoice_is_lost():
         assert {claim.pk for claim in takers} == {claim.pk for claim in ends}
     for model in (Claim, Invoice):
         for bill in model.objects.filter(resubmission_of__isnull=False, archive_date=None):
-            assert bill.resubmission_of.funding_status in RESUBMITTED_FROM
+            assert bill.resubmission_of.funding_status in RESUBMITTABLE

@@ -6,10 +6,11 @@ import time
 import pytest
 from django.db import connection, transaction
 
-from apps.engagements.booking import Amounts
-from apps.funding import drawing, moving, submitting
+from apps.engagements.services import Amounts
+from apps.funding import moving
 from apps.funding.models import Claim, StatusMove
 from apps.funding.moving import move
+from apps.funding.services import budgets, update
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
@@ -56,7 +57,7 @@ def test_bulks_in_opposite_order_move_every_claim_once(number):
     booking = a_booking()
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
     keys = [a_claim(lines, funding_status="Approved").pk for _ in range(30)]
-    drawing.recount()
+    budgets.recount_budgets()
     one, other = at_once(
         lambda: move(Claim, keys, "claim"),
         lambda: move(Claim, reversed(keys), "claim"),
@@ -76,9 +77,9 @@ def test_bulks_about_the_same_budgets_wait_for_each_other(number):
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"} for booking in bookings]
     forth = [a_claim(lines, funding_status="Approved").pk for _ in range(5)]
     back = [a_claim(lines[::-1], funding_status="Approved").pk for _ in range(5)]
-    drawing.recount()
+    budgets.recount_budgets()
     at_once(lambda: move(Claim, forth, "claim"), lambda: move(Claim, back, "claim"))
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -156,14 +157,14 @@ def test_a_recount_while_claims_move_loses_nothing(number):
     booking = a_booking()
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
     keys = [a_claim(lines).pk for _ in range(10)]
-    drawing.recount()
+    budgets.recount_budgets()
     at_once(
         lambda: lingering(Claim, keys[:5], "archive"),
-        drawing.recount,
+        budgets.recount_budgets,
         lambda: lingering(Claim, keys[5:], "archive"),
-        drawing.recount,
+        budgets.recount_budgets,
     )
-    assert drawing.recount() == (0, 0)
+    assert budgets.recount_budgets() == (0, 0)
     booking.refresh_from_db()
     assert booking.waiting == 0
 
@@ -171,12 +172,12 @@ def test_a_recount_while_claims_move_loses_nothing(number):
 def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch):
     keys = submitted("claim", a_claim_body())
     slowly(monkeypatch, moving, "lock_bills")
-    slowly(monkeypatch, submitting, "judged")
+    slowly(monkeypatch, update, "judged")
     draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
 
     def revise():
         try:
-            return submitting.update_claims([draft], ignore_warnings=True)
+            return update.update_claims([draft], ignore_warnings=True)
         except ValidationFailed:  # approved meanwhile: it is revised no more
             return []
 

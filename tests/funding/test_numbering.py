@@ -1,4 +1,4 @@
-"""Running numbers (apps/funding/numbering.py)."""
+"""Running numbers (apps/funding/services/numbering.py)."""
 
 import pytest
 from django.db import connection
@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Subscriber
 from apps.funding.models import Claim, Invoice, NumberSequence
-from apps.funding.numbering import take_numbers
+from apps.funding.services.numbering import assign_numbers
 from apps.odata.write.drafts import Draft
 from tests.funding.builders import a_claim, an_invoice
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def numbers(*given, model=Claim):
     name = f"{model._meta.model_name}_number"
     drafts = [Draft({name: number}) for number in given]
-    take_numbers(model, drafts)
+    assign_numbers(model, drafts)
     return [getattr(draft, name) for draft in drafts]
 
 

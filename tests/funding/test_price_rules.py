@@ -8,8 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from apps.funding.models import Price, Product
-from apps.funding.price_rules import RULES
-from apps.funding.product_rules import WARNINGS, is_support_item
+from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS, is_support_item
 from apps.odata.write.drafts import Draft, apply_rules
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_product, an_entry
 
@@ -21,7 +20,8 @@ def a_range(start, end=None, zone="National", amount="1"):
 
 def found(*prices):
     return [
-        (finding.code, finding.place) for _, finding in apply_rules([Draft({"prices": list(prices)})], RULES)
+        (finding.code, finding.field)
+        for _, finding in apply_rules([Draft({"prices": list(prices)})], PRICE_RULES)
     ]
 
 
@@ -62,7 +62,7 @@ def test_a_price_may_be_nothing_or_unknown_and_is_never_negative():
 )
 def test_a_code_of_another_form_than_the_price_guide_s_is_a_warning(code, usual):
     assert is_support_item(code) is usual
-    codes = [finding.code for _, finding in apply_rules([Draft({"code": code})], WARNINGS)]
+    codes = [finding.code for _, finding in apply_rules([Draft({"code": code})], PRODUCT_WARNINGS)]
     assert codes == ([] if usual else ["UnusualCode"])
 
 

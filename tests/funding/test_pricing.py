@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.funding.pricing import PriceRequest, prices_on
+from apps.funding.pricing import PriceRequest, find_prices
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, an_entry
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ def asked(entry, day, zone="National"):
 
 
 def amounts(*requests):
-    return [found and found.amount for found in prices_on(requests)]
+    return [found and found.amount for found in find_prices(requests)]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_each_zone_has_its_own_price(entry):
 def test_each_price_book_has_its_own_price(entry):
     other = an_entry(product=entry.product, gst_inclusive=True)
     a_price(other, "99.00")
-    found = prices_on([asked(other, JULY), asked(entry, JULY)])
+    found = find_prices([asked(other, JULY), asked(entry, JULY)])
     assert [(each.amount, each.gst_inclusive) for each in found] == [
         (Decimal("99.00"), True),
         (Decimal("70.00"), False),
@@ -63,13 +63,13 @@ def test_each_price_book_has_its_own_price(entry):
 def test_a_quoted_product_is_current_and_has_no_amount():
     entry = an_entry()
     a_price(entry, None, JULY, END_OF_JUNE)
-    current, over = prices_on([asked(entry, END_OF_JUNE), asked(entry, NEXT_JULY)])
+    current, over = find_prices([asked(entry, END_OF_JUNE), asked(entry, NEXT_JULY)])
     assert (current.amount, current.start_date, current.end_date) == (None, JULY, END_OF_JUNE)
     assert over is None
 
 
 def test_a_product_that_is_not_in_the_book_has_no_price_there(entry):
-    assert prices_on([PriceRequest(a_price_book().pk, entry.product_id, "National", JULY)]) == [None]
+    assert find_prices([PriceRequest(a_price_book().pk, entry.product_id, "National", JULY)]) == [None]
 
 
 def test_a_thousand_lines_ask_once(entry, django_assert_num_queries):
@@ -78,11 +78,11 @@ def test_a_thousand_lines_ask_once(entry, django_assert_num_queries):
         a_price(each, f"{number}.25")
     requests = [asked(entries[number % 10], JULY + dt.timedelta(days=number)) for number in range(1000)]
     with django_assert_num_queries(1):
-        found = prices_on(requests)
+        found = find_prices(requests)
     assert [each.amount for each in found[1:10]] == [Decimal(f"{number}.25") for number in range(9)]
     assert (found[360].amount, found[370].amount) == (Decimal("70.00"), Decimal("73.5"))
 
 
 def test_nothing_asked_asks_nothing(django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert prices_on([]) == []
+        assert find_prices([]) == []

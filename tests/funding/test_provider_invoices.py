@@ -12,15 +12,19 @@ from apps.core.history import Author, as_author
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.funding.holding import restate_claims_on
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.moving import move
-from apps.funding.provider_invoice_rules import DECISIONS, possible_actions
-from apps.funding.receiving import HELD, act_on, receive_provider_invoices, revise_provider_invoices
+from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.provider_invoices import (
+    HOLD_REASON,
+    create_provider_invoices,
+    update_provider_invoices,
+)
+from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.documents.builders import a_document
-from tests.funding.builders import a_claim, a_provider_invoice
+from tests.funding.builders import a_claim, a_provider_invoice, act
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member
 
 pytestmark = pytest.mark.django_db
@@ -42,14 +46,14 @@ def a_draft(**values):
 
 
 def received(**values):
-    (key,) = receive_provider_invoices([a_draft(**values)])
+    (key,) = create_provider_invoices([a_draft(**values)])
     return ProviderInvoice.objects.get(pk=key)
 
 
 def faults(verb, *drafts):
     with pytest.raises(ValidationFailed) as refused:
         verb(list(drafts))
-    return [(number, found.code, found.place) for number, found in refused.value.findings]
+    return [(number, found.code, found.field) for number, found in refused.value.issues]
 
 
 def a_member():
@@ -73,14 +77,14 @@ def test_one_of_four_things_is_enough(named):
 
 
 def test_without_any_of_them_it_is_nothing():
-    assert faults(receive_provider_invoices, a_draft(invoice_total=Decimal(5))) == [
+    assert faults(create_provider_invoices, a_draft(invoice_total=Decimal(5))) == [
         (0, "Required", "reference")
     ]
 
 
 def test_services_end_after_they_start():
     days = {"service_start_date": dt.date(2026, 7, 2), "service_end_date": dt.date(2026, 7, 1)}
-    assert faults(receive_provider_invoices, a_draft(reference="A", **days)) == [
+    assert faults(create_provider_invoices, a_draft(reference="A", **days)) == [
         (0, "OutOfOrder", "service_end_date")
     ]
 
@@ -93,7 +97,7 @@ def test_services_of_one_day_are_in_order():
 def test_a_total_is_not_negative_and_may_be_nothing():
     assert received(reference="A", invoice_total=Decimal(0)).invoice_total == 0
     draft = a_draft(reference="B", invoice_total=Decimal("-0.01"))
-    assert faults(receive_provider_invoices, draft) == [(0, "OutOfRange", "invoice_total")]
+    assert faults(create_provider_invoices, draft) == [(0, "OutOfRange", "invoice_total")]
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -102,13 +106,13 @@ def test_a_reference_is_unique_of_a_provider_archived_ones_included(twin, archiv
     provider = a_client()
     a_provider_invoice(provider=provider, reference="Inv 7", archive_date=clock.now() if archived else None)
     draft = a_draft(provider=provider, reference=twin)
-    assert faults(receive_provider_invoices, draft) == [(0, "NotUnique", "reference")]
+    assert faults(create_provider_invoices, draft) == [(0, "NotUnique", "reference")]
 
 
 def test_two_of_one_request_cannot_share_a_reference():
     provider = a_client()
     drafts = [a_draft(provider=provider, reference=text) for text in ("A", "B", "a ")]
-    assert faults(receive_provider_invoices, *drafts) == [(2, "NotUnique", "reference")]
+    assert faults(create_provider_invoices, *drafts) == [(2, "NotUnique", "reference")]
 
 
 def test_two_providers_may_use_the_same_reference():
@@ -125,7 +129,7 @@ def test_an_archived_document_is_named_by_mistake():
     document = a_document()
     Document.objects.filter(pk=document.pk).update(archive_date=clock.now())
     document.refresh_from_db()
-    assert faults(receive_provider_invoices, a_draft(document=document)) == [(0, "Archived", "document")]
+    assert faults(create_provider_invoices, a_draft(document=document)) == [(0, "Archived", "document")]
 
 
 def test_who_signed_in_is_who_entered_it_unless_another_is_named():
@@ -148,7 +152,7 @@ def test_its_history_begins_when_it_comes_in():
 def test_what_changes_is_written_and_the_rest_stays():
     record = a_provider_invoice(reference="A", invoice_total=Decimal("5.00"))
     draft = Draft({"reference": "B"}, given={"reference"}, key=record.pk)
-    assert revise_provider_invoices([draft]) == [record.pk]
+    assert update_provider_invoices([draft]) == [record.pk]
     record.refresh_from_db()
     assert (record.reference, record.reference_key, record.invoice_total) == ("B", "b", Decimal("5.00"))
 
@@ -156,7 +160,7 @@ def test_what_changes_is_written_and_the_rest_stays():
 def test_a_change_is_held_against_the_same_rules():
     record = a_provider_invoice(reference="A")
     draft = Draft({"reference": None}, given={"reference"}, key=record.pk)
-    assert faults(revise_provider_invoices, draft) == [(0, "Required", "reference")]
+    assert faults(update_provider_invoices, draft) == [(0, "Required", "reference")]
 
 
 def test_a_document_archived_afterwards_may_stay():
@@ -165,18 +169,18 @@ def test_a_document_archived_afterwards_may_stay():
     Document.objects.filter(pk=document.pk).update(archive_date=clock.now())
     document.refresh_from_db()
     values = {"document": document, "reference": "B"}
-    assert revise_provider_invoices([Draft(values, given=values, key=record.pk)]) == [record.pk]
+    assert update_provider_invoices([Draft(values, given=values, key=record.pk)]) == [record.pk]
 
 
 def test_whether_it_is_reusable_is_settled_once_a_claim_stands_on_it():
     claim = a_claim()
     record = claim.provider_invoice
     draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
-    assert faults(revise_provider_invoices, draft) == [(0, "NotAllowed", "is_reusable")]
+    assert faults(update_provider_invoices, draft) == [(0, "NotAllowed", "is_reusable")]
     claim.archive_date = clock.now()
     claim.save()
     draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
-    assert revise_provider_invoices([draft]) == [record.pk]
+    assert update_provider_invoices([draft]) == [record.pk]
 
 
 # --- deciding -------------------------------------------------------------------------------------------
@@ -186,12 +190,12 @@ def test_whether_it_is_reusable_is_settled_once_a_claim_stands_on_it():
 @pytest.mark.parametrize("action", ApprovalAction.values)
 def test_the_table_says_what_can_be_done_from_where(action, status):
     record = a_provider_invoice(approval_status=status)
-    acted = act_on([record.pk], action, a_member(), "Because")
+    acted = act([record.pk], action, a_member(), "Because")
     record.refresh_from_db()
-    decision = DECISIONS[ApprovalAction(action)]
-    if status in decision.sources:
+    transition = APPROVAL_TRANSITIONS[ApprovalAction(action)]
+    if status in transition.sources:
         assert (acted.done, acted.refused) == ([record.pk], [])
-        assert record.approval_status == decision.target
+        assert record.approval_status == transition.target
         return
     (refusal,) = acted.refused
     assert (acted.done, refusal.key, refusal.code) == ([], record.pk, "NotAllowed")
@@ -208,7 +212,7 @@ def test_from_every_status_something_can_be_done():
 def test_a_decision_is_kept_with_who_when_and_why():
     record, member = a_provider_invoice(), a_member()
     with as_author(Author(channel="API", application="Portal")):
-        act_on([record.pk], "Reject", member, "Not our participant")
+        act([record.pk], "Reject", member, "Not our participant")
     record.refresh_from_db()
     assert (record.rejection_reason, record.actioned_by) == ("Not our participant", member)
     assert record.actioned_date == clock.now()
@@ -227,8 +231,8 @@ def test_a_decision_is_kept_with_who_when_and_why():
 
 def test_a_rejection_can_be_taken_back_and_its_reason_goes():
     record, member = a_provider_invoice(), a_member()
-    act_on([record.pk], "Reject", member, "By mistake")
-    act_on([record.pk], "Release", member)
+    act([record.pk], "Reject", member, "By mistake")
+    act([record.pk], "Release", member)
     record.refresh_from_db()
     assert (record.approval_status, record.rejection_reason) == ("Unactioned", None)
 
@@ -238,8 +242,8 @@ def test_a_rejection_can_be_taken_back_and_its_reason_goes():
 def test_rejections_and_holds_need_a_reason(action, reason):
     record = a_provider_invoice()
     with pytest.raises(ValidationFailed) as refused:
-        act_on([record.pk], action, a_member(), reason)
-    assert [(found.code, found.place) for _, found in refused.value.findings] == [("Required", "reason")]
+        act([record.pk], action, a_member(), reason)
+    assert [(found.code, found.field) for _, found in refused.value.issues] == [("Required", "reason")]
 
 
 def test_who_decides_needs_the_permission_and_an_open_login():
@@ -249,32 +253,32 @@ def test_who_decides_needs_the_permission_and_an_open_login():
     disabled.save()
     for nobody in (a_staff_member(role=a_role()), disabled):
         with pytest.raises(ValidationFailed) as refused:
-            act_on([record.pk], "Approve", nobody)
-        ((_, finding),) = refused.value.findings
-        assert (finding.code, finding.place) == ("PermissionNeeded", "staff")
+            act([record.pk], "Approve", nobody)
+        ((_, finding),) = refused.value.issues
+        assert (finding.code, finding.field) == ("PermissionNeeded", "staff")
     record.refresh_from_db()
     assert record.approval_status == "Unactioned"
 
 
 def test_an_archived_one_is_decided_about_when_it_was_restored():
     record = a_provider_invoice(archive_date=clock.now())
-    (refusal,) = act_on([record.pk], "Approve", a_member()).refused
+    (refusal,) = act([record.pk], "Approve", a_member()).refused
     assert refusal.code == "Archived"
 
 
 def test_one_with_a_live_claim_is_not_rejected():
     claim, member = a_claim(), a_member()
-    (refusal,) = act_on([claim.provider_invoice_id], "Reject", member, "No").refused
+    (refusal,) = act([claim.provider_invoice_id], "Reject", member, "No").refused
     assert refusal.code == "AlreadyUsed"
     assert claim.claim_number in refusal.message
     claim.archive_date = clock.now()
     claim.save()
-    assert act_on([claim.provider_invoice_id], "Reject", member, "No").done == [claim.provider_invoice_id]
+    assert act([claim.provider_invoice_id], "Reject", member, "No").done == [claim.provider_invoice_id]
 
 
 def test_of_many_those_that_can_be_are_decided_and_the_others_named():
     good, rejected = a_provider_invoice(), a_provider_invoice(approval_status="Rejected")
-    acted = act_on([good.pk, rejected.pk], "Approve", a_member())
+    acted = act([good.pk, rejected.pk], "Approve", a_member())
     assert acted.done == [good.pk]
     assert [refusal.key for refusal in acted.refused] == [rejected.pk]
     assert rejected.reference in acted.refused[0].label
@@ -296,13 +300,13 @@ def test_statements_are_constant_in_their_number(action, claims_are):
         keys = []
         for _ in range(number):
             record = a_provider_invoice(approval_status=status)
-            a_claim(provider_invoice=record, status_reason=HELD, funding_status=claims_are)
+            a_claim(provider_invoice=record, status_reason=HOLD_REASON, funding_status=claims_are)
             keys.append(record.pk)
         member = type(member).objects.get(pk=member.pk)
         with CaptureQueriesContext(
             connection,
         ) as queries:
-            assert len(act_on(keys, action, member, "Because").done) == number
+            assert len(act(keys, action, member, "Because").done) == number
         counts.append(len(queries))
     assert len(set(counts)) == 1, counts
 
@@ -316,7 +320,7 @@ def test_a_hold_holds_the_claims_that_await_approval_and_says_why():
         a_claim(provider_invoice=record, funding_status=status)
         for status in ("AwaitingStaffApproval", "Approved")
     )
-    act_on([record.pk], "HoldByClient", member, "Asks about the hours")
+    act([record.pk], "HoldByClient", member, "Asks about the hours")
     waiting.refresh_from_db()
     approved.refresh_from_db()
     assert (waiting.funding_status, approved.funding_status) == ("OnHold", "Approved")
@@ -329,9 +333,9 @@ def test_when_the_hold_ends_the_claims_it_held_go_on_and_no_others(action):
     record, member = a_provider_invoice(is_reusable=True), a_member()
     held, held_otherwise = a_claim(provider_invoice=record), a_claim(provider_invoice=record)
     move(Claim, [held_otherwise.pk], "hold", member, "The roster is missing")
-    act_on([record.pk], "HoldByPlanManager", member, "Not signed")
-    act_on([record.pk], "HoldByClient", member, "Asks")
-    act_on([record.pk], action, member)
+    act([record.pk], "HoldByPlanManager", member, "Not signed")
+    act([record.pk], "HoldByClient", member, "Asks")
+    act([record.pk], action, member)
     held.refresh_from_db()
     held_otherwise.refresh_from_db()
     assert (held.funding_status, held.status_reason) == ("AwaitingStaffApproval", None)
@@ -343,14 +347,14 @@ def test_when_the_hold_ends_the_claims_it_held_go_on_and_no_others(action):
 
 def test_the_longest_reason_still_holds_its_claim():
     claim = a_claim()
-    act_on([claim.provider_invoice_id], "HoldByClient", a_member(), "x" * 400)
+    act([claim.provider_invoice_id], "HoldByClient", a_member(), "x" * 400)
     claim.refresh_from_db()
     assert claim.funding_status == "OnHold"
 
 
 def test_a_claim_of_a_rejected_or_other_invoice_stays_as_it_is():
     claim, other = a_claim(funding_status="PaymentProviderRejected"), a_claim()
-    act_on([claim.provider_invoice_id], "HoldByClient", a_member(), "Asks")
+    act([claim.provider_invoice_id], "HoldByClient", a_member(), "Asks")
     claim.refresh_from_db()
     other.refresh_from_db()
     assert (claim.funding_status, other.funding_status) == (
@@ -367,7 +371,7 @@ def test_a_hold_and_an_approval_at_the_same_moment_end_in_one_of_two_ways():
         claims = [a_claim() for _ in range(10)]
         papers = [claim.provider_invoice_id for claim in claims]
         calls = (
-            lambda papers=papers: act_on(papers[::-1], "HoldByClient", member, "Asks"),
+            lambda papers=papers: act(papers[::-1], "HoldByClient", member, "Asks"),
             lambda claims=claims: move(Claim, [claim.pk for claim in claims], "approve", member),
         )
         assert at_once(*calls) == []
@@ -405,32 +409,32 @@ def at_once(*calls):
 def test_a_claim_is_on_hold_while_its_invoice_is():
     claim, member = a_claim(), a_member()
     record = claim.provider_invoice
-    act_on([record.pk], "HoldByClient", member, "Asks about the hours")
+    act([record.pk], "HoldByClient", member, "Asks about the hours")
     record.refresh_from_db()
     assert (record.claim_on_hold, record.rejection_reason) == (True, None)
-    act_on([record.pk], "Release", member)
+    act([record.pk], "Release", member)
     record.refresh_from_db()
     assert not record.claim_on_hold
 
 
 def test_without_a_claim_no_claim_is_on_hold():
     record = a_provider_invoice()
-    act_on([record.pk], "HoldByClient", a_member(), "Asks")
+    act([record.pk], "HoldByClient", a_member(), "Asks")
     record.refresh_from_db()
     assert not record.claim_on_hold
 
 
 def test_claim_on_hold_is_restated_when_claims_come_and_go():
     record = a_provider_invoice()
-    act_on([record.pk], "HoldByClient", a_member(), "Asks")
+    act([record.pk], "HoldByClient", a_member(), "Asks")
     claim = a_claim(provider_invoice=record)
-    assert restate_claims_on([record.pk]) == 1
+    assert update_claim_flags([record.pk]) == 1
     record.refresh_from_db()
     assert record.claim_on_hold
-    assert restate_claims_on([record.pk]) == 0
+    assert update_claim_flags([record.pk]) == 0
     claim.archive_date = clock.now()
     claim.save()
-    assert restate_claims_on([record.pk]) == 1
+    assert update_claim_flags([record.pk]) == 1
     record.refresh_from_db()
     assert not record.claim_on_hold
     last = Change.objects.filter(record_key=str(record.pk)).first()

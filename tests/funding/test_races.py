@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
-from apps.funding.settling import settle_claims
+from apps.funding.services.defaults import apply_claim_defaults
 from apps.odata.write.drafts import Draft
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
@@ -207,7 +207,7 @@ def test_provider_invoices_are_locked_in_the_order_of_their_keys():
     def settle():
         try:
             with transaction.atomic():
-                settle_claims(drafts)
+                apply_claim_defaults(drafts)
         finally:
             connection.close()
 

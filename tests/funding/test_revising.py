@@ -1,4 +1,4 @@
-"""Claims and invoices are changed while they await approval or are on hold (apps/funding/revising.py)."""
+"""Claims and invoices change while they await approval or are on hold (apps/funding/services/update.py)."""
 
 from decimal import Decimal
 
@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
-from apps.funding.submitting import update_claims, update_invoices, warnings_of
+from apps.funding.services.update import find_warnings, update_claims, update_invoices
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
@@ -134,7 +134,7 @@ def test_only_what_awaits_approval_or_is_on_hold_changes(status):
     Claim.objects.update(funding_status=status)
     with pytest.raises(ValidationFailed) as refused:
         revised(claim, due_date=None)
-    assert [(found.code, found.place) for _, found in refused.value.findings] == [("NotAllowed", "")]
+    assert [(found.code, found.field) for _, found in refused.value.issues] == [("NotAllowed", "")]
 
 
 def test_an_archived_bill_does_not_change():
@@ -148,7 +148,7 @@ def test_lines_of_another_bill_cannot_be_taken():
     claim, other = the_claim(), the_claim()
     with pytest.raises(ValidationFailed, match="Line 1 is no line of") as refused:
         revised(claim, line_items=lines_as_drafts(other))
-    assert refused.value.findings[0][1].place == ("line_items", 0)
+    assert refused.value.issues[0][1].field == ("line_items", 0)
 
 
 def test_the_rules_are_those_of_new_ones():
@@ -156,10 +156,10 @@ def test_the_rules_are_those_of_new_ones():
     nobody = a_staff_member()
     with pytest.raises(ValidationFailed) as refused:
         revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1), line_items=[])
-    assert {found.code for _, found in refused.value.findings} == {"Required"}
+    assert {found.code for _, found in refused.value.issues} == {"Required"}
     with pytest.raises(ValidationFailed) as refused:
         revised(claim, staff=nobody, end_date=claim.start_date.replace(month=1))
-    found = {(found.code, found.place) for _, found in refused.value.findings}
+    found = {(found.code, found.field) for _, found in refused.value.issues}
     assert found == {
         ("PermissionNeeded", "staff"),
         ("OutOfOrder", "end_date"),
@@ -192,7 +192,7 @@ def test_warnings_are_told_again_and_acknowledged_once():
 
 def test_warnings_can_be_had_without_storing():
     claim = the_claim()
-    found = warnings_of(Claim, [Draft({}, key=claim.pk)])
+    found = find_warnings(Claim, [Draft({}, key=claim.pk)])
     assert "NoEngagement" in {finding.code for _, finding in found}
 
 

@@ -1,11 +1,11 @@
-"""What follows from what a bill says, also where it says too little (apps/funding/settling.py)."""
+"""What follows from what a bill says, also where it says too little (apps/funding/services/defaults.py)."""
 
 import datetime as dt
 from decimal import Decimal
 
 import pytest
 
-from apps.funding.settling import settle_claims, settle_invoices
+from apps.funding.services.defaults import apply_claim_defaults, apply_invoice_defaults
 from apps.odata.write.drafts import Draft, InvalidValue
 from tests.funding.bodies import a_paper, a_priced_entry
 from tests.people.builders import a_contact
@@ -38,14 +38,14 @@ def a_bill(*lines, **values):
 )
 def test_days_that_a_line_does_not_say_are_its_bills(from_date, to_date, first, last):
     line = a_line(from_date=from_date, to_date=to_date)
-    settle_invoices([a_bill(line)])
+    apply_invoice_defaults([a_bill(line)])
     assert (line.first_day, line.last_day) == (first, last)
 
 
 def test_a_total_is_the_sum_of_what_can_be_summed():
     lines = [a_line(), a_line(quantity=None), a_line(price=Decimal("0.005"), quantity=Decimal(1))]
     bill = a_bill(*lines)
-    settle_invoices([bill])
+    apply_invoice_defaults([bill])
     assert bill.total == Decimal("140.01")
     with pytest.raises(InvalidValue):
         assert lines[1].total
@@ -55,7 +55,7 @@ def test_a_total_is_the_sum_of_what_can_be_summed():
 def test_what_hangs_on_a_fault_is_left_open(name):
     line = a_line()
     line.mark_invalid(name)
-    settle_invoices([a_bill(line)])
+    apply_invoice_defaults([a_bill(line)])
     with pytest.raises(InvalidValue):
         assert line.total
 
@@ -63,7 +63,7 @@ def test_what_hangs_on_a_fault_is_left_open(name):
 def test_a_day_with_a_fault_is_not_the_bills():
     line = a_line()
     line.mark_invalid("from_date")
-    settle_invoices([a_bill(line)])
+    apply_invoice_defaults([a_bill(line)])
     with pytest.raises(InvalidValue):
         assert line.first_day
 
@@ -71,7 +71,7 @@ def test_a_day_with_a_fault_is_not_the_bills():
 def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
     whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
     empty, broken = Draft({}), Draft({}, invalid=whole)
-    settle_claims([empty, broken])
+    apply_claim_defaults([empty, broken])
     assert (empty.total, broken.total, empty.differing) == (0, 0, ())
     for name in whole:
         with pytest.raises(InvalidValue):
@@ -84,7 +84,7 @@ def test_what_is_given_differently_is_named():
         a_line(), provider_invoice=paper, contact=paper.contact, provider_invoice_reference=" OURS "
     )
     different = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
-    settle_claims([same, different])
+    apply_claim_defaults([same, different])
     assert same.differing == ()
     assert different.differing == ("contact", "provider_invoice_reference")
     assert (same.provider, different.contact) == (paper.provider, other)
@@ -97,5 +97,5 @@ def test_the_zone_is_the_contacts():
         a_bill(line, contact=a_contact(SchemePriceGuideRegion=region))
         for line, region in zip(lines, regions, strict=True)
     ]
-    settle_invoices(bills)
+    apply_invoice_defaults(bills)
     assert [line.zone for line in lines] == ["Remote", "Very Remote", "National"]

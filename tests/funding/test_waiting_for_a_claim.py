@@ -18,17 +18,17 @@ from apps.core import archive
 from apps.core.models import Change
 from apps.funding.admin import inbox
 from apps.funding.choices import ApprovalAction
-from apps.funding.holding import restate_all
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.moving import move, possible
-from apps.funding.receiving import act_on, revise_provider_invoices
-from apps.funding.submitting import update_claims
-from apps.funding.transitions import Verb
+from apps.funding.services.claim_effects import recount_claim_flags
+from apps.funding.services.provider_invoices import update_provider_invoices
+from apps.funding.services.update import update_claims
+from apps.funding.statuses import TransitionName
 from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import BACKEND, PAPERS
 from tests.funding.bodies import a_claim_body, a_funder, a_paper, a_priced_entry, submitted
-from tests.funding.builders import a_claim
+from tests.funding.builders import a_claim, act
 from tests.people.records import form_data
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def test_whatever_happens_they_say_what_their_claims_say(db, walk):
         for step in walk:
             office.do(*step)
             assert waiting() == looked_up(), step
-            assert restate_all() == 0, step
+            assert recount_claim_flags() == 0, step
         transaction.set_rollback(True)
 
 
@@ -102,13 +102,13 @@ class Office:
     def move(self, which, how):
         for claim in self.claims(which):
             rows = possible(claim)
-            verbs = [row.verb for row in rows] if rows and how % 4 else list(Verb)
+            verbs = [row.name for row in rows] if rows and how % 4 else list(TransitionName)
             verb = verbs[how % len(verbs)]
             move(Claim, [claim.pk], verb, reason="Because", amounts={claim.pk: Decimal("0.01")})
 
     def decide(self, which, how):
         action = ApprovalAction.values[how % len(ApprovalAction.values)]
-        act_on([self.paper(which).pk], action, self.staff, "Because")
+        act([self.paper(which).pk], action, self.staff, "Because")
 
     def file_away(self, which, how):
         archive.archive(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
@@ -119,7 +119,7 @@ class Office:
     def reuse(self, which, how):
         paper = self.paper(which)
         values = {"is_reusable": not paper.is_reusable}
-        revise_provider_invoices([Draft(values, given=values, key=paper.pk)])
+        update_provider_invoices([Draft(values, given=values, key=paper.pk)])
 
 
 # --- step by step ---------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_rejected_claim_lets_a_reusable_one_wait_once_it_is_for_one_claim_only
     )
     assert is_claimed(paper)
     values = {"is_reusable": False}
-    revise_provider_invoices([Draft(values, given=values, key=paper.pk)])
+    update_provider_invoices([Draft(values, given=values, key=paper.pk)])
     assert not is_claimed(paper)
     assert waiting() == looked_up() == {paper.pk}
 

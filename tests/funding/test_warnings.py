@@ -1,4 +1,4 @@
-"""What is seldom meant in claims and invoices (apps/funding/bill_warnings.py): each code, on either side."""
+"""Warnings about claims and invoices (apps/funding/validation/warnings.py): each code, on either side."""
 
 import datetime as dt
 from decimal import Decimal
@@ -810,7 +810,7 @@ def test_what_is_given_and_differs_is_told_with_both_values(scene):
         provider=scene.provider,
         provider_invoice_reference="R-2",
     )
-    found = {finding.place: finding.message for _, finding in warnings_about(draft)}
+    found = {finding.field: finding.message for _, finding in warnings_about(draft)}
     assert found.keys() == {"contact", "provider", "provider_invoice_reference"}
     assert "given is Mia Nguyen" in found["contact"]
     assert "is Leo Marsh." in found["contact"]

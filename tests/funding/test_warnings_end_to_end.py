@@ -8,11 +8,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.funding.drawing import recount
-from apps.funding.facts import lines_drawing_on
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
 from apps.funding.moving import move
-from apps.funding.submitting import create_claims, update_claims, warnings_of
+from apps.funding.services.budgets import recount_budgets
+from apps.funding.services.context import lines_on_budget
+from apps.funding.services.create import create_claims
+from apps.funding.services.update import find_warnings, update_claims
 from apps.odata.write.drafts import WarningsPresent
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan
@@ -75,7 +76,7 @@ def amounts(scene):
     """What the plan's booking says: (claimed, paid, waiting, left)."""
     booking = scene.booking
     booking.refresh_from_db()
-    return booking.claimed, booking.paid, booking.waiting, booking.left
+    return booking.claimed, booking.paid, booking.waiting, booking.remaining
 
 
 def cents(*texts):
@@ -192,7 +193,7 @@ def test_a_revision_is_judged_as_if_the_claim_drew_nothing_yet(scene, staff):
     (key,) = create_claims([draft])
     line = ClaimLine.objects.get()
     same = scene.claim(scene.line(key=line.pk), key=key, paper=draft.provider_invoice)
-    assert warnings_of(Claim, [same]) == []
+    assert find_warnings(Claim, [same]) == []
     more = scene.claim(scene.line(quantity="3", key=line.pk), key=key, paper=draft.provider_invoice)
     with pytest.raises(WarningsPresent, match=r"70\.00 more than the 140\.00 left"):
         update_claims([more])
@@ -205,10 +206,10 @@ def test_a_booking_tells_the_lines_that_draw_on_it(scene, staff):
     )
     draft = scene.claim(staff=staff)
     create_claims([draft], ignore_warnings=True)
-    claims, invoices = lines_drawing_on(special).values()
+    claims, invoices = lines_on_budget(special).values()
     assert [line.claim.claim_number for line in claims] == [Claim.objects.get().claim_number]
     assert not invoices
-    assert not lines_drawing_on(scene.booking)["claims"]
+    assert not lines_on_budget(scene.booking)["claims"]
 
 
 def test_the_statements_of_a_post_do_not_grow_with_its_claims(api, scene, staff):
@@ -236,6 +237,6 @@ def test_bills_on_a_booking_may_come_to_more_than_one_bill_can(api, client, scen
     assert len(move(Claim, claims, "approve", staff).done) == 2
     assert len(move(Claim, claims, "claim", staff).done) == 2
     assert amounts(scene)[0] == Decimal("1399999999860.00")
-    assert recount() == (0, 0)
+    assert recount_budgets() == (0, 0)
     client.force_login(staff, "apps.people.signing_in.StaffBackend")
     assert "1,399,999,999,860.00" in plan_page(client, scene.plan)

@@ -3,10 +3,10 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-from apps.funding.facts import gather
 from apps.funding.models import Claim, Invoice
-from apps.funding.settling import settle_claims, settle_invoices
+from apps.funding.services.context import gather
+from apps.funding.services.defaults import apply_claim_defaults, apply_invoice_defaults
+from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata.write.drafts import Draft, apply_rules
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
@@ -147,7 +147,7 @@ class Scene:
 def warnings_about(*drafts):
     """What is found in drafts of claims, or of invoices, as (number of the draft, finding) pairs."""
     model = Invoice if "invoice_claim_type" in drafts[0].given else Claim
-    settle = settle_claims if model is Claim else settle_invoices
+    settle = apply_claim_defaults if model is Claim else apply_invoice_defaults
     settle(drafts)
     gather(model, drafts)
     return list(apply_rules(drafts, CLAIM_WARNINGS if model is Claim else INVOICE_WARNINGS))
@@ -158,7 +158,7 @@ def codes(*drafts):
 
 
 def places(*drafts):
-    return [(finding.code, finding.place) for _, finding in warnings_about(*drafts)]
+    return [(finding.code, finding.field) for _, finding in warnings_about(*drafts)]
 
 
 def only_message(*drafts):

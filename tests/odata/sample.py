@@ -20,7 +20,7 @@ from apps.odata.declaration.resource import (
     RefersTo,
     Resource,
 )
-from apps.odata.declaration.schema import entity_set
+from apps.odata.declaration.schema import bind_resource
 
 #: A registry apart, so that no migration is wanted for these models.
 registry = Apps(["apps.odata"])
@@ -149,7 +149,7 @@ class JobResource(Resource):
         ReadOnly("Created"),
         Optional("Status"),
         Optional("OwnerGuid", source="owner"),
-        Property(name="Secret", source="secret", access=Optional("x").access, hidden=True),
+        Property(name="Secret", source="secret", behaviour=Optional("x").behaviour, write_only=True),
         Embedded("Place", PlaceShape),
         RefersTo("Owner", OwnerShape),
         RefersTo("Tags", TagShape, many=True),
@@ -158,7 +158,7 @@ class JobResource(Resource):
     )
 
 
-JOBS = entity_set(JobResource)
+JOBS = bind_resource(JobResource)
 
 NAMES = (
     *("", "a", "A", "b", "Zed", "alpha", "Alpha", "O'Neil", " pad ", "a%b_c\\d", "100%"),

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.odata import clock
 from apps.odata.errors import BadQuery
-from apps.odata.query.ast import Kind
+from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import MAX_SORT_TERMS, bind_filter, sort_keys
 from apps.odata.query.parser import parse_expression, parse_orderby
 from tests.odata import sample
@@ -233,7 +233,7 @@ def test_now_is_read_once_and_in_the_subscribers_zone(stored_jobs, monkeypatch):
 
 
 def test_an_alias_is_its_value_and_null_without_one(stored_jobs):
-    assert kept("Code eq @c", stored_jobs, c=lit(Kind.STRING, "a")) == kept("Code eq 'a'", stored_jobs)
+    assert kept("Code eq @c", stored_jobs, c=lit(ValueKind.STRING, "a")) == kept("Code eq 'a'", stored_jobs)
     assert kept("Name in (@c,'b')", stored_jobs) == kept("Name in (null,'b')", stored_jobs)
     assert kept("Name eq @c", stored_jobs) == [job for job in stored_jobs if job["Name"] is None]
 
@@ -400,7 +400,7 @@ def test_an_order_reaches_declared_values_only(text, message):
 
 
 def test_members_of_a_list_are_sorted_by_their_own_type(stored_jobs):
-    lines = sample.JOBS.type.parts["Lines"].type
+    lines = sample.JOBS.type.navigations["Lines"].type
     keys = sort_keys(lines, parse_orderby("Quantity desc"))
     found = list(
         sample.Line.objects.order_by(*(key.order_by for key in keys)).values_list("quantity", flat=True)

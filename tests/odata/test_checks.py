@@ -10,7 +10,7 @@ from apps.odata.declaration.resource import (
     GET,
     POST,
     PUT,
-    Access,
+    Behaviour,
     Contains,
     Embedded,
     Key,
@@ -23,7 +23,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.odata.declaration.service import Service, current
+from apps.odata.declaration.service import Service, get_service
 from tests.odata import sample
 
 
@@ -97,18 +97,18 @@ def test_nothing_is_told_of_a_good_declaration():
 
 
 def test_nothing_is_told_of_this_service():
-    assert checks.check_service(current()) == []
+    assert checks.check_service(get_service()) == []
 
 
 @pytest.mark.parametrize(
     ("broken", "id", "part_of_message"),
     [
-        (resource(model=None), "odata.E001", "names no model"),
-        (resource(fields=(Required("Name"),)), "odata.E002", "declares no Key"),
+        (resource(model=None), "odata.E001", "has no model"),
+        (resource(fields=(Required("Name"),)), "odata.E002", "has no Key"),
         (fields(Required("Name"), Optional("Name", source="note")), "odata.E003", "declares Name twice"),
         (fields(Optional("Nmae")), "odata.E004", "is name meant?"),
-        (fields(RefersTo("Name", JobBrief)), "odata.E005", "name is no relation"),
-        (fields(RefersTo("Job", sample.OwnerShape)), "odata.E006", "leads to Job"),
+        (fields(RefersTo("Name", JobBrief)), "odata.E005", "name is not a relation"),
+        (fields(RefersTo("Job", sample.OwnerShape)), "odata.E006", "the model of job is Job"),
         (fields(RefersTo("Job", JobBrief, many=True)), "odata.E007", "job is one record"),
         (fields(ReadOnly("Data")), "odata.E008", "BinaryField"),
         (fields(ReadOnly("Lines", source="job__lines")), "odata.E008", "a list of records"),
@@ -134,7 +134,7 @@ def test_nothing_is_told_of_this_service():
         (resource(search=("job",)), "odata.E017", "searches job"),
         (fields(Embedded("Notes", NoteShape)), "odata.E018", "nothing in it can be"),
         (
-            fields(Property(name="Note", source="note", access=Access.READ_ONLY, hidden=True)),
+            fields(Property(name="Note", source="note", behaviour=Behaviour.READ_ONLY, write_only=True)),
             "odata.E019",
             "neither shown nor set",
         ),
@@ -205,6 +205,6 @@ def test_every_id_is_explained_and_tried():
 
 
 def test_the_check_runs_at_start(monkeypatch):
-    monkeypatch.setattr(checks, "current", lambda: Service(resource(order=("colour",))))
+    monkeypatch.setattr(checks, "get_service", lambda: Service(resource(order=("colour",))))
     with pytest.raises(SystemCheckError, match=r"odata\.E017"):
         call_command("check", "--tag", "odata")

@@ -12,12 +12,12 @@ from apps.odata.declaration.resource import (
     Contains,
     Embedded,
     Key,
-    Kind,
     NestedType,
+    Nesting,
     Required,
     Resource,
 )
-from apps.odata.declaration.service import Service, current
+from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata import csdl
 from apps.odata.metadata.service_document import service_document
 from apps.odata.query.parser import FUNCTIONS
@@ -32,7 +32,7 @@ PRIMITIVE = {
 }
 
 SAMPLE = Service(sample.JobResource, namespace="Sample")
-SERVICES = pytest.mark.parametrize("service", [current(), SAMPLE], ids=lambda service: service.namespace)
+SERVICES = pytest.mark.parametrize("service", [get_service(), SAMPLE], ids=lambda service: service.namespace)
 
 
 def types_of(service):
@@ -125,33 +125,33 @@ def test_the_two_formats_say_the_same(service):
 
 
 def test_every_entity_set_of_the_service_is_described_with_all_its_members():
-    service = current()
+    service = get_service()
     schema = csdl.document(service)[service.namespace]
     assert list(members_of(schema["Container"])) == [entity_set.name for entity_set in service.entity_sets]
     for entity_set in service.entity_sets:
         described = schema[schema["Container"][entity_set.name]["$Type"].rpartition(".")[2]]
-        shown = [name for name, p in entity_set.type.properties.items() if not p.declared.hidden]
-        assert list(members_of(described)) == [*shown, *entity_set.type.parts]
+        shown = [name for name, p in entity_set.type.properties.items() if not p.declaration.write_only]
+        assert list(members_of(described)) == [*shown, *entity_set.type.navigations]
         assert described["$Key"] == [entity_set.key.name]
 
 
 def test_a_part_has_the_members_it_shows():
-    service = current()
+    service = get_service()
     types = types_of(service)
     for entity_set in service.entity_sets:
-        for part in entity_set.type.parts.values():
+        for part in entity_set.type.navigations.values():
             name = types[entity_set.name][part.name]["$Type"].rpartition(".")[2]
-            assert list(members_of(types[name])) == [*part.type.properties, *part.type.parts]
+            assert list(members_of(types[name])) == [*part.type.properties, *part.type.navigations]
 
 
 def test_no_type_has_a_member_of_its_own_name():
     """Clients make classes of the types, and a class cannot have such a member in C#."""
-    for name, type_ in types_of(current()).items():
+    for name, type_ in types_of(get_service()).items():
         assert type_["$Kind"] == "EnumType" or name not in members_of(type_)
 
 
 def test_an_address_is_one_type_wherever_it_stands():
-    types = types_of(current())
+    types = types_of(get_service())
     assert {types[name]["Address"]["$Type"] for name in ("Staff", "Client", "Contact")} == {"Records.Address"}
     assert types["Address"]["$Kind"] == "ComplexType"
     assert types["Staff"]["Address"]["$Nullable"]
@@ -173,7 +173,7 @@ def test_facets_come_from_the_columns():
 
 
 def test_limits_of_values_are_told():
-    hours = types_of(current())["Staff"]["WorkingHoursPerWeek"]
+    hours = types_of(get_service())["Staff"]["WorkingHoursPerWeek"]
     assert hours["@Org.OData.Validation.V1.Minimum"] == 0
     assert hours["@Org.OData.Validation.V1.Maximum"] == 168
 
@@ -184,23 +184,23 @@ def test_an_enumeration_has_the_numbers_bodies_may_use():
 
 
 def test_an_enumeration_without_numbers_counts_from_nought():
-    assert members_of(types_of(current())["Gender"]) == {"Male": 0, "Female": 1, "Unspecified": 2}
+    assert members_of(types_of(get_service())["Gender"]) == {"Male": 0, "Female": 1, "Unspecified": 2}
 
 
 def test_names_that_are_no_identifiers_stay_text_with_its_choices():
-    region = types_of(current())["Contact"]["SchemePriceGuideRegion"]
+    region = types_of(get_service())["Contact"]["SchemePriceGuideRegion"]
     assert region["$Type"] == "Edm.String"
     assert {"Value": "ACT/NSW/QLD/VIC"} in region["@Org.OData.Validation.V1.AllowedValues"]
 
 
 def test_what_bodies_cannot_set_is_computed():
-    staff = types_of(current())["Staff"]
+    staff = types_of(get_service())["Staff"]
     computed = {name for name, member in members_of(staff).items() if member.get(f"@{CORE}.Computed")}
     assert computed == {"StaffGuid", "CreationDate", "ModifyDate", "ArchiveDate", "CustomFields"}
 
 
 def test_the_key_that_names_another_record_is_not_computed():
-    role = types_of(current())["RoleBrief"]
+    role = types_of(get_service())["RoleBrief"]
     assert f"@{CORE}.Computed" not in role["RoleGuid"]
     assert role["Name"][f"@{CORE}.Computed"] is True
 
@@ -217,26 +217,30 @@ def test_a_part_says_how_it_is_shown():
 
 
 def test_capabilities_are_those_of_the_methods():
-    service = current()
+    service = get_service()
     sets = members_of(csdl.document(service)[service.namespace]["Container"])
     for entity_set in service.entity_sets:
         told = sets[entity_set.name]
-        assert told[f"@{CAPABILITIES}.InsertRestrictions"]["Insertable"] is ("POST" in entity_set.methods)
-        assert told[f"@{CAPABILITIES}.UpdateRestrictions"]["Updatable"] is ("PUT" in entity_set.methods)
+        assert told[f"@{CAPABILITIES}.InsertRestrictions"]["Insertable"] is (
+            "POST" in entity_set.resource.methods
+        )
+        assert told[f"@{CAPABILITIES}.UpdateRestrictions"]["Updatable"] is (
+            "PUT" in entity_set.resource.methods
+        )
         assert told[f"@{CAPABILITIES}.DeleteRestrictions"] == {"Deletable": False}
     required = sets["Staff"][f"@{CAPABILITIES}.InsertRestrictions"]["RequiredProperties"]
     assert required == ["FirstName", "LastName", "PrimaryEmail"]
 
 
 def test_paths_and_members_of_enumerations_are_expressions_of_their_own_in_xml():
-    root = etree.fromstring(csdl.csdl_xml(current()))
+    root = etree.fromstring(csdl.csdl_xml(get_service()))
     assert [found.text for found in root.iter(f"{EDM}PropertyPath")][:2] == ["FirstName", "LastName"]
     named = {found.get("EnumMember") for found in root.iter(f"{EDM}PropertyValue") if found.get("EnumMember")}
     assert named == {f"{CAPABILITIES}.NavigationType/None", f"{CAPABILITIES}.HttpMethod/PUT"}
 
 
 def test_exactly_the_functions_of_the_grammar_are_offered():
-    container = csdl.document(current())["Records"]["Container"]
+    container = csdl.document(get_service())["Records"]["Container"]
     assert set(container[f"@{CAPABILITIES}.FilterFunctions"]) == set(FUNCTIONS)
 
 
@@ -303,12 +307,12 @@ def test_no_two_names_differ_in_case_only(service):
 
 
 def test_the_service_document_lists_every_entity_set():
-    told = json.loads(service_document(current(), "https://records.example/api/"))
+    told = json.loads(service_document(get_service(), "https://records.example/api/"))
     assert told["@odata.context"] == "https://records.example/api/$metadata"
     assert {"name": "Staff", "kind": "EntitySet", "url": "staff"} in told["value"]
-    assert [item["name"] for item in told["value"]] == [found.name for found in current().entity_sets]
+    assert [item["name"] for item in told["value"]] == [found.name for found in get_service().entity_sets]
 
 
-def test_every_kind_of_part_stands_in_the_sample():
+def test_the_sample_has_every_nesting():
     """So that the tests over it pass over nothing."""
-    assert {part.kind for part in sample.JOBS.type.parts.values()} == set(Kind)
+    assert {part.nesting for part in sample.JOBS.type.navigations.values()} == set(Nesting)

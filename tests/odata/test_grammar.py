@@ -16,15 +16,15 @@ from apps.odata.query.ast import (
     Binary,
     Call,
     Count,
-    EnumMember,
+    EnumLiteral,
     In,
     Junction,
-    Kind,
     Lambda,
     Literal,
     Negate,
     Not,
     SortTerm,
+    ValueKind,
 )
 from apps.odata.query.parser import MAX_DEPTH, MAX_LENGTH, parse_expression, parse_orderby
 from tests.odata import trees
@@ -33,7 +33,7 @@ from tests.odata.trees import lit, path
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 A, B, C = path("A"), path("B"), path("C")
-ONE = lit(Kind.INTEGER, 1)
+ONE = lit(ValueKind.INTEGER, 1)
 
 
 def refusal(text, parse=parse_expression):
@@ -45,23 +45,31 @@ def refusal(text, parse=parse_expression):
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
-        ("null", Kind.NULL, None),
-        ("TRUE", Kind.BOOLEAN, True),
-        ("-7", Kind.INTEGER, -7),
-        ("+7", Kind.INTEGER, 7),
-        ("9223372036854775808", Kind.INTEGER, 2**63),
-        ("8.00", Kind.DECIMAL, Decimal("8.00")),
-        ("1e3", Kind.DECIMAL, Decimal(1000)),
-        ("'O''Neil''s'", Kind.STRING, "O'Neil's"),
-        ("''", Kind.STRING, ""),
-        ("'日本 %_'", Kind.STRING, "日本 %_"),
-        ("0000000A-0000-0000-0000-00000000000b", Kind.GUID, UUID("0000000a-0000-0000-0000-00000000000b")),
-        ("2026-07-01", Kind.DATE, dt.date(2026, 7, 1)),
-        ("09:30", Kind.TIME, dt.time(9, 30)),
-        ("09:30:15.25", Kind.TIME, dt.time(9, 30, 15, 250000)),
-        ("2026-07-01T09:30:00Z", Kind.DATETIME, dt.datetime(2026, 7, 1, 9, 30, tzinfo=dt.UTC)),
-        ("2026-07-01t09:30:00.1234567z", Kind.DATETIME, dt.datetime(2026, 7, 1, 9, 30, 0, 123456, dt.UTC)),
-        ("Records.Gender'Female'", Kind.ENUM, EnumMember("Records.Gender", "Female")),
+        ("null", ValueKind.NULL, None),
+        ("TRUE", ValueKind.BOOLEAN, True),
+        ("-7", ValueKind.INTEGER, -7),
+        ("+7", ValueKind.INTEGER, 7),
+        ("9223372036854775808", ValueKind.INTEGER, 2**63),
+        ("8.00", ValueKind.DECIMAL, Decimal("8.00")),
+        ("1e3", ValueKind.DECIMAL, Decimal(1000)),
+        ("'O''Neil''s'", ValueKind.STRING, "O'Neil's"),
+        ("''", ValueKind.STRING, ""),
+        ("'日本 %_'", ValueKind.STRING, "日本 %_"),
+        (
+            "0000000A-0000-0000-0000-00000000000b",
+            ValueKind.GUID,
+            UUID("0000000a-0000-0000-0000-00000000000b"),
+        ),
+        ("2026-07-01", ValueKind.DATE, dt.date(2026, 7, 1)),
+        ("09:30", ValueKind.TIME, dt.time(9, 30)),
+        ("09:30:15.25", ValueKind.TIME, dt.time(9, 30, 15, 250000)),
+        ("2026-07-01T09:30:00Z", ValueKind.DATETIME, dt.datetime(2026, 7, 1, 9, 30, tzinfo=dt.UTC)),
+        (
+            "2026-07-01t09:30:00.1234567z",
+            ValueKind.DATETIME,
+            dt.datetime(2026, 7, 1, 9, 30, 0, 123456, dt.UTC),
+        ),
+        ("Records.Gender'Female'", ValueKind.ENUM, EnumLiteral("Records.Gender", "Female")),
     ],
 )
 def test_every_kind_of_literal_is_read(text, kind, value):
@@ -88,8 +96,8 @@ def test_a_plus_sign_that_arrived_as_a_blank_is_an_offset():
         ("A add B mul C", Binary(0, "add", A, Binary(0, "mul", B, C))),
         ("A sub B sub C", Binary(0, "sub", Binary(0, "sub", A, B), C)),
         ("-A mul B", Binary(0, "mul", Negate(0, A), B)),
-        ("A GT -1", Binary(0, "gt", A, lit(Kind.INTEGER, -1))),
-        ("A has Ns.E'X'", Binary(0, "has", A, lit(Kind.ENUM, EnumMember("Ns.E", "X")))),
+        ("A GT -1", Binary(0, "gt", A, lit(ValueKind.INTEGER, -1))),
+        ("A has Ns.E'X'", Binary(0, "has", A, lit(ValueKind.ENUM, EnumLiteral("Ns.E", "X")))),
         ("A in (1,@p, Open )", In(0, A, (ONE, Alias(0, "@p"), path("Open")))),
         ("Address/Suburb", path("Address", "Suburb")),
         ("$it/A", path("$it", "A")),

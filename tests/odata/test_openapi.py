@@ -12,7 +12,7 @@ from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import validate
 
 from apps.access import scopes
-from apps.odata.clock import let_database_speak_in_zone
+from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import (
     POST,
     PUT,
@@ -24,8 +24,8 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.odata.declaration.schema import entity_set as bind
-from apps.odata.declaration.service import Service, current
+from apps.odata.declaration.schema import bind_resource as bind
+from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata import csdl, json_schema, openapi
 from apps.odata.query.options import _READERS as OPTIONS
 from apps.odata.query.options import SERVICE_PARAMETERS
@@ -34,7 +34,7 @@ from apps.odata.read.record_json import RecordJson, everything
 from apps.people.models import Client
 from tests.odata import sample
 
-ENTITY_SETS = pytest.mark.parametrize("entity_set", current().entity_sets, ids=lambda found: found.name)
+ENTITY_SETS = pytest.mark.parametrize("entity_set", get_service().entity_sets, ids=lambda found: found.name)
 
 
 @pytest.fixture
@@ -55,7 +55,10 @@ def operations(document):
 
 def checker(schema, components=None):
     """A validator of JSON against a schema that may refer to the document's."""
-    schemas = components or {**json_schema.read_schemas(current()), **json_schema.write_schemas(current())}
+    schemas = components or {
+        **json_schema.read_schemas(get_service()),
+        **json_schema.write_schemas(get_service()),
+    }
     whole = {**schema, "components": {"schemas": schemas}}
     class_ = jsonschema.Draft202012Validator
     class_.check_schema(whole)
@@ -86,10 +89,10 @@ def test_exactly_the_methods_that_are_offered_are_described(document, entity_set
         if address == root or address.startswith(f"{root}/")
     }
     assert found == {
-        "": {"get", "post"} if entity_set.offers(POST) else {"get"},
+        "": {"get", "post"} if entity_set.supports(POST) else {"get"},
         "/$count": {"get"},
         "/$query": {"post"},
-        f"/{{{entity_set.key.name}}}": {"get", "put"} if entity_set.offers(PUT) else {"get"},
+        f"/{{{entity_set.key.name}}}": {"get", "put"} if entity_set.supports(PUT) else {"get"},
         **actions.get(entity_set.name, {}),
     }
 
@@ -164,7 +167,7 @@ def test_writing_is_made_safe_by_headers(document):
 
 def test_warnings_can_be_ignored_where_there_are_any():
     class WarningResource(sample.JobResource):
-        warns = True
+        has_warnings = True
 
     warned = bind(WarningResource)
     for describe in (openapi.create_operation, openapi.replace_operation):
@@ -176,16 +179,16 @@ def test_warnings_can_be_ignored_where_there_are_any():
 
 @ENTITY_SETS
 def test_what_is_read_is_described_as_in_the_metadata(entity_set):
-    model = csdl.document(current())[current().namespace][entity_set.name]
-    described = json_schema.read_schemas(current())[entity_set.name]["properties"]
+    model = csdl.document(get_service())[get_service().namespace][entity_set.name]
+    described = json_schema.read_schemas(get_service())[entity_set.name]["properties"]
     assert list(described) == [name for name in model if name[0] not in "$@"]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("item", [False, True])
 def test_records_are_as_described(a_client, item):
-    set_ = current().of_resource[next(r for r in current().resources if r.model is Client)]
-    let_database_speak_in_zone(a_client)
+    set_ = get_service().by_resource[next(r for r in get_service().resources if r.model is Client)]
+    set_database_zone(a_client)
     shown = RecordJson(set_.type, everything(set_.type, item))
     (text,) = Client.objects.values_list(shown, flat=True)
     record = json.loads(text)
@@ -203,8 +206,8 @@ def a_client(db):
 
 @ENTITY_SETS
 def test_the_example_of_a_body_is_one(operations, entity_set):
-    schemas = json_schema.write_schemas(current())
-    if not entity_set.offers(POST):
+    schemas = json_schema.write_schemas(get_service())
+    if not entity_set.supports(POST):
         assert f"{entity_set.name}Body" not in schemas
         return
     contents = operations["POST", f"/api/{entity_set.path}"]["requestBody"]["content"]
@@ -217,7 +220,7 @@ def test_the_example_of_a_body_is_one(operations, entity_set):
 
 
 def test_a_body_must_hold_what_is_required():
-    body = json_schema.write_schemas(current())["StaffBody"]
+    body = json_schema.write_schemas(get_service())["StaffBody"]
     assert set(body["required"]) == {"FirstName", "LastName", "PrimaryEmail", "PrimaryRole"}
     assert body["properties"]["PrimaryRole"]["required"] == ["RoleGuid"]
     assert "StaffGuid" not in body["properties"]
@@ -225,13 +228,13 @@ def test_a_body_must_hold_what_is_required():
 
 
 def test_a_body_may_use_either_spelling():
-    body = json_schema.write_schemas(current())["StaffBody"]
+    body = json_schema.write_schemas(get_service())["StaffBody"]
     address = body["properties"]["PostalAddress"]["properties"]
     assert address["PostalStreetAddress"] == address["PostalAddress"]
 
 
 def test_limits_of_values_are_told():
-    members = json_schema.write_schemas(current())["StaffBody"]["properties"]
+    members = json_schema.write_schemas(get_service())["StaffBody"]["properties"]
     assert members["FirstName"]["maxLength"] == 90
     assert (members["WorkingHoursPerWeek"]["minimum"], members["WorkingHoursPerWeek"]["maximum"]) == (0, 168)
     assert members["PrimaryEmail"]["format"] == "email"
@@ -268,7 +271,7 @@ class OrderResource(Resource):
         Key("OrderGuid"),
         Required("Code", aliases=("CodeId",)),
         Optional("Total"),
-        Property(name="Secret", source="secret", access=Optional("x").access, hidden=True),
+        Property(name="Secret", source="secret", behaviour=Optional("x").behaviour, write_only=True),
         Contains("Lines", LineShape, required=True),
     )
 
@@ -301,7 +304,7 @@ def test_what_is_hidden_is_written_and_never_read():
 
 
 @pytest.mark.parametrize(
-    "set_", [*current().entity_sets, bind(OrderResource), sample.JOBS], ids=lambda s: s.name
+    "set_", [*get_service().entity_sets, bind(OrderResource), sample.JOBS], ids=lambda s: s.name
 )
 def test_the_smallest_body_is_valid(set_):
     checker(json_schema.body_schema(set_.type)).validate(json_schema.example_of(set_.type))
@@ -346,6 +349,6 @@ def test_the_page_shows_every_resource_under_the_sites_content_policy(live_serve
     page.goto(f"{live_server.url}/docs/")
     page.wait_for_selector("#operations-Staff-listStaff, [id='operations-tag-Staff']")
     shown = page.locator(".opblock-tag").evaluate_all("tags => tags.map(tag => tag.dataset.tag)")
-    assert shown == ["Service", *(found.name for found in current().entity_sets)]
+    assert shown == ["Service", *(found.name for found in get_service().entity_sets)]
     assert [line for line in told if not line.startswith("data:")] == []
     page.close()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery, NotAcceptable, NotSupported, ODataError
-from apps.odata.query.ast import Binary, Kind, SortTerm
+from apps.odata.query.ast import Binary, SortTerm, ValueKind
 from apps.odata.query.options import ExpandItem, PartOptions, QueryOptions, parse_options
 from tests.odata.trees import lit, path
 
@@ -30,7 +30,7 @@ def test_every_option_is_read():
         "&$search=o%27neil&$format=json&$skiptoken=abc"
     )
     assert found == QueryOptions(
-        filter=Binary(0, "eq", path("A"), lit(Kind.INTEGER, 1)),
+        filter=Binary(0, "eq", path("A"), lit(ValueKind.INTEGER, 1)),
         orderby=(SortTerm(path("A"), True),),
         select=(("A",), ("B", "C")),
         expand=(ExpandItem("*"),),
@@ -62,7 +62,7 @@ def test_what_is_no_option_is_handed_on():
     )
     assert found.plain == (("Status", "Open"), ("Start__ge", "2026-07-01"))
     assert found.service == {"version": "2", "api-version": "2.0", "ignoreWarnings": "true"}
-    assert found.aliases == {"@p": lit(Kind.INTEGER, 5)}
+    assert found.aliases == {"@p": lit(ValueKind.INTEGER, 5)}
 
 
 def test_expand_reads_the_options_of_each_part():

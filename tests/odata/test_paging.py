@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery
-from apps.odata.query.ast import Kind
+from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import sort_keys
 from apps.odata.query.parser import parse_orderby
 from apps.odata.read.paging import page_condition, read, token_for, written
@@ -38,14 +38,14 @@ def refusal(given, text="Code", entity_set="Job"):
 
 
 VALUES = [
-    (Kind.STRING, st.text(st.characters(exclude_categories=["Cs"]))),
-    (Kind.BOOLEAN, st.booleans()),
-    (Kind.INTEGER, st.integers()),
-    (Kind.DECIMAL, st.decimals(allow_nan=False, allow_infinity=False)),
-    (Kind.GUID, st.uuids()),
-    (Kind.DATE, st.dates()),
-    (Kind.DATETIME, st.datetimes(timezones=st.just(dt.UTC))),
-    (Kind.TIME, st.times()),
+    (ValueKind.STRING, st.text(st.characters(exclude_categories=["Cs"]))),
+    (ValueKind.BOOLEAN, st.booleans()),
+    (ValueKind.INTEGER, st.integers()),
+    (ValueKind.DECIMAL, st.decimals(allow_nan=False, allow_infinity=False)),
+    (ValueKind.GUID, st.uuids()),
+    (ValueKind.DATE, st.dates()),
+    (ValueKind.DATETIME, st.datetimes(timezones=st.just(dt.UTC))),
+    (ValueKind.TIME, st.times()),
 ]
 
 

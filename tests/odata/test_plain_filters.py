@@ -8,13 +8,13 @@ import pytest
 from django.utils import timezone
 
 from apps.odata.declaration.resource import Embedded, Key
-from apps.odata.declaration.schema import entity_set
-from apps.odata.declaration.service import current
+from apps.odata.declaration.schema import bind_resource
+from apps.odata.declaration.service import get_service
 from apps.odata.errors import BadQuery
 from apps.odata.query.plain_filters import apply_plain_filters, filterset_for
 from tests.odata import sample
 
-ENTITY_SETS = pytest.mark.parametrize("set_", current().entity_sets, ids=lambda found: found.name)
+ENTITY_SETS = pytest.mark.parametrize("set_", get_service().entity_sets, ids=lambda found: found.name)
 
 ANY_VALUE = {
     "Edm.Guid": "0190163D-8694-739B-AEA5-966C26F8AD91",
@@ -193,7 +193,7 @@ def test_what_shows_on_one_record_only_has_no_filter():
     class ItemResource(sample.JobResource):
         fields = (Key("JobGuid"), Embedded("Place", sample.PlaceShape, item_only=True))
 
-    assert set(filterset_for(entity_set(ItemResource)).base_filters) == {
+    assert set(filterset_for(bind_resource(ItemResource)).base_filters) == {
         "JobGuid",
         *(f"JobGuid__{operator}" for operator in ("eq", "ne", "in", "isnull")),
     }
@@ -211,7 +211,7 @@ def test_filters_are_declared_once():
 
 @ENTITY_SETS
 def test_every_declared_property_has_a_filter(set_):
-    declared = {name for name, prop in set_.type.properties.items() if not prop.declared.hidden}
+    declared = {name for name, prop in set_.type.properties.items() if not prop.declaration.write_only}
     assert declared <= set(filterset_for(set_).base_filters)
 
 

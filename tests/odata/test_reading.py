@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.odata.declaration.schema import entity_set
+from apps.odata.declaration.schema import bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import Reading, is_whole_table
@@ -26,7 +26,7 @@ class FirstRankResource(JobResource):
         return Job.objects.filter(rank=1)
 
 
-ALL_JOBS = entity_set(AllJobsResource)
+ALL_JOBS = bind_resource(AllJobsResource)
 
 
 def reading(query="", resource=ALL_JOBS, item=False):
@@ -43,7 +43,7 @@ def test_a_record_says_alone_what_it_says_in_a_page(query):
 
 
 def test_a_record_that_a_caller_may_not_see_is_not_there():
-    some = entity_set(FirstRankResource)
+    some = bind_resource(FirstRankResource)
     for job in Job.objects.all():
         if job.rank == 1:
             row, _ = reading(resource=some, item=True).record(job.pk)

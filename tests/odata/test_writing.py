@@ -18,7 +18,7 @@ from tests.people.builders import a_client_body, as_body, entity_set
 def client_like(verb, warns=False):
     """The entity set of clients with another verb."""
     found = entity_set("client")
-    resource = type("OtherResource", (type(found.resource),), {"create": verb, "warns": warns})
+    resource = type("OtherResource", (type(found.resource),), {"create": verb, "has_warnings": warns})
     return type(found)(resource(), found.type)
 
 

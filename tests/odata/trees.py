@@ -12,16 +12,16 @@ from apps.odata.query.ast import (
     Binary,
     Call,
     Count,
-    EnumMember,
+    EnumLiteral,
     In,
     Junction,
-    Kind,
     Lambda,
     Literal,
     Negate,
     Not,
     Path,
     SortTerm,
+    ValueKind,
     walk,
 )
 from apps.odata.query.parser import MAX_LEVELS
@@ -72,7 +72,7 @@ def literal(value):
             return str(value).lower()
         case str():
             return "'" + value.replace("'", "''") + "'"
-        case EnumMember():
+        case EnumLiteral():
             return f"{value.type}'{value.name}'"
         case UUID() | int():
             return str(value)
@@ -89,7 +89,7 @@ def path(*segments):
     return Path(0, segments)
 
 
-null = st.just(lit(Kind.NULL, None))
+null = st.just(lit(ValueKind.NULL, None))
 
 
 def literals(kind, values):
@@ -113,10 +113,10 @@ COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
 
 
 def texts(prefix="", names=("Code", "Name", "Owner/Name", "Place/Suburb")):
-    leaves = paths(*(prefix + name for name in names)) | literals(Kind.STRING, sample.NAMES)
+    leaves = paths(*(prefix + name for name in names)) | literals(ValueKind.STRING, sample.NAMES)
 
     def more(inner):
-        small = literals(Kind.INTEGER, (0, 1, 2, -1, 60))
+        small = literals(ValueKind.INTEGER, (0, 1, 2, -1, 60))
         return st.one_of(
             calls("tolower", inner),
             calls("toupper", inner),
@@ -132,8 +132,8 @@ def texts(prefix="", names=("Code", "Name", "Owner/Name", "Place/Suburb")):
 def numbers(prefix="", names=("Size", "Rank", "Price", "Total"), text=None):
     leaves = st.one_of(
         paths(*(prefix + name for name in names)),
-        literals(Kind.INTEGER, (0, 1, 2, 3, -7)),
-        literals(Kind.DECIMAL, sample.AMOUNTS[1:]),
+        literals(ValueKind.INTEGER, (0, 1, 2, 3, -7)),
+        literals(ValueKind.DECIMAL, sample.AMOUNTS[1:]),
         *(() if text is None else (calls("length", text), calls("indexof", text, text))),
     )
 
@@ -147,22 +147,22 @@ def numbers(prefix="", names=("Size", "Rank", "Price", "Total"), text=None):
     return st.recursive(leaves, more, max_leaves=3)
 
 
-dates = paths("Start") | literals(Kind.DATE, sample.DATES) | calls("date", paths("Moment", "Created"))
+dates = paths("Start") | literals(ValueKind.DATE, sample.DATES) | calls("date", paths("Moment", "Created"))
 moments = paths("Moment", "Created") | literals(
-    Kind.DATETIME, [moment.astimezone(SYDNEY) for moment in sample.MOMENTS]
+    ValueKind.DATETIME, [moment.astimezone(SYDNEY) for moment in sample.MOMENTS]
 )
 local_moments = literals(
-    Kind.DATETIME, [moment.astimezone(SYDNEY).replace(tzinfo=None) for moment in sample.MOMENTS]
+    ValueKind.DATETIME, [moment.astimezone(SYDNEY).replace(tzinfo=None) for moment in sample.MOMENTS]
 )
 times = calls("time", paths("Moment", "Created")) | literals(
-    Kind.TIME, (dt.time(0), dt.time(10, 30, 15, 250000))
+    ValueKind.TIME, (dt.time(0), dt.time(10, 30, 15, 250000))
 )
 parts_of_time = st.one_of(
     *(calls(name, paths("Start", "Moment", "Created")) for name in ("year", "month", "day")),
     *(calls(name, paths("Moment", "Created")) for name in ("hour", "minute", "second")),
 )
 guids = paths("OwnerGuid", "Owner/OwnerGuid", "JobGuid") | literals(
-    Kind.GUID, [UUID(int=1), UUID(int=2), UUID(int=9)]
+    ValueKind.GUID, [UUID(int=1), UUID(int=2), UUID(int=9)]
 )
 
 
@@ -190,7 +190,7 @@ def joined(inner):
             st.sampled_from(("and", "or")),
             st.lists(inner.filter(lambda node: not isinstance(node, Junction)), min_size=2, max_size=3),
         ),
-        binaries(("eq", "ne"), inner, inner | literals(Kind.BOOLEAN, (True, False))),
+        binaries(("eq", "ne"), inner, inner | literals(ValueKind.BOOLEAN, (True, False))),
     )
 
 
@@ -227,28 +227,33 @@ counts = st.one_of(
 leaves = st.one_of(
     compared(texts()),
     compared(numbers(text=texts())),
-    compared(paths("Size", "Price"), literals(Kind.INTEGER, (2**31, 2**63, -(10**30)))),
+    compared(paths("Size", "Price"), literals(ValueKind.INTEGER, (2**31, 2**63, -(10**30)))),
     compared(dates),
     compared(moments),
-    compared(paths("Moment", "Created"), literals(Kind.DATE, sample.DATES) | local_moments),
+    compared(paths("Moment", "Created"), literals(ValueKind.DATE, sample.DATES) | local_moments),
     compared(times),
-    compared(parts_of_time, literals(Kind.INTEGER, (1, 6, 10, 2026))),
+    compared(parts_of_time, literals(ValueKind.INTEGER, (1, 6, 10, 2026))),
     compared(guids),
-    compared(paths("Urgent"), paths("Urgent") | literals(Kind.BOOLEAN, (True, False))),
+    compared(paths("Urgent"), paths("Urgent") | literals(ValueKind.BOOLEAN, (True, False))),
     compared(
-        paths("Status"), literals(Kind.STRING, sample.Status.values) | literals(Kind.INTEGER, (100, 300))
+        paths("Status"),
+        literals(ValueKind.STRING, sample.Status.values) | literals(ValueKind.INTEGER, (100, 300)),
     ),
-    compared(counts, literals(Kind.INTEGER, (0, 1, 2)) | paths("Size")),
+    compared(counts, literals(ValueKind.INTEGER, (0, 1, 2)) | paths("Size")),
     paths("Urgent"),
-    literals(Kind.BOOLEAN, (True, False)) | null,
-    listed(texts(), literals(Kind.STRING, sample.NAMES)),
-    listed(numbers(), literals(Kind.INTEGER, sample.SIZES) | literals(Kind.DECIMAL, sample.AMOUNTS[1:])),
+    literals(ValueKind.BOOLEAN, (True, False)) | null,
+    listed(texts(), literals(ValueKind.STRING, sample.NAMES)),
+    listed(
+        numbers(), literals(ValueKind.INTEGER, sample.SIZES) | literals(ValueKind.DECIMAL, sample.AMOUNTS[1:])
+    ),
     searched(texts()),
     searched(paths("Status")),
     quantified(paths("Lines"), "l", conditions_on_lines()),
     quantified(paths("Tags"), "t", compared(texts("t/", ("Name",)), texts())),
     st.sampled_from(("eq", "ne")).flatmap(
-        lambda word: paths("Owner", "Place").map(lambda where: Binary(0, word, where, lit(Kind.NULL, None)))
+        lambda word: paths("Owner", "Place").map(
+            lambda where: Binary(0, word, where, lit(ValueKind.NULL, None))
+        )
     ),
 )
 

@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from apps.odata.declaration.service import current
+from apps.odata.declaration.service import get_service
 from apps.odata.write.dispatch import create
 from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
 
@@ -73,4 +73,4 @@ def as_body(*bodies):
 
 
 def entity_set(path):
-    return current().by_path[path]
+    return get_service().by_path[path]

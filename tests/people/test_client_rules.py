@@ -37,7 +37,7 @@ def test_a_business_number_that_checks_is_not_warned_about(number):
 def test_another_business_number_is_stored_as_given_and_warned_about(number):
     assert a_client(BusinessNumber=number).business_number == number
     ((_, finding),) = apply_rules([Draft({"business_number": number})], WARNINGS)
-    assert (finding.code, finding.place) == ("UnusualBusinessNumber", "business_number")
+    assert (finding.code, finding.field) == ("UnusualBusinessNumber", "business_number")
 
 
 def test_the_longest_names_fit_however_they_fold(refused):

@@ -56,4 +56,4 @@ def test_nobody_looks_after_themselves(rule, member):
     one, other = a_contact(), a_contact()
     assert list(apply_rules([Draft({member: other}, key=one.pk), Draft({member: one})], [rule])) == []
     ((_, finding),) = apply_rules([Draft({member: one}, key=one.pk)], [rule])
-    assert (finding.code, finding.place) == ("NotAllowed", member)
+    assert (finding.code, finding.field) == ("NotAllowed", member)

@@ -318,7 +318,7 @@ def test_revising_is_held_against_the_rules_with_what_stands():
     one = a_contact(Address={"State": "NSW", "Country": "Australia"})
     with pytest.raises(ValidationFailed) as refusal:
         update_contacts([Draft({"country": None}, given=["country"], key=one.pk)])
-    assert [(n, f.code, f.place) for n, f in refusal.value.findings] == [(0, "Required", "country")]
+    assert [(n, f.code, f.field) for n, f in refusal.value.issues] == [(0, "Required", "country")]
 
 
 def test_revising_staff_changes_references_and_teams():

@@ -21,9 +21,9 @@ LOGIN = "/admin/login/"
 
 @pytest.fixture(autouse=True)
 def fresh_clock():
-    clock.forget_now()
+    clock.reset_now()
     yield
-    clock.forget_now()
+    clock.reset_now()
 
 
 def sign_in(client, username, password=PASSWORD, **more):

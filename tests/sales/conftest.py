@@ -12,11 +12,11 @@ from tests.people.builders import posted
 @pytest.fixture(autouse=True)
 def in_sydney():
     Subscriber.forget()
-    clock.forget_now()
+    clock.reset_now()
     with timezone.override("Australia/Sydney"):
         yield
     Subscriber.forget()
-    clock.forget_now()
+    clock.reset_now()
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_a_column_shows_the_latest_and_says_how_many_more_there_are(client, ada)
     answer = client.get(BOARD)
     column = columns_of(answer)["Busy"]
     assert [card["id"] for card in column.cards] == sorted(keys, reverse=True)[: counting.CARDS]
-    assert column.hidden == 3
+    assert column.write_only == 3
     assert "3 more in the list" in answer.content.decode()
 
 
@@ -202,7 +202,7 @@ def test_the_menu_leads_to_the_boards(client, viewer):
 def on_a_wednesday(monkeypatch):
     midweek = dt.datetime(2026, 7, 1, 2, tzinfo=dt.UTC)
     monkeypatch.setattr("django.utils.timezone.now", lambda: midweek)
-    clock.forget_now()
+    clock.reset_now()
     return midweek
 
 

@@ -189,7 +189,7 @@ def test_dates_ahead_lie_after_today(refused, member):
 def test_today_is_the_subscribers_day(refused, monkeypatch):
     """At 13:30 in Greenwich it is past midnight in Sydney in summer."""
     monkeypatch.setattr(timezone, "now", lambda: dt.datetime(2026, 1, 31, 13, 30, tzinfo=dt.UTC))
-    clock.forget_now()
+    clock.reset_now()
     assert refused(an_opportunity_body(ExpiryDate="2026-02-01")) == [("MustBeFuture", "ExpiryDate")]
     assert refused(an_opportunity_body(ExpiryDate="2026-02-02")) == []
     with timezone.override("Australia/Perth"):

@@ -84,7 +84,7 @@ def test_a_date_that_passed_is_no_fault_until_it_is_set_anew():
     assert revise(record, name="Another name", follow_up_date=passed) == [record.pk]
     with pytest.raises(ValidationFailed) as refused:
         revise(record, follow_up_date=passed - dt.timedelta(days=1))
-    assert [finding.code for _, finding in refused.value.findings] == ["MustBeFuture"]
+    assert [finding.code for _, finding in refused.value.issues] == ["MustBeFuture"]
 
 
 def test_rules_judge_the_whole_record_after_the_change():
@@ -92,7 +92,7 @@ def test_rules_judge_the_whole_record_after_the_change():
     owner = a_staff_member(Teams=[by_key("TeamId", a_team())])
     with pytest.raises(ValidationFailed) as refused:
         revise(record, owner=owner)
-    assert [finding.place for _, finding in refused.value.findings] == ["team"]
+    assert [finding.field for _, finding in refused.value.issues] == ["team"]
 
 
 def test_a_follow_up_that_is_done_needs_nobody_any_more():

@@ -97,9 +97,9 @@ class Importing:
         raise NotImplementedError
 
     @property
-    def warns(self) -> bool:
+    def has_warnings(self) -> bool:
         """Whether the verb keeps out what has warnings, unless it is told to ignore them."""
-        return self.entity_set.resource.warns
+        return self.entity_set.resource.has_warnings
 
     def close(self) -> None:
         """Called when the import is over, however it ended."""

@@ -56,7 +56,7 @@ class CarefulWay:
         self.importing = importing
         self.report = report
         self.updates = updates
-        self.words = {"ignore_warnings": ignore_warnings} if importing.warns else {}
+        self.words = {"ignore_warnings": ignore_warnings} if importing.has_warnings else {}
         own = [c for c in columns if c.member.within is None and not c.member.is_reference]
         inner = [c for c in columns if c.member.within is not None]
         guards = report.table.has_guards
@@ -342,10 +342,10 @@ class CarefulWay:
                 verb(drafts, **self.words)
             except ValidationFailed as found:
                 refused = found
-                for number, finding in found.findings:
+                for number, finding in found.issues:
                     self._blame(waiting[number], self._fault(finding), isinstance(found, WarningsPresent))
             # After the verb, which fills in what drafts leave out.
-            if refused is None or not self.importing.warns:
+            if refused is None or not self.importing.has_warnings:
                 for number, finding in apply_rules(drafts, self.importing.warnings):
                     if refused is None or waiting[number].is_faulty:
                         self._warn(waiting[number], finding)
@@ -357,7 +357,7 @@ class CarefulWay:
             waiting = left
 
     def _fault(self, finding: Issue) -> ErrorDetail:
-        place = wire_target(self.entity_set.type, finding.place, finding.code)
+        place = wire_target(self.entity_set.type, finding.field, finding.code)
         return ErrorDetail(finding.code, place, finding.message)
 
     def _blame(self, one: Candidate, fault: ErrorDetail, only_warned: bool = False) -> None:
@@ -367,7 +367,7 @@ class CarefulWay:
     def _warn(self, one: Candidate, finding: Issue) -> None:
         """Tell a warning of what the file says; not of what stood in the record before."""
         remark = self._remark(one, self._fault(finding))
-        if remark.column is not None or self.importing.warns:
+        if remark.column is not None or self.importing.has_warnings:
             one.read.warnings.append(replace(remark, is_warning=True))
 
     def _remark(self, one: Candidate, fault: ErrorDetail) -> Remark:

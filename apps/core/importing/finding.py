@@ -139,7 +139,7 @@ class References:
     def find_named(
         self, named: NamedBy, member: Member, by: Sequence[Member], asking: Sequence[Candidate]
     ) -> None:
-        model = member.prop.refers_to
+        model = member.prop.related_model
         assert model is not None
         fields = [compared_field(model, name) for name in named.by]
         wanted = {comparable(fields[0], one.read.values[by[0].attribute]) for one in asking}

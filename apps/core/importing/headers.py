@@ -11,13 +11,13 @@ from apps.core.importing.additions import Finder
 from apps.core.importing.folding import twin_of
 from apps.core.importing.tables import Table, Unusable, letters
 from apps.odata.declaration import service
-from apps.odata.declaration.resource import Access, Kind, ReadOnly
+from apps.odata.declaration.resource import Behaviour, Nesting, ReadOnly
 from apps.odata.declaration.schema import (
     EntitySet,
     NavigationProperty,
     StructuralProperty,
     StructuredType,
-    structural_property,
+    bind_property,
 )
 
 #: A column of the file of refused rows; coming back with them it says nothing.
@@ -61,8 +61,8 @@ class Member:
     def is_guid(self) -> bool:
         """Whether it is a key, its own record's or that of one it refers to."""
         if self.reference is not None:
-            return self.prop.access is Access.KEY
-        return self.finder is None and (self.is_key or self.prop.refers_to is not None)
+            return self.prop.behaviour is Behaviour.KEY
+        return self.finder is None and (self.is_key or self.prop.related_model is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,11 @@ def plain(text: str) -> str:
 
 def listed_part(type_: StructuredType) -> NavigationProperty | None:
     """The one list whose items are rows of a file; ``None`` when there is none, or several."""
-    lists = [p for p in type_.parts.values() if p.kind is Kind.CONTAINED and p.writable and not p.item_only]
+    lists = [
+        p
+        for p in type_.navigations.values()
+        if p.nesting is Nesting.CONTAINED and p.writable and not p.item_only
+    ]
     return lists[0] if len(lists) == 1 else None
 
 
@@ -103,7 +107,7 @@ def members(entity_set: EntitySet, finders: Sequence[Finder] = ()) -> dict[str, 
     found = {member.name: member for member in _members(entity_set.type, "", part)}
     for finder in finders:
         to = found[finder.member]
-        prop = structural_property(
+        prop = bind_property(
             ReadOnly(finder.name, source=f"{to.attribute}__{finder.by}"),
             entity_set.model,
             entity_set.name,
@@ -122,13 +126,13 @@ def _members(
     within: NavigationProperty | None = None,
 ) -> Iterator[Member]:
     for name, prop in type_.properties.items():
-        is_key = prop.access is Access.KEY
-        silent = prop.access is Access.READ_ONLY
-        taken = prop.in_bodies or prop
+        is_key = prop.behaviour is Behaviour.KEY
+        silent = prop.behaviour is Behaviour.READ_ONLY
+        taken = prop.body_property or prop
         yield Member(before + name, taken.attribute, taken, is_key=is_key, silent=silent, within=within)
-    for part in type_.parts.values():
+    for part in type_.navigations.values():
         inside = f"{before}{part.name}/"
-        if part.kind is Kind.EMBEDDED:
+        if part.nesting is Nesting.EMBEDDED:
             yield from _members(part.type, inside, within=within)
         elif part is listed:
             yield from _members(part.type, inside, within=part)
@@ -140,10 +144,10 @@ def _reference_members(
     part: NavigationProperty, before: str, within: NavigationProperty | None
 ) -> Iterator[Member]:
     """The key of a referred record, and the texts by which it can be found as well."""
-    able = part.writable and part.kind is Kind.REFERENCE
+    able = part.writable and part.nesting is Nesting.REFERENCE
     texts = finding_properties(part) if able else {}
     for name, prop in {**part.type.properties, **texts}.items():
-        finds = able and (prop.access is Access.KEY or name in texts)
+        finds = able and (prop.behaviour is Behaviour.KEY or name in texts)
         yield Member(
             f"{before}{part.name}/{name}",
             part.attribute,
@@ -156,7 +160,7 @@ def _reference_members(
 
 def finding_properties(part: NavigationProperty) -> dict[str, StructuralProperty]:
     """The referred record's texts that no other record has (their folded twin is unique)."""
-    whole = service.current().by_model.get(part.type.model)
+    whole = service.get_service().by_model.get(part.type.model)
     properties = {**part.type.properties, **(whole.type.properties if whole is not None else {})}
     found = {}
     for name, prop in properties.items():
@@ -176,7 +180,7 @@ def spellings(known: Mapping[str, Member], synonyms: Mapping[str, str]) -> dict[
     for name, member in known.items():
         found[plain(name)] = member
         before, _, own = name.rpartition("/")
-        for alias in member.prop.declared.aliases:
+        for alias in member.prop.declaration.aliases:
             found.setdefault(plain(f"{before}/{alias}"), member)
             last.setdefault(plain(alias), []).append(member)
         last.setdefault(plain(own), []).append(member)
@@ -247,7 +251,7 @@ def understood(
 
 def silent_headers(type_: StructuredType, table: Table) -> set[str]:
     """Headers, in plain letters, that give nothing and need not be told of."""
-    found = {plain(REASON), *(plain(part.name) for part in type_.embedded_parts)}
+    found = {plain(REASON), *(plain(part.name) for part in type_.embedded_navigations)}
     part = listed_part(type_)
     if part is not None:
         found.add(plain(f"{part.name}/{REASON}"))
@@ -277,7 +281,9 @@ def without_doubles(columns: Sequence[Column]) -> tuple[list[Column], list[str]]
 
     What an app's finders name stays: it is read in the rows that give no key.
     """
-    keyed = {c.member.gives for c in columns if c.member.reference and c.member.prop.access is Access.KEY}
+    keyed = {
+        c.member.gives for c in columns if c.member.reference and c.member.prop.behaviour is Behaviour.KEY
+    }
     kept: list[Column] = []
     left: list[Column] = []
     for column in columns:

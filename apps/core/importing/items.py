@@ -72,7 +72,7 @@ class Items:
 
     def hold(self, record: Any, items: Sequence[ReadRow]) -> bool:
         """Whether the record has these items and no others; none say nothing where there must be one."""
-        if not items and self.part.declared.required:
+        if not items and self.part.declaration.required:
             return True
         return len(self.of_record(record)) == len(items) and all(
             held is not None and self.holds(held, item)
@@ -101,7 +101,7 @@ class Items:
 
     def give(self, draft: Draft, one: Candidate) -> None:
         """Give a draft its list: drafts of the items, those that stand with their key."""
-        if not one.items and self.part.declared.required:
+        if not one.items and self.part.declaration.required:
             return
         name = self.part.attribute
         draft.fill(name, [self.draft(*pair) for pair in zip(one.items, one.standing, strict=True)])

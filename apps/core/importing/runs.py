@@ -159,7 +159,7 @@ class Run:
         member = names.get(wish.casefold())
         if member is None:
             raise Unusable(f"--match {wish}: no column of the file gives it.")
-        if member.reference is not None or member.prop.refers_to is not None or "/" in member.name:
+        if member.reference is not None or member.prop.related_model is not None or "/" in member.name:
             raise Unusable(f"--match {wish}: records are found by a value of their own.")
         return [member.name]
 
@@ -201,7 +201,7 @@ class Run:
         """Judge and store records in one transaction, and again when another writer got in the way."""
 
         def write() -> None:
-            clock.forget_now()
+            clock.reset_now()
             self.careful.judge(records)
 
         try:

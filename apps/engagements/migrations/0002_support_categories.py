@@ -2,13 +2,13 @@
 
 from django.db import migrations
 
-from apps.engagements.categories import CATEGORIES, guid_of
+from apps.engagements.categories import CATEGORIES, category_guid
 
 
 def enter(apps, schema_editor):
     category = apps.get_model("engagements", "SupportCategory")
     category.objects.bulk_create(
-        category(guid=guid_of(number), number=number, name=name, name_key=name.casefold(), support_purpose=purpose)
+        category(guid=category_guid(number), number=number, name=name, name_key=name.casefold(), support_purpose=purpose)
         for number, name, purpose in CATEGORIES
     )
 

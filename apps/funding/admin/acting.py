@@ -222,5 +222,5 @@ class ActsOnMany(Administered):
 
 def tell(request: HttpRequest, refused: ValidationFailed) -> None:
     """Why nothing was done, as messages."""
-    for _, finding in refused.findings:
+    for _, finding in refused.issues:
         messages.error(request, finding.message)

@@ -313,7 +313,7 @@ def sentence(finding: Issue) -> str:
 
 def put(finding: Issue, form: BillForm, lines: LineFormSet) -> None:
     """Put what a rule found on its field, on its row, or above the form."""
-    place = (finding.place,) if isinstance(finding.place, str) else tuple(finding.place)
+    place = (finding.field,) if isinstance(finding.field, str) else tuple(finding.field)
     error = forms.ValidationError(sentence(finding), code=finding.code)
     if place[0] != LINES:
         form.refuse(Issue(finding.code, str(place[0]), sentence(finding)))

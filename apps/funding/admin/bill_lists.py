@@ -19,14 +19,15 @@ from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
-from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.lookups import key_in
 from apps.funding.admin.prices import MENU, money
 from apps.funding.admin.queues import CappedPaginator, days_since, queues, reasons_of_holds
-from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ClaimStatus, InvoiceStatus
-from apps.funding.facts import lines_drawing_on
 from apps.funding.models import Bill, Claim, Invoice
+from apps.funding.services.context import lines_on_budget
+from apps.funding.statuses import STATUSES
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock
 from apps.people.admin import number_in, without_blanks
 from apps.people.models import Client, Contact
@@ -39,21 +40,7 @@ MOST_NAMED = 500
 # A plan's page leads to the lists of what draws on each of its budgets.
 DRAWN_BY.extend(DrawnBy(model, DRAWS_ON) for model in (Claim, Invoice))
 
-COLOURS = {
-    "AwaitingStaffApproval": "warning",
-    "OnHold": "danger",
-    "Approved": "info",
-    "SubmittedToPaymentProvider": "info",
-    "AgencyClaimed": "primary",
-    "AgencyFullyPaid": "success",
-    "AgencyPartiallyPaid": "warning",
-    "PaymentProviderCancellationRequested": "warning",
-    "PaymentProviderRejected": "danger",
-    "ClientRejected": "danger",
-    "PlanManagerRejected": "danger",
-    "Sent": "info",
-    "Paid": "success",
-}
+COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
 
 class Administered(RecordAdmin):
@@ -72,7 +59,7 @@ class Administered(RecordAdmin):
 
 
 def may_administer(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm(MAY_ADMINISTER))
+    return bool(request.user.has_perm(ADMINISTER_PERMISSION))
 
 
 # --- filters --------------------------------------------------------------------------------------------
@@ -138,10 +125,10 @@ class DrawsOnFilter(RadioFilter):
         if budget is None:
             return queryset
         name = queryset.model._meta.model_name
-        return queryset.filter(pk__in=lines_drawing_on(budget)[f"{name}s"].order_by().values(name))
+        return queryset.filter(pk__in=lines_on_budget(budget)[f"{name}s"].order_by().values(name))
 
 
-def budget_named(key: str | None) -> Budgeted | None:
+def budget_named(key: str | None) -> Budget | None:
     """The service booking, or the budget of a category, that has this key."""
     guid = key_in(key)
     if guid is None:

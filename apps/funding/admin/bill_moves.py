@@ -13,15 +13,24 @@ from apps.funding import moving
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome, ReasonForm
 from apps.funding.admin.bill_lists import COLOURS, STATUS, BillList, statuses_of
 from apps.funding.admin.prices import money
-from apps.funding.transitions import TABLE, Pays, Transition, Verb, leaving, refusal
+from apps.funding.statuses import TRANSITIONS, PaymentExtent, Transition, TransitionName
+from apps.funding.transitions import leaving, refusal, transitions_of
 from apps.odata import clock
 from apps.people.models import Staff
 
 #: What is mostly done next stands first, and what ends a bill last.
-FIRST = (Verb.APPROVE, Verb.CLAIM, Verb.SUBMIT, Verb.SEND, Verb.PAY, Verb.ACCEPT, Verb.RELEASE)
-LAST = (Verb.ARCHIVE, Verb.RESTORE)
+FIRST = (
+    TransitionName.APPROVE,
+    TransitionName.CLAIM,
+    TransitionName.SUBMIT,
+    TransitionName.SEND,
+    TransitionName.PAY,
+    TransitionName.ACCEPT,
+    TransitionName.RELEASE,
+)
+LAST = (TransitionName.ARCHIVE, TransitionName.RESTORE)
 #: What a list that shows all statuses offers; each status has its own.
-OF_ALL = (Verb.APPROVE, Verb.HOLD, Verb.RELEASE, Verb.ARCHIVE)
+OF_ALL = (TransitionName.APPROVE, TransitionName.HOLD, TransitionName.RELEASE, TransitionName.ARCHIVE)
 
 
 class PaymentForm(forms.Form):
@@ -51,14 +60,14 @@ class MovingBills(ActsOnMany, BillList):
     def offered_for_many(self, request: HttpRequest) -> Sequence[Offered]:
         """What the rows of the tab that is open can do; one at a time is for the record's own page."""
         if request.GET.get("archived") == "yes":
-            return [offered(row) for row in TABLE if row.verb is Verb.RESTORE]
+            return [offered(row) for row in TRANSITIONS if row.name is TransitionName.RESTORE]
         status = request.GET.get(STATUS)
-        rows = [row for row in TABLE if self.model in row.models and goes_in_numbers(row)]
+        rows = [row for row in transitions_of(self.model) if goes_in_numbers(row)]
         if status:
             rows = [row for row in rows if status in row.sources]
         else:
-            rows = [row for row in rows if row.verb in OF_ALL]
-        return [offered(row) for row in in_order(rows) if row.verb is not Verb.RESTORE]
+            rows = [row for row in rows if row.name in OF_ALL]
+        return [offered(row) for row in in_order(rows) if row.name is not TransitionName.RESTORE]
 
     def offered_for_one(self, request: HttpRequest, record: Any) -> Sequence[Offered]:
         return [offered(row) for row in in_order(moving.possible(record, staff_of(request)))]
@@ -67,10 +76,10 @@ class MovingBills(ActsOnMany, BillList):
         return f"{super().told_of(record)}: {record.contact}, {money(record.total)}"
 
     def form_for(self, name: str, record: Any = None) -> type[forms.Form]:
-        row = next(row for row in TABLE if row.verb == name)
-        if row.pays is Pays.PART:
+        row = next(row for row in TRANSITIONS if row.name == name)
+        if row.pays is PaymentExtent.PART:
             return PartPaymentForm
-        return PaymentForm if row.pays is Pays.ALL else ReasonForm
+        return PaymentForm if row.pays is PaymentExtent.FULL else ReasonForm
 
     def do(self, request: HttpRequest, keys: Sequence[Any], name: str, told: dict[str, Any]) -> Outcome:
         amounts = dict.fromkeys(keys, told["amount"]) if "amount" in told else None
@@ -92,23 +101,23 @@ class MovingBills(ActsOnMany, BillList):
 
     def why_not_approved(self, request: HttpRequest, record: Any) -> str | None:
         """Why the button that is looked for first is not there."""
-        row = next((row for row in leaving(record) if row.verb is Verb.APPROVE), None)
+        row = next((row for row in leaving(record) if row.name is TransitionName.APPROVE), None)
         if row is None or not self.has_change_permission(request, record):
             return None
         return refusal(row, record, moving.facts_of(self.model, [record], staff_of(request)))
 
 
 def goes_in_numbers(row: Transition) -> bool:
-    return not row.single and row.pays is not Pays.PART
+    return not row.single and row.pays is not PaymentExtent.PART
 
 
 def offered(row: Transition) -> Offered:
-    return Offered(row.verb.value, row.label, row.needs_reason or row.pays is not None)
+    return Offered(row.name.value, row.label, row.needs_reason or row.pays is not None)
 
 
 def in_order(rows: Sequence[Transition]) -> list[Transition]:
     def place(row: Transition) -> int:
-        return FIRST.index(row.verb) if row.verb in FIRST else len(FIRST) + (row.verb in LAST)
+        return FIRST.index(row.name) if row.name in FIRST else len(FIRST) + (row.name in LAST)
 
     return sorted(rows, key=place)
 
@@ -119,7 +128,7 @@ def staff_of(request: HttpRequest) -> Staff:
     return request.user
 
 
-LABELS = {row.verb.value: row.label for row in reversed(TABLE)}
+LABELS = {row.name.value: row.label for row in reversed(TRANSITIONS)}
 
 
 def move_told(move: Any, statuses: Any) -> dict[str, Any]:

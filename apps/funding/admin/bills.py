@@ -25,7 +25,6 @@ from unfold.decorators import display
 
 from apps.core.admin_base import MenuPage
 from apps.core.models import Subscriber
-from apps.funding import submitting
 from apps.funding.admin import inbox, lookups, overview
 from apps.funding.admin.bill_forms import (
     BLANK_ROWS,
@@ -61,6 +60,8 @@ from apps.funding.models import (
     InvoiceLine,
     ProviderInvoice,
 )
+from apps.funding.services.create import create_claims, create_invoices
+from apps.funding.services.update import update_claims, update_invoices
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 
@@ -95,7 +96,7 @@ class Entry:
         return [
             {
                 "words": in_words(finding.code),
-                "place": place_in_words(finding.place),
+                "place": place_in_words(finding.field),
                 "message": sentence(finding),
                 "seen": seen(finding.code, finding.message),
             }
@@ -152,7 +153,7 @@ class BillAdmin(MovingBills):
         return self.after_storing(request, self.model._default_manager.get(pk=key), record is None)
 
     def may_be_edited(self, request: HttpRequest, record: Any) -> bool:
-        is_open = record.funding_status in submitting.OPEN and not record.is_archived
+        is_open = record.is_editable
         return is_open and self.has_change_permission(request, record)
 
     def entry(self, request: HttpRequest, record: Any) -> Entry:
@@ -211,10 +212,10 @@ class BillAdmin(MovingBills):
                 if agreed is not None:
                     self.refuse_what_was_not_seen(key, agreed, before)
         except WarningsPresent as warned:
-            entry.warnings = [finding for _, finding in warned.findings]
+            entry.warnings = [finding for _, finding in warned.issues]
             return None
         except ValidationFailed as refused:
-            entry.refuse(refused.findings)
+            entry.refuse(refused.issues)
             return None
         book = next((line.price_book for line in reversed(draft.line_items)), None)
         if book is not None:
@@ -404,8 +405,8 @@ class ClaimAdmin(BillAdmin):
     form = ClaimForm
     line_model = ClaimLine
     line_form = LineForm
-    enter = staticmethod(submitting.create_claims)
-    revise = staticmethod(submitting.update_claims)
+    enter = staticmethod(create_claims)
+    revise = staticmethod(update_claims)
     menu_order = 210
     icon = "request_quote"
     menu_pages = (
@@ -519,8 +520,8 @@ class InvoiceAdmin(BillAdmin):
     form = InvoiceForm
     line_model = InvoiceLine
     line_form = InvoiceLineForm
-    enter = staticmethod(submitting.create_invoices)
-    revise = staticmethod(submitting.update_invoices)
+    enter = staticmethod(create_invoices)
+    revise = staticmethod(update_invoices)
     menu_order = 220
     icon = "receipt_long"
     list_display = (

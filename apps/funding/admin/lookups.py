@@ -15,7 +15,7 @@ from django.http import HttpRequest, JsonResponse
 from apps.core.identifiers import normalised
 from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import PriceFound, PriceRequest, prices_on
+from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
 from apps.odata import clock
 from apps.people.models import Contact
 
@@ -118,10 +118,10 @@ def priced(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | None]
     return told
 
 
-def prices_in(asked: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[PriceFound | None]:
+def prices_in(asked: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[EffectivePrice | None]:
     """The price of each (book, product, day) in the zone; the national one where the zone has none."""
     zones = [zone] if zone == Zone.NATIONAL else [zone, Zone.NATIONAL.value]
-    found = prices_on([PriceRequest(*each[:2], place, each[2]) for place in zones for each in asked])
+    found = find_prices([PriceRequest(*each[:2], place, each[2]) for place in zones for each in asked])
     count = len(asked)
     return [found[at] or found[at + len(found) - count] for at in range(count)]
 
@@ -143,7 +143,7 @@ def product_told(product: Product) -> dict[str, Any]:
     }
 
 
-def price_told(price: PriceFound | None) -> dict[str, Any]:
+def price_told(price: EffectivePrice | None) -> dict[str, Any]:
     """``current``: whether a price range covers the day; ``price`` as digits, null when it is quoted."""
     amount = price.amount if price is not None else None
     return {"current": price is not None, "price": None if amount is None else digits(amount)}

@@ -23,14 +23,13 @@ from apps.funding.admin.papers import claim_address
 from apps.funding.admin.queues import Queue, queues
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice
+from apps.funding.statuses import SETTLED
 from apps.odata import clock
 
 #: How many months back month end looks.
 MONTHS = 12
 #: Up to how many days in their status bills are aged together; the last column is what is older.
 AGES = (30, 60, 90)
-#: Nothing more is expected of these.
-SETTLED = frozenset({"AgencyFullyPaid", "Paid", "PaymentProviderCancelled"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
-from apps.funding import price_rules, product_rules
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.admin import LookupAdmin
@@ -84,7 +84,7 @@ class PriceBookAdmin(LookupAdmin):
 class ProductAdmin(RecordAdmin):
     """Products, most of them support items."""
 
-    cautions = product_rules.WARNINGS
+    cautions = PRODUCT_WARNINGS
     menu_group = MENU
     menu_order = 330
     icon = "inventory_2"
@@ -181,8 +181,8 @@ class PriceFormSet(forms.BaseInlineFormSet):
         super().clean()
         filled = [form for form in self.forms if form.is_valid() and form.cleaned_data.get("start_date")]
         prices = [Draft(dict(form.cleaned_data)) for form in filled]
-        for _, finding in apply_rules([Draft({"prices": prices})], price_rules.RULES):
-            _, at, column = tuple(finding.place)
+        for _, finding in apply_rules([Draft({"prices": prices})], PRICE_RULES):
+            _, at, column = tuple(finding.field)
             filled[int(at)].add_error(str(column), forms.ValidationError(finding.message, finding.code))
 
 

@@ -18,7 +18,6 @@ from unfold.decorators import display
 from apps.core.admin_base import ArchivedFilter, RulesForm
 from apps.core.identifiers import normalised
 from apps.documents.admin import DaysFilter
-from apps.funding import provider_invoice_rules, receiving
 from apps.funding.admin import inbox
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome
 from apps.funding.admin.bill_forms import type_days
@@ -28,9 +27,14 @@ from apps.funding.admin.papers import claim_address, paper_shown
 from apps.funding.admin.prices import money
 from apps.funding.admin.queues import CappedPaginator, ShortPaginator, days_since, queues
 from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.funding.holding import restate_claims_on
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
-from apps.funding.provider_invoice_rules import possible_actions
+from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.provider_invoices import act_on_provider_invoices, load_live_claims
+from apps.funding.validation.provider_invoices import (
+    APPROVAL_TRANSITIONS,
+    PROVIDER_INVOICE_RULES,
+    possible_actions,
+)
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 from apps.people.models import Staff
@@ -71,7 +75,7 @@ class ProviderInvoiceForm(RulesForm):
         draft = super().draft()
         if draft.key is not None:
             standing = ProviderInvoice.objects.get(pk=draft.key)
-            claims = receiving.live_claims_on([draft.key]).get(draft.key, ())
+            claims = load_live_claims([draft.key]).get(draft.key, ())
             draft.fill("standing", standing)
             draft.fill("claim_numbers", [claim.claim_number for claim in claims])
         return draft
@@ -97,7 +101,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
     """Provider invoices, beside their documents."""
 
     form = ProviderInvoiceForm
-    rules = provider_invoice_rules.RULES
+    rules = PROVIDER_INVOICE_RULES
     menu_order = 200
     icon = "inbox"
     paginator = CappedPaginator
@@ -269,7 +273,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
         super().save_model(request, obj, form, change)
         if change:
             # The form wrote what it had read, and may have made the provider invoice reusable.
-            restate_claims_on([obj.pk])
+            update_claim_flags([obj.pk])
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -321,8 +325,9 @@ class ProviderInvoiceAdmin(ActsOnMany):
         if name in (ARCHIVE.name, RESTORE.name):
             return self.archive_or_restore(request, keys, name)
         staff = request.user if isinstance(request.user, Staff) else None
-        acted = receiving.act_on(keys, name, staff, told.get("reason"))
-        return Outcome(len(acted.done), [(each.key, each.label, each.message) for each in acted.refused])
+        draft = Draft({"verb": name, "staff": staff, "reason": told.get("reason")})
+        result = act_on_provider_invoices(keys, draft)
+        return Outcome(len(result.done), [(each.key, each.label, each.message) for each in result.refused])
 
     def archive_or_restore(self, request: HttpRequest, keys: Sequence[Any], name: str) -> Outcome:
         records = ProviderInvoice.objects.filter(AnyOf(KEY, keys))
@@ -345,4 +350,4 @@ def told_move(move: Any) -> dict[str, Any]:
 
 
 def offered(action: ApprovalAction) -> Offered:
-    return Offered(action.value, LABELS[action.value], provider_invoice_rules.DECISIONS[action].needs_reason)
+    return Offered(action.value, LABELS[action.value], APPROVAL_TRANSITIONS[action].needs_reason)

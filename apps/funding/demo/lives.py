@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from apps.core.demo import listed
-from apps.funding.transitions import Verb
+from apps.funding.statuses import TransitionName
 
 WHY_HELD = (
     "Waiting for the participant to confirm the hours",
@@ -31,7 +31,7 @@ WHY_CLIENT_REJECTED = ("Was away that week", "Another price was agreed", "Alread
 class Step:
     """A transition so many workdays after the step before, for one of these reasons."""
 
-    verb: Verb
+    transition: TransitionName
     days: int
     reasons: tuple[str, ...] = ()
 
@@ -45,32 +45,32 @@ class Life:
 
 
 # Few different numbers of days: the bills of a day take each step together, in one call of the service.
-HOLD, RELEASE = Step(Verb.HOLD, 1, WHY_HELD), Step(Verb.RELEASE, 5)
-APPROVE, CLAIM, PAY = Step(Verb.APPROVE, 1), Step(Verb.CLAIM, 1), Step(Verb.PAY, 5)
-SUBMIT, ACCEPT, REJECT = Step(Verb.SUBMIT, 1), Step(Verb.ACCEPT, 1), Step(Verb.REJECT, 1, WHY_REJECTED)
-PAY_IN_PART = Step(Verb.PAY_IN_PART, 5)
-ASK_TO_CANCEL = Step(Verb.ASK_TO_CANCEL, 1, WHY_CANCELLED)
-CONFIRM_CANCELLATION = Step(Verb.CONFIRM_CANCELLATION, 3)
-ARCHIVE, SEND = Step(Verb.ARCHIVE, 5), Step(Verb.SEND, 1)
+HOLD, RELEASE = Step(TransitionName.HOLD, 1, WHY_HELD), Step(TransitionName.RELEASE, 5)
+APPROVE, CLAIM, PAY = Step(TransitionName.APPROVE, 1), Step(TransitionName.CLAIM, 1), Step(TransitionName.PAY, 5)
+SUBMIT, ACCEPT, REJECT = Step(TransitionName.SUBMIT, 1), Step(TransitionName.ACCEPT, 1), Step(TransitionName.REJECT, 1, WHY_REJECTED)
+PAY_IN_PART = Step(TransitionName.PAY_IN_PART, 5)
+ASK_TO_CANCEL = Step(TransitionName.ASK_TO_CANCEL, 1, WHY_CANCELLED)
+CONFIRM_CANCELLATION = Step(TransitionName.CONFIRM_CANCELLATION, 3)
+ARCHIVE, SEND = Step(TransitionName.ARCHIVE, 5), Step(TransitionName.SEND, 1)
 
 CLAIMS = (
     Life(760, (APPROVE, CLAIM, PAY)),
     Life(70, (APPROVE, SUBMIT, ACCEPT, PAY)),
     Life(50, (HOLD, RELEASE, APPROVE, CLAIM, PAY)),
-    Life(10, (HOLD, Step(Verb.ARCHIVE, 30))),
+    Life(10, (HOLD, Step(TransitionName.ARCHIVE, 30))),
     Life(6, (HOLD,)),
-    Life(10, (APPROVE, Step(Verb.WITHDRAW, 1, WHY_WITHDRAWN), APPROVE, CLAIM, PAY)),
-    Life(14, (APPROVE, CLAIM, PAY_IN_PART, Step(Verb.PAY_THE_REST, 5))),
-    Life(10, (APPROVE, CLAIM, PAY_IN_PART, Step(Verb.WRITE_OFF, 10, WHY_WRITTEN_OFF))),
+    Life(10, (APPROVE, Step(TransitionName.WITHDRAW, 1, WHY_WITHDRAWN), APPROVE, CLAIM, PAY)),
+    Life(14, (APPROVE, CLAIM, PAY_IN_PART, Step(TransitionName.PAY_THE_REST, 5))),
+    Life(10, (APPROVE, CLAIM, PAY_IN_PART, Step(TransitionName.WRITE_OFF, 10, WHY_WRITTEN_OFF))),
     Life(5, (APPROVE, CLAIM, PAY_IN_PART)),
-    Life(5, (APPROVE, CLAIM, PAY_IN_PART, Step(Verb.RESUBMIT_GAP, 3))),
-    Life(26, (APPROVE, SUBMIT, REJECT, Step(Verb.RESUBMIT, 3))),
+    Life(5, (APPROVE, CLAIM, PAY_IN_PART, Step(TransitionName.RESUBMIT_GAP, 3))),
+    Life(26, (APPROVE, SUBMIT, REJECT, Step(TransitionName.RESUBMIT, 3))),
     Life(6, (APPROVE, SUBMIT, REJECT, ARCHIVE)),
     Life(4, (APPROVE, SUBMIT, REJECT)),
     Life(6, (APPROVE, CLAIM, ASK_TO_CANCEL, CONFIRM_CANCELLATION, ARCHIVE)),
-    Life(6, (APPROVE, CLAIM, ASK_TO_CANCEL, CONFIRM_CANCELLATION, Step(Verb.RESUBMIT, 3))),
-    Life(4, (APPROVE, CLAIM, ASK_TO_CANCEL, Step(Verb.REFUSE_CANCELLATION, 3), PAY)),
-    Life(8, (Step(Verb.ARCHIVE, 1),)),
+    Life(6, (APPROVE, CLAIM, ASK_TO_CANCEL, CONFIRM_CANCELLATION, Step(TransitionName.RESUBMIT, 3))),
+    Life(4, (APPROVE, CLAIM, ASK_TO_CANCEL, Step(TransitionName.REFUSE_CANCELLATION, 3), PAY)),
+    Life(8, (Step(TransitionName.ARCHIVE, 1),)),
 )
 RESUBMITTED = (Life(1000, (APPROVE, CLAIM, PAY)),)
 INVOICES_TO_AGENCY = (
@@ -81,16 +81,16 @@ INVOICES_TO_AGENCY = (
     Life(20, (APPROVE, CLAIM, ASK_TO_CANCEL, CONFIRM_CANCELLATION, ARCHIVE)),
 )
 INVOICES_TO_CLIENTS = (
-    Life(800, (APPROVE, SEND, Step(Verb.PAY, 10))),
+    Life(800, (APPROVE, SEND, Step(TransitionName.PAY, 10))),
     Life(60, (APPROVE, SEND)),
-    Life(50, (HOLD, RELEASE, APPROVE, SEND, Step(Verb.PAY, 10))),
-    Life(40, (APPROVE, SEND, Step(Verb.CLIENT_REJECTS, 5, WHY_CLIENT_REJECTED))),
-    Life(30, (APPROVE, SEND, Step(Verb.PLAN_MANAGER_REJECTS, 5, ("Not a support of the plan",)))),
+    Life(50, (HOLD, RELEASE, APPROVE, SEND, Step(TransitionName.PAY, 10))),
+    Life(40, (APPROVE, SEND, Step(TransitionName.CLIENT_REJECTS, 5, WHY_CLIENT_REJECTED))),
+    Life(30, (APPROVE, SEND, Step(TransitionName.PLAN_MANAGER_REJECTS, 5, ("Not a support of the plan",)))),
     Life(
         20,
         (
-            *(APPROVE, SEND, Step(Verb.CLIENT_REJECTS, 5, WHY_CLIENT_REJECTED), Step(Verb.REOPEN, 1)),
-            *(APPROVE, SEND, Step(Verb.PAY, 10)),
+            *(APPROVE, SEND, Step(TransitionName.CLIENT_REJECTS, 5, WHY_CLIENT_REJECTED), Step(TransitionName.REOPEN, 1)),
+            *(APPROVE, SEND, Step(TransitionName.PAY, 10)),
         ),
     ),
 )

@@ -55,6 +55,7 @@ class Bill(Record):
     staff = models.ForeignKey(
         Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="in charge"
     )
+    funding_status: models.CharField[Any, Any]  # claims and invoices have choices of their own
     # --- worked out and moved, never entered
     total = money()
     amount_paid = money("paid")
@@ -85,6 +86,20 @@ class Bill(Record):
 
     class Meta(Record.Meta):
         abstract = True
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether what was entered may still change: before approval, or on hold."""
+        return not self.is_archived and self.funding_status in EDITABLE_STATUSES
+
+    @property
+    def outstanding(self) -> Decimal:
+        """The part of the total that is not paid."""
+        return self.total - self.amount_paid
+
+
+#: The statuses in which a claim or an invoice may be changed, which both have.
+EDITABLE_STATUSES = frozenset({ClaimStatus.AWAITING_STAFF_APPROVAL.value, ClaimStatus.ON_HOLD.value})
 
 
 class Claim(Bill):

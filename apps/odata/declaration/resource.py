@@ -1,8 +1,7 @@
-"""The words in which a resource is declared once, as interface.md lists it.
+"""The classes and functions that declare a resource once, as interface.md lists it.
 
-A declaration is a form to fill in; nothing here touches the database.
-``apps.odata.declaration.schema`` turns it into types once the models are known, and everything the
-API does is derived from those.
+A declaration never touches the database. ``apps.odata.declaration.schema`` binds it to the models, and
+everything the API does is derived from the bound types.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import Any, ClassVar
 from django.db import models
 
 
-class Access(Enum):
-    """What a body may do with a property."""
+class Behaviour(Enum):
+    """How request bodies treat a property."""
 
     KEY = "key"
     REQUIRED = "required"
@@ -26,7 +25,7 @@ class Access(Enum):
 
 
 class Numbered:
-    """Mixed into ``TextChoices`` whose members bodies may also name by number.
+    """Mixin for ``TextChoices`` whose members request bodies may also name by number.
 
     >>> class SendPaymentTo(Numbered, models.TextChoices):
     ...     PROVIDER = "Provider"
@@ -38,65 +37,66 @@ class Numbered:
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """A value of a record: its name on the wire and where it comes from.
+    """A value of a record: its wire name and its source.
 
-    ``source`` is the path from the model in Django's spelling (``contact__client``); the name in snake
-    case when left out. A source that is a foreign key has the referred record's key as its value.
-    ``aliases`` are further spellings bodies may use. ``hidden`` members are written but never shown.
-    ``body_source`` is what bodies set where that is not what is shown: a moment that is shown as its day.
-    ``needs`` names further columns of a referred record that the rules of its verb read.
+    ``source`` is the ORM path from the model (``contact__client``), by default the name in snake case. The
+    value of a foreign key is the key of the related record. ``aliases`` are further names in request bodies.
+    ``write_only`` properties are never in responses. ``body_source`` is the field that request bodies set
+    where responses show another one (a date computed from a date-time). ``rule_columns`` are further columns
+    of the related record that validation rules read.
     """
 
     name: str
     source: str
-    access: Access
+    behaviour: Behaviour
     aliases: tuple[str, ...] = ()
-    hidden: bool = False
+    write_only: bool = False
     body_source: str = ""
-    needs: tuple[str, ...] = ()
+    rule_columns: tuple[str, ...] = ()
     description: str = ""
 
 
-def Key(name: str, source: str = "guid", **words: Any) -> Property:
-    """The identifier of a record; never read from a body."""
-    return Property(name=name, source=source, access=Access.KEY, **words)
+def Key(name: str, source: str = "guid", **options: Any) -> Property:
+    """The identifier of a record; ignored in request bodies."""
+    return Property(name=name, source=source, behaviour=Behaviour.KEY, **options)
 
 
-def Required(name: str, source: str = "", **words: Any) -> Property:
-    """Bodies must give it."""
-    return Property(name=name, source=source or snake_case(name), access=Access.REQUIRED, **words)
+def Required(name: str, source: str = "", **options: Any) -> Property:
+    """A value that request bodies must hold."""
+    return Property(name=name, source=source or snake_case(name), behaviour=Behaviour.REQUIRED, **options)
 
 
-def Optional(name: str, source: str = "", **words: Any) -> Property:
-    """Bodies may give it; left out it is the model's default or null."""
-    return Property(name=name, source=source or snake_case(name), access=Access.OPTIONAL, **words)
+def Optional(name: str, source: str = "", **options: Any) -> Property:
+    """A value that request bodies may hold; the default is the model's, or null."""
+    return Property(name=name, source=source or snake_case(name), behaviour=Behaviour.OPTIONAL, **options)
 
 
-def ReadOnly(name: str, source: str = "", **words: Any) -> Property:
-    """Shown, never read from a body."""
-    return Property(name=name, source=source or snake_case(name), access=Access.READ_ONLY, **words)
+def ReadOnly(name: str, source: str = "", **options: Any) -> Property:
+    """A value that is only in responses; ignored in request bodies."""
+    return Property(name=name, source=source or snake_case(name), behaviour=Behaviour.READ_ONLY, **options)
 
 
-class Kind(Enum):
-    """How a part belongs to its record."""
+class Nesting(Enum):
+    """Where the data of a nested object is stored."""
 
     EMBEDDED = "columns of the record itself"
-    REFERENCE = "records that stand on their own"
-    CONTAINED = "rows that live and die with the record"
+    REFERENCE = "independent records"
+    CONTAINED = "rows that are created and deleted with the record"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Navigation:
-    """A nested object, or a list of them: hidden until expanded.
+    """A nested object, or a list of them: in responses only when expanded.
 
-    ``prefix`` (embedded parts) stands before the source of each of the shape's properties. ``order``
-    (lists) are ORM order terms; the key is always added. ``item_only`` parts show on a single record
-    only. ``needs`` names further columns of a referred record that the rules of its verb read.
+    ``prefix`` (embedded objects) is put before the source of each property of the nested type. ``order``
+    (lists) are ORM order terms; the key is always added. ``item_only`` navigation properties can be expanded
+    on a single record only. ``rule_columns`` are further columns of the related record that validation
+    rules read.
     """
 
     name: str
-    shape: type[NestedType]
-    kind: Kind
+    nested_type: type[NestedType]
+    nesting: Nesting
     source: str = ""
     prefix: str = ""
     many: bool = False
@@ -104,75 +104,81 @@ class Navigation:
     read_only: bool = False
     item_only: bool = False
     order: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    rule_columns: tuple[str, ...] = ()
     description: str = ""
 
 
-def Embedded(name: str, shape: type[NestedType], prefix: str = "", **words: Any) -> Navigation:
-    """An object made of columns of the record's own row; null when all of them are."""
-    return Navigation(name=name, shape=shape, kind=Kind.EMBEDDED, prefix=prefix, **words)
+def Embedded(name: str, nested_type: type[NestedType], prefix: str = "", **options: Any) -> Navigation:
+    """An object of columns of the record's own row; null when all of them are null."""
+    return Navigation(name=name, nested_type=nested_type, nesting=Nesting.EMBEDDED, prefix=prefix, **options)
 
 
-def RefersTo(name: str, shape: type[NestedType], source: str = "", **words: Any) -> Navigation:
-    """A record (or with ``many`` a list of records) that stands on its own; bodies name it by its key."""
-    return Navigation(name=name, shape=shape, kind=Kind.REFERENCE, source=source or snake_case(name), **words)
-
-
-def Contains(name: str, shape: type[NestedType], source: str = "", **words: Any) -> Navigation:
-    """A list of rows that are written with the record."""
+def RefersTo(name: str, nested_type: type[NestedType], source: str = "", **options: Any) -> Navigation:
+    """An independent record, or with ``many`` a list of them; request bodies name it by its key."""
     return Navigation(
-        name=name, shape=shape, kind=Kind.CONTAINED, source=source or snake_case(name), many=True, **words
+        name=name,
+        nested_type=nested_type,
+        nesting=Nesting.REFERENCE,
+        source=source or snake_case(name),
+        **options,
+    )
+
+
+def Contains(name: str, nested_type: type[NestedType], source: str = "", **options: Any) -> Navigation:
+    """A list of rows that are created with the record."""
+    return Navigation(
+        name=name,
+        nested_type=nested_type,
+        nesting=Nesting.CONTAINED,
+        source=source or snake_case(name),
+        many=True,
+        **options,
     )
 
 
 class NestedType:
-    """The form of an object on the wire: its properties and parts, in the order they are shown.
+    """A nested object on the wire: its properties and navigation properties, in their order in responses.
 
-    ``model`` is left out for embedded shapes (an address), which take the model they stand in.
+    Embedded types (an address) have no ``model``: they take the model of the record. ``type_name`` is the
+    name of the type in $metadata, by default the name of the class without ``Type``.
+    ``draft_class`` is the class of its drafts: a subclass of ``apps.odata.write.drafts.Draft`` that declares
+    the values that services compute.
     """
 
+    type_name: ClassVar[str] = ""
     model: ClassVar[type[models.Model] | None] = None
     fields: ClassVar[Sequence[Property | Navigation]] = ()
+    draft_class: ClassVar[type | None] = None
 
 
-class Verb(Enum):
-    """The methods a resource can offer."""
-
-    GET = "GET"
-    POST = "POST"
-    PUT = "PUT"
-
-
-GET, POST, PUT = Verb.GET, Verb.POST, Verb.PUT
+GET, POST, PUT = "GET", "POST", "PUT"
 
 
 class Resource(NestedType):
-    """An entity set: a shape with an address, an order and its verbs.
+    """An entity set: its fields, its address, its order and its services.
 
-    ``path`` is the URL segment, ``name`` the entity set's name (``path`` with a capital unless given),
-    ``methods`` what is offered. ``order`` is the order without ``$orderby`` (ORM terms; the key is always
-    added). ``stamp`` names the source of the modify stamp an ETag is made of. ``line_limit`` style limits
-    are settings, not declarations.
-
-    ``visible_to(caller)`` must be given: a queryset of what that caller may see. ``create`` and
-    ``replace`` are the domain's verbs (see ``apps.odata.write.dispatch``). ``importing`` says how files
-    of such records are imported; without it they are not.
+    ``path`` is the URL segment, ``name`` the name of the entity set (by default ``path`` with a capital),
+    ``methods`` the HTTP methods it supports. ``order`` is the order without ``$orderby`` (ORM terms; the key
+    is always added), ``search`` the text fields of ``$search``. ``etag_field`` is the model field an ETag is
+    made of. ``create`` and ``replace`` are the services of POST and PUT (see ``apps.odata.write.dispatch``);
+    ``has_warnings`` is true when ``create`` takes ``ignore_warnings``. ``importing`` declares how files of
+    these records are imported; without it they cannot be.
     """
 
     path: ClassVar[str]
     name: ClassVar[str] = ""
-    methods: ClassVar[Sequence[Verb]] = (GET,)
+    methods: ClassVar[Sequence[str]] = (GET,)
     order: ClassVar[Sequence[str]] = ("-creation_date",)
-    stamp: ClassVar[str | None] = "modify_date"
+    etag_field: ClassVar[str | None] = "modify_date"
     search: ClassVar[Sequence[str]] = ()
-    warns: ClassVar[bool] = False
+    has_warnings: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None
     replace: ClassVar[Callable[..., Any] | None] = None
     importing: ClassVar[type | None] = None
 
     def visible_to(self, caller: Any) -> models.QuerySet:
-        """The records this caller may see."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what is visible to whom")
+        """The records this caller may see. Every resource overrides it: nothing is visible by default."""
+        raise NotImplementedError(f"{type(self).__name__} does not override visible_to")
 
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

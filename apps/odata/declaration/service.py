@@ -1,4 +1,4 @@
-"""The list of entity sets that one service offers."""
+"""The service: the list of its entity sets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from apps.odata.declaration.resource import Resource
-from apps.odata.declaration.schema import EntitySet, entity_set
+from apps.odata.declaration.schema import EntitySet, bind_resource
 
 
 class Service:
-    """The resources of a service, bound to their models at first use; ``namespace`` names its types."""
+    """Resources, bound to their models at first use; ``namespace`` is the namespace of their types."""
 
     def __init__(self, *resources: type[Resource], namespace: str = "Records") -> None:
         self.resources: Sequence[type[Resource]] = resources
@@ -23,26 +23,26 @@ class Service:
     @cached_property
     def entity_sets(self) -> tuple[EntitySet, ...]:
         """Every entity set, in the order declared."""
-        return tuple(entity_set(resource) for resource in self.resources)
+        return tuple(bind_resource(resource) for resource in self.resources)
 
     @cached_property
     def by_path(self) -> dict[str, EntitySet]:
         """The entity sets by their path in lower case."""
-        return {found.path.lower(): found for found in self.entity_sets}
+        return {entity_set.path.lower(): entity_set for entity_set in self.entity_sets}
 
     @cached_property
     def by_model(self) -> dict[type[models.Model], EntitySet]:
-        """The entity set that shows a model."""
-        return {found.model: found for found in self.entity_sets}
+        """The entity sets by their model."""
+        return {entity_set.model: entity_set for entity_set in self.entity_sets}
 
     @cached_property
-    def of_resource(self) -> dict[type[Resource], EntitySet]:
-        """The entity set bound from a declaration."""
+    def by_resource(self) -> dict[type[Resource], EntitySet]:
+        """The entity sets by their declaration."""
         return dict(zip(self.resources, self.entity_sets, strict=True))
 
 
 @lru_cache(maxsize=1)
-def current() -> Service:
-    """The service this site serves: the setting ``ODATA_SERVICE`` names it."""
+def get_service() -> Service:
+    """The service of this site, named by the setting ``ODATA_SERVICE``."""
     service: Service = import_string(settings.ODATA_SERVICE)
     return service

@@ -56,7 +56,7 @@ def service_urls(prefix: str, viewsets: Iterable[type[RecordViewSet]]) -> list[U
 def resource_urls(viewset: type[RecordViewSet]) -> list[URLPattern]:
     """Collection, ``$count``, ``$query``, items in every spelling of a key, and the viewset's own actions."""
     path = viewset.resource.path
-    offered = {verb.value for verb in viewset.resource.methods}
+    offered = viewset.resource.methods
     collection: Actions = {"get": "list"} | ({"post": "create"} if "POST" in offered else {})
     item: Actions = {"get": "retrieve"} | ({"put": "replace"} if "PUT" in offered else {})
     root = rf"^{re.escape(path)}"

@@ -18,7 +18,7 @@ from rest_framework.viewsets import ViewSetMixin
 
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.service import Service, current
+from apps.odata.declaration.service import Service, get_service
 from apps.odata.errors import (
     BadQuery,
     NotAcceptable,
@@ -48,7 +48,7 @@ class ODataView(APIView):
 
     @cached_property
     def service(self) -> Service:
-        return current()
+        return get_service()
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         """DRF's renderers are not used: the database writes the JSON."""
@@ -90,7 +90,7 @@ class RecordViewSet(ViewSetMixin, ODataView):
 
     @cached_property
     def entity_set(self) -> EntitySet:
-        return self.service.of_resource[self.resource]
+        return self.service.by_resource[self.resource]
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class RecordViewSet(ViewSetMixin, ODataView):
     def warning_options(self, options: QueryOptions) -> dict[str, bool]:
         """``ignoreWarnings`` for the resources that warn; elsewhere there is no such parameter."""
         text = options.service.get("ignoreWarnings")
-        if not self.resource.warns:
+        if not self.resource.has_warnings:
             return {}
         if text is None:
             return {"ignore_warnings": False}
@@ -271,9 +271,9 @@ class RecordViewSet(ViewSetMixin, ODataView):
 
     def check_stamp(self, record: Any, wanted: str) -> None:
         """Hold If-Match against the record as it stands under its lock."""
-        if not wanted or self.entity_set.stamp is None:
+        if not wanted or self.entity_set.etag_field is None:
             return
-        if not protocol.matches(wanted, protocol.etag(getattr(record, self.entity_set.stamp))):
+        if not protocol.matches(wanted, protocol.etag(getattr(record, self.entity_set.etag_field))):
             raise PreconditionFailed("The record was changed since it was read; read it again.")
 
     # --- bodies ---------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from django.core import validators
 from django.utils.encoding import force_str
 
-from apps.odata.declaration.resource import Access, Kind, Verb
+from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
@@ -110,7 +110,10 @@ class _Types:
     def schema(self) -> dict[str, Any]:
         for entity_set in self.service.entity_sets:
             described = self.structured(entity_set.type, hidden_parts=True)
-            self.entity_types[entity_set.name] = {**described, **description(entity_set.type.shape.__doc__)}
+            self.entity_types[entity_set.name] = {
+                **described,
+                **description(entity_set.type.declaration.__doc__),
+            }
         return {**self.entity_types, **self.part_types, **self.enum_types, CONTAINER: self.container()}
 
     def qualified(self, name: str) -> str:
@@ -129,9 +132,9 @@ class _Types:
         members = {
             name: self.property(prop, given=named_by_key and prop is type_.key)
             for name, prop in type_.properties.items()
-            if not prop.declared.hidden
+            if not prop.declaration.write_only
         }
-        members.update((name, self.part(part, hidden_parts)) for name, part in type_.parts.items())
+        members.update((name, self.part(part, hidden_parts)) for name, part in type_.navigations.items())
         if type_.key is None:
             return {"$Kind": "ComplexType", **members}
         return {"$Kind": "EntityType", "$Key": [type_.key.name], **members}
@@ -140,7 +143,7 @@ class _Types:
         return {
             **self.value_type(prop),
             **({"$Nullable": True} if prop.nullable else {}),
-            **description(prop.declared.description or force_str(prop.source_field.help_text)),
+            **description(prop.declaration.description or force_str(prop.source_field.help_text)),
             **({} if prop.writable or given else {f"@{_CORE}.Computed": True}),
             **limits(prop),
         }
@@ -174,9 +177,9 @@ class _Types:
 
     def part(self, part: NavigationProperty, hidden: bool) -> dict[str, Any]:
         """A part by the type inside it: with a key a contained entity, without one a complex value."""
-        described = self.structured(part.type, named_by_key=part.kind is Kind.REFERENCE)
-        described.update(description(part.type.shape.__dict__.get("__doc__")))
-        wanted = part.type.shape.__name__.removesuffix("Shape")
+        described = self.structured(part.type, named_by_key=part.nesting is Nesting.REFERENCE)
+        described.update(description(part.type.declaration.__dict__.get("__doc__")))
+        wanted = part.type.declaration.__name__.removesuffix("Shape")
         if wanted in described:  # a class cannot have a member of its own name in many clients' languages
             wanted += "Type"
         name = self.named(wanted, part.type.name, described, self.part_types)
@@ -187,7 +190,7 @@ class _Types:
             **({"$Collection": True} if part.many else {}),
             **({"$Nullable": True} if nullable else {}),
             **({} if part.type.key is None else {"$ContainsTarget": True}),
-            **description(part.declared.description),
+            **description(part.declaration.description),
             **({f"@{_CORE}.LongDescription": shown_when(part)} if hidden else {}),
             **({} if part.writable or part.type.key is not None else {f"@{_CORE}.Computed": True}),
         }
@@ -223,15 +226,15 @@ class _Types:
         return {
             "$Collection": True,
             "$Type": self.qualified(entity_set.name),
-            **description(entity_set.type.shape.__doc__),
+            **description(entity_set.type.declaration.__doc__),
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set)},
         }
 
 
 def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
     """What an entity set offers, as (term, value)."""
-    required = [p.name for p in entity_set.type.properties.values() if p.access is Access.REQUIRED]
-    insertable, updatable = entity_set.offers(Verb.POST), entity_set.offers(Verb.PUT)
+    required = [p.name for p in entity_set.type.properties.values() if p.behaviour is Behaviour.REQUIRED]
+    insertable, updatable = entity_set.supports("POST"), entity_set.supports("PUT")
     yield "TopSupported", True
     yield "SkipSupported", True
     yield "CountRestrictions", {"Countable": True}

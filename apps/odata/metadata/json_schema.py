@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import models
 
 from apps.odata.declaration.edm import INTEGER_RANGES
-from apps.odata.declaration.resource import Access, Kind, Verb
+from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.service import Service
 from apps.odata.metadata.csdl import IDENTIFIER, document, limits
@@ -157,7 +157,7 @@ def write_schemas(service: Service) -> Json:
     """What bodies hold, for every entity set that takes any."""
     told: Json = {}
     for entity_set in service.entity_sets:
-        if not entity_set.offers(Verb.POST) and not entity_set.offers(Verb.PUT):
+        if not entity_set.supports("POST") and not entity_set.supports("PUT"):
             continue
         told[f"{entity_set.name}Body"] = body_schema(entity_set.type)
         told[f"{entity_set.name}Bodies"] = {
@@ -181,15 +181,15 @@ def body_schema(type_: StructuredType) -> Json:
     required: list[str] = []
     either: list[Json] = []
     for prop in type_.writable_properties:
-        names = (prop.name, *prop.declared.aliases)
+        names = (prop.name, *prop.declaration.aliases)
         members.update(dict.fromkeys(names, given_schema(prop)))
-        if prop.access is Access.REQUIRED and len(names) == 1:
+        if prop.behaviour is Behaviour.REQUIRED and len(names) == 1:
             required.append(prop.name)
-        elif prop.access is Access.REQUIRED:
+        elif prop.behaviour is Behaviour.REQUIRED:
             either.append({"anyOf": [{"required": [name]} for name in names]})
-    for part in type_.writable_parts:
+    for part in type_.writable_navigations:
         members[part.name] = part_schema(part)
-        if part.declared.required:
+        if part.declaration.required:
             required.append(part.name)
     return {
         "type": "object",
@@ -203,7 +203,7 @@ def given_schema(prop: StructuralProperty) -> Json:
     """A value that bodies may give; null where it need not be given."""
     schema = {**value_schema(prop), "examples": [example_value(prop)]}
     hint = FORMS.get(prop.edm.name)
-    words = [word for word in (prop.declared.description, hint) if word]
+    words = [word for word in (prop.declaration.description, hint) if word]
     if words:
         schema["description"] = " ".join(words)
     if prop.edm.name == "Edm.Decimal":
@@ -214,7 +214,7 @@ def given_schema(prop: StructuralProperty) -> Json:
             "anyOf": [schema, {"type": "integer", "enum": list(prop.numbers)}],
             "description": f"By its name, or by its number: {numbers}.",
         }
-    return schema if prop.access is Access.REQUIRED else or_null(schema)
+    return schema if prop.behaviour is Behaviour.REQUIRED else or_null(schema)
 
 
 #: The other forms in which values are taken (decisions.md 2).
@@ -245,7 +245,7 @@ def value_schema(prop: StructuralProperty) -> Json:
 
 def part_schema(part: NavigationProperty) -> Json:
     """A part as bodies give it: a reference by its key alone, anything else with its members."""
-    if part.kind is not Kind.REFERENCE:
+    if part.nesting is not Nesting.REFERENCE:
         schema = body_schema(part.type)
     elif part.type.key is None:
         schema = {"type": "object"}
@@ -257,16 +257,16 @@ def part_schema(part: NavigationProperty) -> Json:
             "required": [key.name],
         }
     if part.many:
-        most = {"maxItems": settings.API_MAX_LINES} if part.kind is Kind.CONTAINED else {}
+        most = {"maxItems": settings.API_MAX_LINES} if part.nesting is Nesting.CONTAINED else {}
         schema = {
             "type": "array",
             "items": schema,
             **most,
-            **({"minItems": 1} if part.declared.required else {}),
+            **({"minItems": 1} if part.declaration.required else {}),
         }
-    if part.declared.description:
-        schema["description"] = part.declared.description
-    return schema if part.declared.required else or_null(schema)
+    if part.declaration.description:
+        schema["description"] = part.declaration.description
+    return schema if part.declaration.required else or_null(schema)
 
 
 # --- examples -----------------------------------------------------------------------------------------
@@ -286,12 +286,18 @@ def example_value(prop: StructuralProperty) -> Any:
 
 def example_of(type_: StructuredType) -> Json:
     """The smallest body that says all it must."""
-    members = {p.name: example_value(p) for p in type_.writable_properties if p.access is Access.REQUIRED}
-    for part in type_.writable_parts:
-        if not part.declared.required:
+    members = {
+        p.name: example_value(p) for p in type_.writable_properties if p.behaviour is Behaviour.REQUIRED
+    }
+    for part in type_.writable_navigations:
+        if not part.declaration.required:
             continue
         key = part.type.key
-        one = {key.name: example_value(key)} if part.kind is Kind.REFERENCE and key else example_of(part.type)
+        one = (
+            {key.name: example_value(key)}
+            if part.nesting is Nesting.REFERENCE and key
+            else example_of(part.type)
+        )
         members[part.name] = [one] if part.many else one
     return members
 

@@ -13,9 +13,8 @@ from typing import Any
 from django.conf import settings
 from drf_spectacular.openapi import AutoSchema
 
-from apps.odata.declaration.resource import Verb
 from apps.odata.declaration.schema import EntitySet, StructuralProperty
-from apps.odata.declaration.service import Service, current
+from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata.json_schema import (
     COUNT,
     TEXT,
@@ -55,7 +54,7 @@ def as_addresses(endpoints: list[Endpoint]) -> list[Endpoint]:
         resource = getattr(callback.cls, "resource", None)
         if resource is None:
             continue
-        address = address_of(current().of_resource[resource], callback.actions[method.lower()], path)
+        address = address_of(get_service().by_resource[resource], callback.actions[method.lower()], path)
         shown.setdefault((address, method), (address, regex, method, callback))
     return list(shown.values())
 
@@ -158,11 +157,11 @@ def retrieve_operation(entity_set: EntitySet) -> Json:
         parameters=[
             key_parameter(entity_set),
             *shared("select", "expand", "format", "version", "apiVersion"),
-            *(shared("ifNoneMatch") if entity_set.stamp else ()),
+            *(shared("ifNoneMatch") if entity_set.etag_field else ()),
         ],
         responses={
             "200": answer,
-            **({"304": {"description": "Not changed since If-None-Match."}} if entity_set.stamp else {}),
+            **({"304": {"description": "Not changed since If-None-Match."}} if entity_set.etag_field else {}),
             **refusals("400", "401", "403", "404", "406", "429"),
         },
     )
@@ -193,7 +192,7 @@ def create_operation(entity_set: EntitySet) -> Json:
         description="All records of the body are stored, or none.",
         parameters=[
             *shared("version", "apiVersion", "idempotencyKey", "preferReturn"),
-            *(shared("ignoreWarnings") if entity_set.resource.warns else ()),
+            *(shared("ignoreWarnings") if entity_set.resource.has_warnings else ()),
         ],
         requestBody={"required": True, "content": {JSON: content}},
         responses={
@@ -220,8 +219,8 @@ def replace_operation(entity_set: EntitySet) -> Json:
         parameters=[
             key_parameter(entity_set),
             *shared("version", "apiVersion", "preferReturn"),
-            *(shared("ifMatch") if entity_set.stamp else ()),
-            *(shared("ignoreWarnings") if entity_set.resource.warns else ()),
+            *(shared("ifMatch") if entity_set.etag_field else ()),
+            *(shared("ignoreWarnings") if entity_set.resource.has_warnings else ()),
         ],
         requestBody={"required": True, "content": {JSON: content}},
         responses={
@@ -264,7 +263,7 @@ def refusals(*statuses: str) -> Json:
 
 
 def etag(entity_set: EntitySet) -> Json:
-    if not entity_set.stamp:
+    if not entity_set.etag_field:
         return {}
     return {"ETag": {"description": "Made of the modify stamp.", "schema": {"type": "string"}}}
 
@@ -447,7 +446,7 @@ def refusal_answers() -> Json:
 
 def complete(result: Json, generator: Any, request: Any, public: bool) -> Json:
     """Postprocessing hook: what the operations refer to, and the addresses that are no resource's."""
-    service = current()
+    service = get_service()
     components = result["components"]
     for kind, made in (
         ("schemas", {"Error": ERROR, **read_schemas(service), **write_schemas(service)}),
@@ -458,7 +457,7 @@ def complete(result: Json, generator: Any, request: Any, public: bool) -> Json:
         components[kind] = {**made, **components.get(kind, {})}
     result["paths"] = {**service_paths(), **result["paths"]}
     result["tags"] = [{"name": "Service"}] + [
-        {"name": found.name, "description": " ".join((found.type.shape.__doc__ or "").split())}
+        {"name": found.name, "description": " ".join((found.type.declaration.__doc__ or "").split())}
         for found in service.entity_sets
     ]
     return result
@@ -469,7 +468,7 @@ def security_schemes(service: Service) -> Json:
     scopes = {"read": "Read everything.", "write": "Write everything."}
     for entity_set in service.entity_sets:
         scopes[f"{entity_set.path.lower()}.read"] = f"Read {entity_set.name}."
-        if entity_set.offers(Verb.POST) or entity_set.offers(Verb.PUT):
+        if entity_set.supports("POST") or entity_set.supports("PUT"):
             scopes[f"{entity_set.path.lower()}.write"] = f"Write {entity_set.name}."
     return {
         "oauth2": {

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """The kinds of values; the text is how an error message calls one. No literal is an OBJECT."""
 
     NULL = "null"
@@ -28,14 +28,14 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class EnumMember:
+class EnumLiteral:
     """``Records.Gender'Female'``: ``type`` is the qualified name before the quote."""
 
     type: str
     name: str
 
 
-Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumMember | None
+Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumLiteral | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Node:
 class Literal(Node):
     """A constant. A DATETIME without an offset is naive: local to whoever asks."""
 
-    kind: Kind
+    kind: ValueKind
     value: Value
 
 

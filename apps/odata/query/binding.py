@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from apps.odata import clock
 from apps.odata.declaration.edm import edm_type
-from apps.odata.declaration.resource import Kind as PartKind
+from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
@@ -30,36 +30,36 @@ from apps.odata.query.ast import (
     Binary,
     Call,
     Count,
-    EnumMember,
+    EnumLiteral,
     Expression,
     In,
     Junction,
-    Kind,
     Lambda,
     Literal,
     Negate,
     Not,
     Path,
     SortTerm,
+    ValueKind,
 )
 from apps.odata.query.functions import Constant
 
 #: Terms of one $orderby; each costs the condition of the next page a comparison.
 MAX_SORT_TERMS = 16
 
-_NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
-_TEXTS = (Kind.STRING, Kind.ENUM)
+_NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL)
+_TEXTS = (ValueKind.STRING, ValueKind.ENUM)
 _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 _KIND_OF_EDM = {
-    "Edm.Guid": Kind.GUID,
-    "Edm.Boolean": Kind.BOOLEAN,
-    "Edm.Date": Kind.DATE,
-    "Edm.DateTimeOffset": Kind.DATETIME,
-    "Edm.Int16": Kind.INTEGER,
-    "Edm.Int32": Kind.INTEGER,
-    "Edm.Int64": Kind.INTEGER,
-    "Edm.Decimal": Kind.DECIMAL,
-    "Edm.String": Kind.STRING,
+    "Edm.Guid": ValueKind.GUID,
+    "Edm.Boolean": ValueKind.BOOLEAN,
+    "Edm.Date": ValueKind.DATE,
+    "Edm.DateTimeOffset": ValueKind.DATETIME,
+    "Edm.Int16": ValueKind.INTEGER,
+    "Edm.Int32": ValueKind.INTEGER,
+    "Edm.Int64": ValueKind.INTEGER,
+    "Edm.Decimal": ValueKind.DECIMAL,
+    "Edm.String": ValueKind.STRING,
 }
 
 
@@ -67,7 +67,7 @@ _KIND_OF_EDM = {
 class Operand:
     """A value in SQL: ``told`` is how an error calls it, ``enum`` the property whose choices it has."""
 
-    kind: Kind
+    kind: ValueKind
     sql: Any
     nullable: bool
     told: str
@@ -78,7 +78,7 @@ class Operand:
 class Known:
     """A value known before the database is asked: a literal, an alias, ``now()`` or a part of it."""
 
-    kind: Kind
+    kind: ValueKind
     value: Any
 
     @property
@@ -86,7 +86,7 @@ class Known:
         match self.value:
             case None:
                 return "null"
-            case EnumMember(type=type_, name=name):
+            case EnumLiteral(type=type_, name=name):
                 return f"{type_}'{name}'"
             case str():
                 return repr(self.value[:60])
@@ -102,7 +102,7 @@ class SortKey:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     value: Any
     descending: bool
     nullable: bool
@@ -236,9 +236,9 @@ class _Binder:
             case Lambda():
                 return self.quantified(node)
         operand = self.operand(node)
-        if operand.kind is Kind.NULL:
-            return sql.ITSELF(Constant(Kind.BOOLEAN, None))
-        if operand.kind is not Kind.BOOLEAN:
+        if operand.kind is ValueKind.NULL:
+            return sql.ITSELF(Constant(ValueKind.BOOLEAN, None))
+        if operand.kind is not ValueKind.BOOLEAN:
             self.fail(
                 f"a condition is expected where {operand.told} stands, which is {operand.kind.value};"
                 " a comparison behind not needs parentheses."
@@ -250,19 +250,19 @@ class _Binder:
         left, right = self.pair(node.left, node.right)
         if not isinstance(left, Operand) or left.enum is None or not isinstance(right, Known):
             self.fail("has stands between an enumeration and one of its members.")
-        if right.kind is Kind.NULL:
-            return sql.ITSELF(Constant(Kind.BOOLEAN, None))
+        if right.kind is ValueKind.NULL:
+            return sql.ITSELF(Constant(ValueKind.BOOLEAN, None))
         return sql.EQUAL(left.sql, self.fitted(right, left).sql)
 
     def comparison(self, node: Binary, exact: bool) -> Any:
         left, right = self.pair(node.left, node.right)
         operator = node.operator
-        if isinstance(left, Known) and (isinstance(right, Operand) or left.kind is Kind.NULL):
+        if isinstance(left, Known) and (isinstance(right, Operand) or left.kind is ValueKind.NULL):
             left, right, operator = right, left, _MIRRORED[operator]
         if isinstance(left, Known):
             left = self.constant(left)
         if isinstance(right, Known):
-            if right.kind is Kind.NULL:
+            if right.kind is ValueKind.NULL:
                 return against_null(operator, left)
             right = self.fitted(right, left)
         self.check_comparable(operator, left, right)
@@ -286,11 +286,11 @@ class _Binder:
 
     def member_or_fail(self, node: Expression, beside: Operand | Known) -> Operand | Known:
         if isinstance(node, Path) and isinstance(beside, Operand) and beside.enum is not None:
-            return Known(Kind.STRING, node.segments[0])
+            return Known(ValueKind.STRING, node.segments[0])
         return self.operand(node)
 
     def check_comparable(self, operator: str, left: Operand, right: Operand) -> None:
-        if left.kind is Kind.OBJECT is right.kind:
+        if left.kind is ValueKind.OBJECT is right.kind:
             self.fail(f"{left.told} is an object; it can be compared with null only.")
         if operator in sql.ORDERED and (self.is_condition(left) or self.is_condition(right)):
             self.fail(f"{operator} cannot stand between conditions; eq and ne can.")
@@ -310,7 +310,7 @@ class _Binder:
         if isinstance(operand, Known):
             operand = self.constant(operand)
         options = [self.option(option, operand) for option in node.options]
-        values = [self.fitted(option, operand).sql for option in options if option.kind is not Kind.NULL]
+        values = [self.fitted(option, operand).sql for option in options if option.kind is not ValueKind.NULL]
         if not values:
             return sql.IS_NULL(operand.sql)
         found = sql.among(len(values))(operand.sql, *values)
@@ -347,9 +347,9 @@ class _Binder:
             rows = rows.filter(inner.condition(node.condition, exact=False))
         number = Subquery(
             rows.order_by().annotate(odata_number=sql.COUNT()).values("odata_number"),
-            output_field=sql.FIELDS[Kind.INTEGER],
+            output_field=sql.FIELDS[ValueKind.INTEGER],
         )
-        return Operand(Kind.INTEGER, number, False, "/".join((*node.path.segments, "$count")))
+        return Operand(ValueKind.INTEGER, number, False, "/".join((*node.path.segments, "$count")))
 
     def rows_of(self, path: Path, variable: str) -> tuple[QuerySet[Any], Scope]:
         """The rows of a list part of the record at hand, and the scope its items are named in."""
@@ -406,24 +406,24 @@ class _Binder:
         if place.part is not None and place.part.many:
             told = place.part.name
             self.fail(f"{told} is a list; {told}/any(item:item/{name} …) looks into it.")
-        part = place.type.parts.get(name)
+        part = place.type.navigations.get(name)
         if part is None:
             if self.property_of(place.type, name) is not None:
                 self.fail(f"{name} has no members.")
             self.unknown(name, place.type)
         if part.item_only:
             self.fail(f"{name} shows on a single {self.root.name} only; it cannot be asked for in a list.")
-        prefix = place.prefix if part.kind is PartKind.EMBEDDED else f"{place.prefix}{part.path}__"
+        prefix = place.prefix if part.nesting is Nesting.EMBEDDED else f"{place.prefix}{part.path}__"
         nullable = place.nullable or (not part.many and any(step.null for step in part.steps))
         return Place(place.scope, part.type, prefix, nullable, part)
 
     def property_of(self, type_: StructuredType, name: str) -> StructuralProperty | None:
         found = type_.properties.get(name)
-        return None if found is None or found.declared.hidden else found
+        return None if found is None or found.declaration.write_only else found
 
     def unknown(self, name: str, type_: StructuredType) -> NoReturn:
         close = type_.closest(name)
-        shown = close and (close in type_.parts or self.property_of(type_, close) is not None)
+        shown = close and (close in type_.navigations or self.property_of(type_, close) is not None)
         hint = f" Is {close} meant?" if shown else ""
         self.fail(f"{type_.name} has no member {name[:60]}.{hint}")
 
@@ -436,7 +436,7 @@ class _Binder:
             return self.operand(node)
         for segment in segments[:-1]:
             place = self.into(place, segment)
-        part = place.type.parts.get(segments[-1])
+        part = place.type.navigations.get(segments[-1])
         if part is None or part.many:
             return self.operand(node)
         return self.object(self.into(place, part.name), place, "/".join(node.segments))
@@ -444,13 +444,13 @@ class _Binder:
     def object(self, inside: Place, around: Place, told: str) -> Operand:
         """An object that can only be compared with null: a reference by its key, columns by all of them."""
         part = inside.part
-        if part is not None and part.kind is not PartKind.EMBEDDED:
+        if part is not None and part.nesting is not Nesting.EMBEDDED:
             column = self.column(around.prefix + part.path, around.scope)
-            return Operand(Kind.OBJECT, column, True, told)
+            return Operand(ValueKind.OBJECT, column, True, told)
         columns = [
             self.column(inside.prefix + found.path, inside.scope) for found in inside.type.properties.values()
         ]
-        return Operand(Kind.OBJECT, sql.any_given(len(columns))(*columns), True, told)
+        return Operand(ValueKind.OBJECT, sql.any_given(len(columns))(*columns), True, told)
 
     def path(self, node: Path) -> Operand:
         place, segments = self.start(node)
@@ -465,9 +465,9 @@ class _Binder:
             reason = "a list" if inside.part and inside.part.many else "an object"
             self.fail(f"{told} is {reason}; a value is expected here.")
         kind = _KIND_OF_EDM[found.edm.name]
-        enum = found if kind is Kind.STRING and found.choices else None
+        enum = found if kind is ValueKind.STRING and found.choices else None
         return Operand(
-            kind if enum is None else Kind.ENUM,
+            kind if enum is None else ValueKind.ENUM,
             self.column(place.prefix + found.path, place.scope),
             place.nullable or found.nullable,
             told,
@@ -482,7 +482,7 @@ class _Binder:
                 return Known(node.kind, node.value)
             case Alias():
                 value = self.aliases.get(node.name)
-                return Known(Kind.NULL, None) if value is None else Known(value.kind, value.value)
+                return Known(ValueKind.NULL, None) if value is None else Known(value.kind, value.value)
             case Path():
                 return self.path(node)
             case Call():
@@ -493,10 +493,10 @@ class _Binder:
                 return self.negated(node)
             case Binary() if node.operator in sql.ARITHMETIC:
                 return self.arithmetic(node)
-        return Operand(Kind.BOOLEAN, self.condition(node, exact=True), True, "a condition")
+        return Operand(ValueKind.BOOLEAN, self.condition(node, exact=True), True, "a condition")
 
     def is_condition(self, operand: Operand) -> bool:
-        return operand.kind is Kind.BOOLEAN and isinstance(operand.sql, sql.Sql | Exists)
+        return operand.kind is ValueKind.BOOLEAN and isinstance(operand.sql, sql.Sql | Exists)
 
     def as_sql(self, operand: Operand | Known) -> Any:
         return operand.sql if isinstance(operand, Operand) else self.constant(operand).sql
@@ -504,18 +504,18 @@ class _Binder:
     def constant(self, known: Known) -> Operand:
         """A known value where nothing beside it says which type it is wanted in."""
         kind, value = known.kind, known.value
-        if isinstance(value, EnumMember):
-            kind, value = Kind.STRING, value.name
+        if isinstance(value, EnumLiteral):
+            kind, value = ValueKind.STRING, value.name
         if isinstance(value, dt.datetime):
             value = self.instant(value)
         return Operand(kind, Constant(kind, value), value is None, known.told)
 
-    def of_kind(self, node: Expression, kinds: tuple[Kind, ...], function: str) -> Operand:
+    def of_kind(self, node: Expression, kinds: tuple[ValueKind, ...], function: str) -> Operand:
         """An argument that must be of one of ``kinds``; null is of every kind."""
         return self.checked(self.operand(node), kinds, function)
 
-    def checked(self, found: Operand | Known, kinds: tuple[Kind, ...], function: str) -> Operand:
-        if found.kind is Kind.NULL:
+    def checked(self, found: Operand | Known, kinds: tuple[ValueKind, ...], function: str) -> Operand:
+        if found.kind is ValueKind.NULL:
             return Operand(kinds[0], Constant(kinds[0], None), True, "null")
         if found.kind not in kinds:
             self.fail(f"{function} takes {kinds[0].value}, {found.told} is {found.kind.value}.")
@@ -524,8 +524,8 @@ class _Binder:
     def arithmetic(self, node: Binary) -> Operand:
         left = self.of_kind(node.left, _NUMBERS, node.operator)
         right = self.of_kind(node.right, _NUMBERS, node.operator)
-        whole = left.kind is right.kind is Kind.INTEGER and node.operator != "divby"
-        kind = Kind.INTEGER if whole else Kind.DECIMAL
+        whole = left.kind is right.kind is ValueKind.INTEGER and node.operator != "divby"
+        kind = ValueKind.INTEGER if whole else ValueKind.DECIMAL
         # Whatever is divided by zero is null on both engines: one row must not refuse the whole list.
         nullable = left.nullable or right.nullable or node.operator in ("div", "divby", "mod")
         return Operand(
@@ -543,19 +543,20 @@ class _Binder:
 
     def call(self, node: Call) -> Operand | Known:
         if node.function == "now":
-            return Known(Kind.DATETIME, clock.now())
+            return Known(ValueKind.DATETIME, clock.now())
         if node.function in sql.PARTS_OF_DATETIME:
             return self.part_of_time(node)
         if node.function in sql.ROUNDING:
             number = self.of_kind(node.arguments[0], _NUMBERS, node.function)
             rounded = sql.ROUNDING[node.function](number.sql)
-            return Operand(Kind.DECIMAL, rounded, number.nullable, node.function)
+            return Operand(ValueKind.DECIMAL, rounded, number.nullable, node.function)
         if node.function == "substring":
             return self.substring(node)
         if node.function in _SEARCHES:
             return self.search(node)
         texts = [
-            self.of_kind(argument, (Kind.STRING, Kind.ENUM), node.function) for argument in node.arguments
+            self.of_kind(argument, (ValueKind.STRING, ValueKind.ENUM), node.function)
+            for argument in node.arguments
         ]
         template = _TEXT_FUNCTIONS[node.function]
         operands = [text.sql for text in texts]
@@ -572,9 +573,11 @@ class _Binder:
         nullable = text.nullable or sought.nullable
         constant = sought.sql
         if isinstance(constant, Constant) and constant.value is not None:
-            pattern = Constant(Kind.STRING, sql.like_pattern(constant.value, before))
-            return Operand(Kind.BOOLEAN, with_pattern(text.sql, constant, pattern), nullable, node.function)
-        return Operand(Kind.BOOLEAN, general(text.sql, constant), nullable, node.function)
+            pattern = Constant(ValueKind.STRING, sql.like_pattern(constant.value, before))
+            return Operand(
+                ValueKind.BOOLEAN, with_pattern(text.sql, constant, pattern), nullable, node.function
+            )
+        return Operand(ValueKind.BOOLEAN, general(text.sql, constant), nullable, node.function)
 
     def substring(self, node: Call) -> Operand:
         text = self.of_kind(node.arguments[0], _TEXTS, node.function)
@@ -583,31 +586,33 @@ class _Binder:
         places += [self.count_of_characters(argument, 0) for argument in node.arguments[2:]]
         template = sql.SUBSTRING if len(places) == 1 else sql.SUBSTRING_OF_LENGTH
         nullable = text.nullable or any(place.nullable for place in places)
-        return Operand(Kind.STRING, template(text.sql, *(p.sql for p in places)), nullable, node.function)
+        return Operand(
+            ValueKind.STRING, template(text.sql, *(p.sql for p in places)), nullable, node.function
+        )
 
     def count_of_characters(self, node: Expression, plus: int) -> Operand:
-        found = self.of_kind(node, (Kind.INTEGER,), "substring")
+        found = self.of_kind(node, (ValueKind.INTEGER,), "substring")
         if isinstance(found.sql, Constant) and found.sql.value is not None:
             number = min(max(found.sql.value, 0), sql.LONGEST) + plus
-            return self.constant(Known(Kind.INTEGER, number))
-        safe = sql.AS_LENGTH(found.sql, Constant(Kind.INTEGER, plus))
-        return Operand(Kind.INTEGER, safe, found.nullable, found.told)
+            return self.constant(Known(ValueKind.INTEGER, number))
+        safe = sql.AS_LENGTH(found.sql, Constant(ValueKind.INTEGER, plus))
+        return Operand(ValueKind.INTEGER, safe, found.nullable, found.told)
 
     def part_of_time(self, node: Call) -> Operand | Known:
         found = self.operand(node.arguments[0])
         templates = _PARTS_OF.get(found.kind, {})
-        if found.kind is Kind.NULL:
+        if found.kind is ValueKind.NULL:
             return found
-        if found.kind is Kind.DATE and node.function == "date":
+        if found.kind is ValueKind.DATE and node.function == "date":
             return found
-        if found.kind is Kind.TIME and node.function == "time":
+        if found.kind is ValueKind.TIME and node.function == "time":
             return found
         if node.function not in templates:
             self.fail(f"{node.function} cannot be taken of {found.told}, which is {found.kind.value}.")
         kind = templates[node.function].kind
         if isinstance(found, Known):
             return Known(kind, self.known_part(node.function, found.value))
-        zone = [Constant(Kind.STRING, str(self.zone))] if found.kind is Kind.DATETIME else []
+        zone = [Constant(ValueKind.STRING, str(self.zone))] if found.kind is ValueKind.DATETIME else []
         return Operand(kind, templates[node.function](found.sql, *zone), found.nullable, node.function)
 
     def known_part(self, function: str, value: Any) -> Any:
@@ -621,20 +626,22 @@ class _Binder:
     def fitted(self, known: Known, beside: Operand) -> Operand:
         """A literal in the type of what stands beside it; ``BadQuery`` when it has no such value."""
         if beside.enum is not None:
-            return self.given(Kind.ENUM, self.member(known, beside.enum))
+            return self.given(ValueKind.ENUM, self.member(known, beside.enum))
         kinds = (known.kind, beside.kind)
         value = known.value
-        if beside.kind is Kind.GUID and known.kind is Kind.STRING:
-            return self.given(Kind.GUID, self.guid(value, beside))
-        if kinds == (Kind.DATE, Kind.DATETIME):
-            return self.given(Kind.DATETIME, self.utc(dt.datetime.combine(value, dt.time.min), self.zone))
-        if kinds == (Kind.DATETIME, Kind.DATE):
-            return self.given(Kind.DATE, self.local(self.instant(value)).date())
+        if beside.kind is ValueKind.GUID and known.kind is ValueKind.STRING:
+            return self.given(ValueKind.GUID, self.guid(value, beside))
+        if kinds == (ValueKind.DATE, ValueKind.DATETIME):
+            return self.given(
+                ValueKind.DATETIME, self.utc(dt.datetime.combine(value, dt.time.min), self.zone)
+            )
+        if kinds == (ValueKind.DATETIME, ValueKind.DATE):
+            return self.given(ValueKind.DATE, self.local(self.instant(value)).date())
         if known.kind is beside.kind or {*kinds} <= {*_NUMBERS}:
             return self.constant(known)
         self.fail(f"{beside.told} is {beside.kind.value}; {known.told} is {known.kind.value}.")
 
-    def given(self, kind: Kind, value: Any) -> Operand:
+    def given(self, kind: ValueKind, value: Any) -> Operand:
         return Operand(kind, Constant(kind, value), False, str(value))
 
     def guid(self, text: str, beside: Operand) -> UUID:
@@ -646,14 +653,14 @@ class _Binder:
     def member(self, known: Known, enum: StructuralProperty) -> str:
         """The stored name of an enumeration's member that a literal names, by name or by number."""
         name, value = None, known.value
-        if isinstance(value, EnumMember):
+        if isinstance(value, EnumLiteral):
             type_ = value.type.rpartition(".")[2]
             if enum.enum is not None and type_ != enum.enum.__name__:
                 self.fail(f"{enum.name} is of the type {enum.enum.__name__}, not {value.type[:60]}.")
             name = value.name
         elif isinstance(value, str):
             name = value
-        if known.kind is Kind.INTEGER:
+        if known.kind is ValueKind.INTEGER:
             name = enum.numbers.get(value)
         elif name is not None and name.isdecimal() and len(name) < 20:
             name = enum.numbers.get(int(name), name)
@@ -732,8 +739,8 @@ _TEXT_FUNCTIONS = {
     "trim": sql.TRIM,
     "concat": sql.CONCAT,
 }
-_PARTS_OF: dict[Kind, dict[str, sql.Template]] = {
-    Kind.DATE: sql.PARTS_OF_DATE,
-    Kind.TIME: sql.PARTS_OF_TIME,
-    Kind.DATETIME: sql.PARTS_OF_DATETIME,
+_PARTS_OF: dict[ValueKind, dict[str, sql.Template]] = {
+    ValueKind.DATE: sql.PARTS_OF_DATE,
+    ValueKind.TIME: sql.PARTS_OF_TIME,
+    ValueKind.DATETIME: sql.PARTS_OF_DATETIME,
 }

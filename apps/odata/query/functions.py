@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from django.db import models
 from django.db.models.expressions import Expression
 
-from apps.odata.query.ast import Kind
+from apps.odata.query.ast import ValueKind
 
 
 class Number(models.Field):
@@ -29,18 +29,18 @@ class Number(models.Field):
         return "Number"
 
 
-FIELDS: dict[Kind, models.Field] = {
-    Kind.NULL: models.TextField(),
-    Kind.BOOLEAN: models.BooleanField(),
-    Kind.INTEGER: Number(),
-    Kind.DECIMAL: Number(),
-    Kind.STRING: models.TextField(),
-    Kind.GUID: models.UUIDField(),
-    Kind.DATE: models.DateField(),
-    Kind.DATETIME: models.DateTimeField(),
-    Kind.TIME: models.TimeField(),
-    Kind.ENUM: models.TextField(),
-    Kind.OBJECT: models.TextField(),
+FIELDS: dict[ValueKind, models.Field] = {
+    ValueKind.NULL: models.TextField(),
+    ValueKind.BOOLEAN: models.BooleanField(),
+    ValueKind.INTEGER: Number(),
+    ValueKind.DECIMAL: Number(),
+    ValueKind.STRING: models.TextField(),
+    ValueKind.GUID: models.UUIDField(),
+    ValueKind.DATE: models.DateField(),
+    ValueKind.DATETIME: models.DateTimeField(),
+    ValueKind.TIME: models.TimeField(),
+    ValueKind.ENUM: models.TextField(),
+    ValueKind.OBJECT: models.TextField(),
 }
 
 
@@ -50,7 +50,9 @@ class Template:
     ``sqlite`` is given where it differs; ``kind`` is the kind of the result.
     """
 
-    def __init__(self, postgresql: str, sqlite: str | None = None, kind: Kind = Kind.BOOLEAN) -> None:
+    def __init__(
+        self, postgresql: str, sqlite: str | None = None, kind: ValueKind = ValueKind.BOOLEAN
+    ) -> None:
         self.pieces = {"postgresql": cut(postgresql), "sqlite": cut(sqlite or postgresql)}
         self.kind = kind
 
@@ -109,22 +111,22 @@ class Sql(Expression):
 
 #: PostgreSQL cannot guess the type of a placeholder that stands alone in a function.
 _CASTS = {
-    Kind.NULL: "::text",
-    Kind.BOOLEAN: "::boolean",
-    Kind.DECIMAL: "::numeric",
-    Kind.STRING: "::text",
-    Kind.ENUM: "::text",
-    Kind.GUID: "::uuid",
-    Kind.DATE: "::date",
-    Kind.DATETIME: "::timestamptz",
-    Kind.TIME: "::time",
+    ValueKind.NULL: "::text",
+    ValueKind.BOOLEAN: "::boolean",
+    ValueKind.DECIMAL: "::numeric",
+    ValueKind.STRING: "::text",
+    ValueKind.ENUM: "::text",
+    ValueKind.GUID: "::uuid",
+    ValueKind.DATE: "::date",
+    ValueKind.DATETIME: "::timestamptz",
+    ValueKind.TIME: "::time",
 }
 
 
 class Constant(Expression):
     """A value that both engines compare exactly as OData means it."""
 
-    def __init__(self, kind: Kind, value: Any) -> None:
+    def __init__(self, kind: ValueKind, value: Any) -> None:
         super().__init__(output_field=FIELDS[kind])
         self.kind = kind
         self.value = value
@@ -168,7 +170,7 @@ EQUAL = Template("({0} = {1})")
 NOT_EQUAL = Template("({0} <> {1})")
 SAME = Template("({0} IS NOT DISTINCT FROM {1})", "({0} IS {1})")
 DISTINCT = Template("({0} IS DISTINCT FROM {1})", "({0} IS NOT {1})")
-COUNT = Template("COUNT(*)", kind=Kind.INTEGER)
+COUNT = Template("COUNT(*)", kind=ValueKind.INTEGER)
 
 #: The order comparisons.
 ORDERED = {
@@ -178,7 +180,7 @@ ORDERED = {
     "le": Template("({0} <= {1})"),
 }
 #: Text as it is ordered and compared by code point.
-BY_CODE_POINT = Template('({0} COLLATE "C")', "{0}", kind=Kind.STRING)
+BY_CODE_POINT = Template('({0} COLLATE "C")', "{0}", kind=ValueKind.STRING)
 
 
 def joined(word: str, number: int) -> Template:
@@ -213,7 +215,7 @@ def among(number: int) -> Template:
 def any_given(number: int) -> Template:
     """Not null when one of ``number`` operands is not."""
     given = " OR ".join(f"{{{at}}} IS NOT NULL" for at in range(number))
-    return Template(f"(CASE WHEN {given} THEN 1 END)", kind=Kind.INTEGER)
+    return Template(f"(CASE WHEN {given} THEN 1 END)", kind=ValueKind.INTEGER)
 
 
 def rows_compared(comparison: str, number: int) -> Template:
@@ -227,7 +229,7 @@ _WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     + ("\u2028\u2029\u202f\u205f\u3000")
 )
-WHITE_SPACE = Constant(Kind.STRING, _WHITE_SPACE)
+WHITE_SPACE = Constant(ValueKind.STRING, _WHITE_SPACE)
 
 #: A literal at the start or anywhere: ``LIKE`` on PostgreSQL, where an index can help.
 MATCHES = Template("({0} LIKE {1})")
@@ -236,14 +238,14 @@ STARTS_WITH = Template("STARTS_WITH({0}, {1})", "(SUBSTR({0}, 1, LENGTH({1})) = 
 ENDS_WITH = Template("(RIGHT({0}, LENGTH({1})) = {1})", "(SUBSTR({0}, LENGTH({0}) - LENGTH({1}) + 1) = {1})")
 CONTAINS_LITERAL = Template("({0} LIKE {2})", "(INSTR({0}, {1}) > 0)")
 STARTS_WITH_LITERAL = Template("({0} LIKE {2})", "(SUBSTR({0}, 1, LENGTH({1})) = {1})")
-LENGTH = Template("LENGTH({0})", kind=Kind.INTEGER)
-INDEX_OF = Template("(STRPOS({0}, {1}) - 1)", "(INSTR({0}, {1}) - 1)", kind=Kind.INTEGER)
-SUBSTRING = Template("SUBSTR({0}, {1})", kind=Kind.STRING)
-SUBSTRING_OF_LENGTH = Template("SUBSTR({0}, {1}, {2})", kind=Kind.STRING)
-TO_LOWER = Template("LOWER({0})", "odata_lower({0})", kind=Kind.STRING)
-TO_UPPER = Template("UPPER({0})", "odata_upper({0})", kind=Kind.STRING)
-TRIM = Template("BTRIM({0}, {1})", "TRIM({0}, {1})", kind=Kind.STRING)
-CONCAT = Template("({0} || {1})", kind=Kind.STRING)
+LENGTH = Template("LENGTH({0})", kind=ValueKind.INTEGER)
+INDEX_OF = Template("(STRPOS({0}, {1}) - 1)", "(INSTR({0}, {1}) - 1)", kind=ValueKind.INTEGER)
+SUBSTRING = Template("SUBSTR({0}, {1})", kind=ValueKind.STRING)
+SUBSTRING_OF_LENGTH = Template("SUBSTR({0}, {1}, {2})", kind=ValueKind.STRING)
+TO_LOWER = Template("LOWER({0})", "odata_lower({0})", kind=ValueKind.STRING)
+TO_UPPER = Template("UPPER({0})", "odata_upper({0})", kind=ValueKind.STRING)
+TRIM = Template("BTRIM({0}, {1})", "TRIM({0}, {1})", kind=ValueKind.STRING)
+CONCAT = Template("({0} || {1})", kind=ValueKind.STRING)
 
 #: The longest text that is reckoned with.
 LONGEST = 2**30
@@ -253,14 +255,15 @@ AS_LENGTH = Template(
     f"(SELECT CASE WHEN n < 0 THEN 0 WHEN n > {LONGEST} THEN {LONGEST} ELSE n END::integer + {{1}}"
     " FROM (SELECT {0} AS n) AS counted)",
     "odata_length({0}, {1})",
-    kind=Kind.INTEGER,
+    kind=ValueKind.INTEGER,
 )
 
 
-def arithmetic(postgresql: str, name: str) -> dict[Kind, Template]:
+def arithmetic(postgresql: str, name: str) -> dict[ValueKind, Template]:
     """One operation, with whole and with other numbers; both are exact."""
     return {
-        kind: Template(postgresql, f"{name}({{0}}, {{1}})", kind) for kind in (Kind.INTEGER, Kind.DECIMAL)
+        kind: Template(postgresql, f"{name}({{0}}, {{1}})", kind)
+        for kind in (ValueKind.INTEGER, ValueKind.DECIMAL)
     }
 
 
@@ -276,19 +279,20 @@ ARITHMETIC = {
     "mod": arithmetic("MOD({0}::numeric, NULLIF({1}::numeric, 0))", "odata_mod"),
     "divby": arithmetic(_QUOTIENT, "odata_divby"),
     "div": {
-        Kind.INTEGER: Template(
-            "DIV({0}::numeric, NULLIF({1}::numeric, 0))", "odata_div({0}, {1})", Kind.INTEGER
+        ValueKind.INTEGER: Template(
+            "DIV({0}::numeric, NULLIF({1}::numeric, 0))", "odata_div({0}, {1})", ValueKind.INTEGER
         ),
-        Kind.DECIMAL: Template(_QUOTIENT, "odata_divby({0}, {1})", Kind.DECIMAL),
+        ValueKind.DECIMAL: Template(_QUOTIENT, "odata_divby({0}, {1})", ValueKind.DECIMAL),
     },
 }
 NEGATIVE = {
-    kind: Template("(- {0}::numeric)", "odata_negative({0})", kind) for kind in (Kind.INTEGER, Kind.DECIMAL)
+    kind: Template("(- {0}::numeric)", "odata_negative({0})", kind)
+    for kind in (ValueKind.INTEGER, ValueKind.DECIMAL)
 }
 ROUNDING = {
-    "round": Template("ROUND({0}::numeric)", "odata_round({0})", Kind.DECIMAL),
-    "floor": Template("FLOOR({0}::numeric)", "odata_floor({0})", Kind.DECIMAL),
-    "ceiling": Template("CEIL({0}::numeric)", "odata_ceiling({0})", Kind.DECIMAL),
+    "round": Template("ROUND({0}::numeric)", "odata_round({0})", ValueKind.DECIMAL),
+    "floor": Template("FLOOR({0}::numeric)", "odata_floor({0})", ValueKind.DECIMAL),
+    "ceiling": Template("CEIL({0}::numeric)", "odata_ceiling({0})", ValueKind.DECIMAL),
 }
 
 _DATE_PLACES = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}
@@ -301,25 +305,25 @@ def extracted(part: str, of: str) -> str:
 
 #: Parts of a date or a time; operand 0 is the value.
 PARTS_OF_DATE = {
-    part: Template(extracted(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", Kind.INTEGER)
+    part: Template(extracted(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
     for part, (at, n) in _DATE_PLACES.items()
 }
 PARTS_OF_TIME = {
-    part: Template(extracted(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", Kind.INTEGER)
+    part: Template(extracted(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
     for part, (at, n) in _TIME_PLACES.items()
 }
 #: Parts of a date and time; operand 0 is the value, operand 1 the name of the zone.
 PARTS_OF_DATETIME = {
     part: Template(
-        extracted(part, "{0} AT TIME ZONE {1}"), f"odata_part('{part}', {{0}}, {{1}})", Kind.INTEGER
+        extracted(part, "{0} AT TIME ZONE {1}"), f"odata_part('{part}', {{0}}, {{1}})", ValueKind.INTEGER
     )
     for part in (*_DATE_PLACES, *_TIME_PLACES)
 }
 PARTS_OF_DATETIME["date"] = Template(
-    "({0} AT TIME ZONE {1})::date", "odata_part('date', {0}, {1})", Kind.DATE
+    "({0} AT TIME ZONE {1})::date", "odata_part('date', {0}, {1})", ValueKind.DATE
 )
 PARTS_OF_DATETIME["time"] = Template(
-    "({0} AT TIME ZONE {1})::time", "odata_part('time', {0}, {1})", Kind.TIME
+    "({0} AT TIME ZONE {1})::time", "odata_part('time', {0}, {1})", ValueKind.TIME
 )
 
 

@@ -15,17 +15,17 @@ from apps.odata.query.ast import (
     Binary,
     Call,
     Count,
-    EnumMember,
+    EnumLiteral,
     Expression,
     In,
     Junction,
-    Kind,
     Lambda,
     Literal,
     Negate,
     Not,
     Path,
     SortTerm,
+    ValueKind,
     walk,
 )
 
@@ -453,26 +453,26 @@ class _Parser:
             self.fail(f"{token.text[:60]} is no {token.kind} that can be", token.at)
 
     def read_string(self, token: Token) -> Literal:
-        return Literal(token.at, Kind.STRING, token.text[1:-1].replace("''", "'"))
+        return Literal(token.at, ValueKind.STRING, token.text[1:-1].replace("''", "'"))
 
     def read_guid(self, token: Token) -> Literal:
-        return Literal(token.at, Kind.GUID, UUID(token.text))
+        return Literal(token.at, ValueKind.GUID, UUID(token.text))
 
     def read_date(self, token: Token) -> Literal:
-        return Literal(token.at, Kind.DATE, dt.date.fromisoformat(token.text))
+        return Literal(token.at, ValueKind.DATE, dt.date.fromisoformat(token.text))
 
     def read_time(self, token: Token) -> Literal:
-        return Literal(token.at, Kind.TIME, dt.time.fromisoformat(_microseconds(token.text)))
+        return Literal(token.at, ValueKind.TIME, dt.time.fromisoformat(_microseconds(token.text)))
 
     def read_datetime(self, token: Token) -> Literal:
         # A plus sign that was not escaped arrives as a blank.
         text = token.text.upper().replace(" ", "+")
-        return Literal(token.at, Kind.DATETIME, dt.datetime.fromisoformat(_microseconds(text)))
+        return Literal(token.at, ValueKind.DATETIME, dt.datetime.fromisoformat(_microseconds(text)))
 
     def read_number(self, token: Token) -> Literal:
         if token.text.lstrip("+-").isdigit() and len(token.text) <= 60:
-            return Literal(token.at, Kind.INTEGER, int(token.text))
-        return Literal(token.at, Kind.DECIMAL, self.decimal(token))
+            return Literal(token.at, ValueKind.INTEGER, int(token.text))
+        return Literal(token.at, ValueKind.DECIMAL, self.decimal(token))
 
     def decimal(self, token: Token) -> Decimal:
         """A number the databases can hold; the exponent is judged before anything is computed."""
@@ -489,7 +489,7 @@ class _Parser:
         name, _, rest = token.text.partition("'")
         if name.lower() in _TYPED_NOT_OFFERED:
             self.refuse(f"A {name.lower()} value")
-        return Literal(token.at, Kind.ENUM, EnumMember(name, rest[:-1].replace("''", "'")))
+        return Literal(token.at, ValueKind.ENUM, EnumLiteral(name, rest[:-1].replace("''", "'")))
 
     # --- $orderby -------------------------------------------------------------------------------------
 
@@ -502,10 +502,10 @@ class _Parser:
         return SortTerm(expression, way == "desc")
 
 
-_WORDS: dict[str, tuple[Kind, bool | None]] = {
-    "null": (Kind.NULL, None),
-    "true": (Kind.BOOLEAN, True),
-    "false": (Kind.BOOLEAN, False),
+_WORDS: dict[str, tuple[ValueKind, bool | None]] = {
+    "null": (ValueKind.NULL, None),
+    "true": (ValueKind.BOOLEAN, True),
+    "false": (ValueKind.BOOLEAN, False),
 }
 _READERS = {
     "string": _Parser.read_string,

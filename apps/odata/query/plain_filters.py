@@ -20,7 +20,7 @@ from django_filters import Filter, FilterSet
 from apps.odata.declaration.schema import EntitySet, StructuralProperty, StructuredType
 from apps.odata.declaration.values import NotAChoice, OutOfRange, parse_boolean, parse_value
 from apps.odata.errors import BadQuery
-from apps.odata.query.ast import Binary, Call, Expression, In, Kind, Literal, Path
+from apps.odata.query.ast import Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.parser import MAX_OPTIONS
 
@@ -30,15 +30,15 @@ LISTED, TEXTUAL, NULL = ("in",), ("contains", "startswith", "endswith"), ("isnul
 TIMES = ("Edm.Date", "Edm.DateTimeOffset")
 
 _KINDS = {
-    "Edm.Guid": Kind.GUID,
-    "Edm.Boolean": Kind.BOOLEAN,
-    "Edm.Date": Kind.DATE,
-    "Edm.DateTimeOffset": Kind.DATETIME,
-    "Edm.Int16": Kind.INTEGER,
-    "Edm.Int32": Kind.INTEGER,
-    "Edm.Int64": Kind.INTEGER,
-    "Edm.Decimal": Kind.DECIMAL,
-    "Edm.String": Kind.STRING,
+    "Edm.Guid": ValueKind.GUID,
+    "Edm.Boolean": ValueKind.BOOLEAN,
+    "Edm.Date": ValueKind.DATE,
+    "Edm.DateTimeOffset": ValueKind.DATETIME,
+    "Edm.Int16": ValueKind.INTEGER,
+    "Edm.Int32": ValueKind.INTEGER,
+    "Edm.Int64": ValueKind.INTEGER,
+    "Edm.Decimal": ValueKind.DECIMAL,
+    "Edm.String": ValueKind.STRING,
 }
 
 
@@ -59,9 +59,9 @@ def filterable(type_: StructuredType, path: str = "") -> Iterator[tuple[str, Str
     Lists are left out: what is asked of their items is a question for $filter's ``any`` and ``all``.
     """
     for prop in type_.properties.values():
-        if not prop.declared.hidden:
+        if not prop.declaration.write_only:
             yield path + prop.name, prop
-    for part in type_.parts.values():
+    for part in type_.navigations.values():
         if not part.many and not part.item_only:
             yield from filterable(part.type, f"{path}{part.name}/")
 
@@ -113,7 +113,7 @@ class WireFilter(Filter):
         path = Path(0, tuple(self.field_name.split("/")))
         operator = self.lookup_expr
         if operator == "isnull":
-            return Binary(0, "eq" if value else "ne", path, Literal(0, Kind.NULL, None))
+            return Binary(0, "eq" if value else "ne", path, Literal(0, ValueKind.NULL, None))
         if operator == "in":
             return In(0, path, tuple(Literal(0, self.kind, item) for item in value))
         literal = Literal(0, self.kind, value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from apps.odata.declaration.resource import Kind
+from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.read.record_json import Selection
 
@@ -26,18 +26,18 @@ class Column:
     """One column: its name (``Address/Suburb``), the parts it lies in, and its property.
 
     ``prop`` is ``None`` for a list of contained rows, which one cell holds as JSON. ``within`` is the list
-    that has a row for each of its items, when the column shows those; ``parts`` begin inside it.
+    that has a row for each of its items, when the column shows those; ``navigations`` begin inside it.
     """
 
     name: str
-    parts: tuple[NavigationProperty, ...]
+    navigations: tuple[NavigationProperty, ...]
     prop: StructuralProperty | None
     within: NavigationProperty | None = None
 
     @property
     def many(self) -> bool:
         """Whether a cell can hold several values."""
-        return any(part.many for part in self.parts)
+        return any(part.many for part in self.navigations)
 
 
 def columns(
@@ -59,13 +59,13 @@ def _columns(
     within: NavigationProperty | None = None,
 ) -> Iterator[Column]:
     for name, prop in type_.properties.items():
-        if selection.shows(name) and not prop.declared.hidden:
+        if selection.shows(name) and not prop.declaration.write_only:
             yield Column(before + name, parts, prop, within)
-    for name, inner in selection.parts:
-        part = type_.parts[name]
+    for name, inner in selection.navigations:
+        part = type_.navigations[name]
         if part is spread:
             yield from _columns(part.type, inner, f"{before}{name}/", (), within=part)
-        elif part.kind is Kind.CONTAINED:
+        elif part.nesting is Nesting.CONTAINED:
             yield Column(before + name, (*parts, part), None, within)
         else:
             yield from _columns(part.type, inner, f"{before}{name}/", (*parts, part), within=within)
@@ -97,11 +97,11 @@ def cells(record: Mapping[str, Any], wanted: Iterable[Column]) -> list[Any]:
 
 def _cell(record: Any, column: Column) -> Any:
     if column.prop is None:
-        value = _within(record, column.parts)
+        value = _within(record, column.navigations)
         return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")) if value else None
-    if not column.parts:
+    if not column.navigations:
         return record[column.prop.name]
-    inside = _within(record, column.parts)
+    inside = _within(record, column.navigations)
     if inside is None:
         return None
     if not isinstance(inside, list):

@@ -13,7 +13,7 @@ from django.core.signing import BadSignature, Signer
 
 from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
-from apps.odata.query.ast import Kind
+from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import SortKey
 from apps.odata.query.functions import Constant
 
@@ -56,30 +56,30 @@ def fingerprint(entity_set: str, keys: Sequence[SortKey]) -> str:
 
 # --- values in a token --------------------------------------------------------------------------------
 
-_WRITERS: Mapping[Kind, Callable[[Any], Any]] = {
-    Kind.BOOLEAN: bool,
-    Kind.INTEGER: int,
-    Kind.DECIMAL: lambda number: str(number),
-    Kind.GUID: str,
-    Kind.DATE: dt.date.isoformat,
-    Kind.DATETIME: lambda moment: moment.astimezone(dt.UTC).isoformat(),
-    Kind.TIME: dt.time.isoformat,
+_WRITERS: Mapping[ValueKind, Callable[[Any], Any]] = {
+    ValueKind.BOOLEAN: bool,
+    ValueKind.INTEGER: int,
+    ValueKind.DECIMAL: lambda number: str(number),
+    ValueKind.GUID: str,
+    ValueKind.DATE: dt.date.isoformat,
+    ValueKind.DATETIME: lambda moment: moment.astimezone(dt.UTC).isoformat(),
+    ValueKind.TIME: dt.time.isoformat,
 }
-_READERS: Mapping[Kind, Callable[[Any], Any]] = {
-    Kind.DECIMAL: Decimal,
-    Kind.GUID: UUID,
-    Kind.DATE: dt.date.fromisoformat,
-    Kind.DATETIME: dt.datetime.fromisoformat,
-    Kind.TIME: dt.time.fromisoformat,
+_READERS: Mapping[ValueKind, Callable[[Any], Any]] = {
+    ValueKind.DECIMAL: Decimal,
+    ValueKind.GUID: UUID,
+    ValueKind.DATE: dt.date.fromisoformat,
+    ValueKind.DATETIME: dt.datetime.fromisoformat,
+    ValueKind.TIME: dt.time.fromisoformat,
 }
 
 
-def written(kind: Kind, value: Any) -> Any:
+def written(kind: ValueKind, value: Any) -> Any:
     """A sort value as JSON, without loss."""
     return value if value is None or kind not in _WRITERS else _WRITERS[kind](value)
 
 
-def read(kind: Kind, value: Any) -> Any:
+def read(kind: ValueKind, value: Any) -> Any:
     """A sort value back from JSON."""
     return value if value is None or kind not in _READERS else _READERS[kind](value)
 

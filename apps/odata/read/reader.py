@@ -12,10 +12,10 @@ from django.db import connections, models
 from django.db.models import Func, OuterRef
 
 from apps.odata.any_of import AnyOf
-from apps.odata.clock import let_database_speak_in_zone
+from apps.odata.clock import set_database_zone
 from apps.odata.declaration.schema import EntitySet, NavigationProperty
 from apps.odata.errors import BadQuery, NotFound
-from apps.odata.query.ast import Kind, Literal
+from apps.odata.query.ast import Literal, ValueKind
 from apps.odata.query.binding import SortKey, bind_filter, sort_keys
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.plain_filters import apply_plain_filters
@@ -52,7 +52,7 @@ class Reading:
         self.options = options
         self.shown = shown(self.type, options, item)
         self.visible = entity_set.resource.visible_to(caller)
-        let_database_speak_in_zone(connections[self.visible.db])
+        set_database_zone(connections[self.visible.db])
 
     @property
     def json(self) -> RecordJson:
@@ -90,7 +90,7 @@ class Reading:
                 cursor.execute(with_today(statement), [key])
                 row = cursor.fetchone()
         else:
-            stamp = models.F(self.entity_set.stamp) if self.entity_set.stamp else NO_STAMP
+            stamp = models.F(self.entity_set.etag_field) if self.entity_set.etag_field else NO_STAMP
             columns = self.json, stamp
             row = self.visible.filter(pk=key).order_by().values_list(*columns).first()
         if row is None:
@@ -181,7 +181,7 @@ def statement_of_record(entity_set: EntitySet, selection: Selection) -> str:
     model: Any = entity_set.model._meta
     table = quoted(model.db_table)
     json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
-    stamp = model.get_field(entity_set.stamp).column if entity_set.stamp else None
+    stamp = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
     return (
         f"SELECT {json}, {f'{table}.{quoted(stamp)}' if stamp else 'NULL'} FROM {table}"
         f" WHERE {table}.{quoted(model.pk.column)} = %s"
@@ -212,14 +212,14 @@ def sort_column(key: SortKey, vendor: str) -> Any:
 
     The driver reads PostgreSQL's moments in Python; for every row that would take longer than their JSON.
     """
-    if vendor == "postgresql" and key.kind is Kind.DATETIME:
+    if vendor == "postgresql" and key.kind is ValueKind.DATETIME:
         return Func(key.value, template="to_json(%(expressions)s)::text", output_field=models.TextField())
     return key.value
 
 
 def sort_value(key: SortKey, fetched: Any) -> Any:
     """The sort value that was fetched as ``sort_column``."""
-    is_text = key.kind is Kind.DATETIME and isinstance(fetched, str)
+    is_text = key.kind is ValueKind.DATETIME and isinstance(fetched, str)
     return dt.datetime.fromisoformat(fetched.strip('"')) if is_text else fetched
 
 

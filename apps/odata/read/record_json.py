@@ -17,19 +17,20 @@ from django.db import models
 from django.db.models.expressions import Expression, Subquery
 
 from apps.odata import clock
-from apps.odata.declaration.resource import Kind
+from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which members of an object are shown.
+    """Which members of an object are in the response.
 
-    ``names`` are the properties (``None``: all), ``parts`` the parts with what is shown of each.
+    ``names`` are the properties (``None``: all), ``navigations`` the expanded navigation properties, each
+    with its own selection.
     """
 
     names: frozenset[str] | None = None
-    parts: tuple[tuple[str, Selection], ...] = ()
+    navigations: tuple[tuple[str, Selection], ...] = ()
 
     def shows(self, name: str) -> bool:
         return self.names is None or name in self.names
@@ -38,9 +39,9 @@ class Selection:
 def everything(type_: StructuredType, item: bool = False) -> Selection:
     """``$expand=*``: every part with what lies inside it; ``item`` adds the parts only one record shows."""
     return Selection(
-        parts=tuple(
+        navigations=tuple(
             (part.name, everything(part.type, True))
-            for part in type_.parts.values()
+            for part in type_.navigations.values()
             if item or not part.item_only
         )
     )
@@ -238,17 +239,17 @@ class Writer:
         found = [
             (name, self.value(prop, column_sql(prop.steps, alias, depth)))
             for name, prop in type_.properties.items()
-            if selection.shows(name) and not prop.declared.hidden
+            if selection.shows(name) and not prop.declaration.write_only
         ]
-        for name, inner in selection.parts:
-            part = type_.parts[name]
+        for name, inner in selection.navigations:
+            part = type_.navigations[name]
             if f"{name}@odata.count" in placed:
                 found.append((f"{name}@odata.count", place_of(f"{name}@odata.count")))
             found.append((name, place_of(name) if name in placed else self.part(part, alias, inner, depth)))
         return found
 
     def part(self, part: NavigationProperty, alias: str, selection: Selection, depth: int) -> str:
-        if part.kind is Kind.EMBEDDED:
+        if part.nesting is Nesting.EMBEDDED:
             return self.embedded(part, alias, selection, depth)
         inner = f"p{depth}"
         if part.many:

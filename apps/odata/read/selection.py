@@ -68,7 +68,7 @@ EXPAND_ALL = (ExpandItem("*"),)
 def expanded_whole(type_: StructuredType, item: bool) -> Shown:
     """``$expand=*`` and nothing else, which most readers ask for."""
     selection = everything(type_, item)
-    told = ",".join(f"{name}()" for name, _ in selection.parts)
+    told = ",".join(f"{name}()" for name, _ in selection.navigations)
     return Shown(selection, f"({told})" if told else "")
 
 
@@ -81,7 +81,7 @@ def inside_part(part: NavigationProperty, options: PartOptions) -> Shown:
         return inner
     chosen = {path[0] for path in options.select or ()}
     whole = everything(part.type, item=True)
-    kept = tuple((name, sub) for name, sub in whole.parts if name in chosen or "*" in chosen)
+    kept = tuple((name, sub) for name, sub in whole.navigations if name in chosen or "*" in chosen)
     return Shown(Selection(inner.selection.names, kept), inner.fragment)
 
 
@@ -115,7 +115,7 @@ def selected_objects(type_: StructuredType, options: PartOptions) -> tuple[Expan
     """Objects that ``$select`` names (``Address``, ``Address/Suburb``) are shown without ``$expand``."""
     inside: dict[str, list[tuple[str, ...]]] = {}
     for name, *rest in options.select or ():
-        if is_object(type_.parts.get(name)) and name not in {wanted.name for wanted in options.expand}:
+        if is_object(type_.navigations.get(name)) and name not in {wanted.name for wanted in options.expand}:
             inside.setdefault(name, []).append(tuple(rest))
     return tuple(
         ExpandItem(name, PartOptions(select=None if () in paths else tuple(paths)))
@@ -134,14 +134,14 @@ def expanded_parts(
     named = {wanted.name: wanted for wanted in expand}
     star = named.pop("*", None)
     for name in named:
-        if name not in type_.parts:
+        if name not in type_.navigations:
             raise unknown_member(type_, name, "$expand")
-        if type_.parts[name].item_only and not item:
+        if type_.navigations[name].item_only and not item:
             raise BadQuery(
                 f"{name} shows on one record only: ask for it with /{type_.name}(key)?$expand={name}.",
                 target="$expand",
             )
-    for name, part in type_.parts.items():
+    for name, part in type_.navigations.items():
         if name in named:
             yield part, named[name]
         elif star is not None and (item or not part.item_only):

@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
 
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import Conflict, ErrorDetail, InvalidRecords, NotFound, UnconfirmedWarnings, counted
+from apps.odata.errors import (
+    Conflict,
+    ErrorDetail,
+    InvalidRecords,
+    NotFound,
+    UnconfirmedWarnings,
+    plural,
+)
 from apps.odata.write.bodies import Body, read_record, read_records
 from apps.odata.write.drafts import ValidationFailed, WarningsPresent
 from apps.odata.write.references import resolve_references
@@ -51,7 +58,7 @@ def create_of(entity_set: EntitySet, read: Callable[[], Body], ignore_warnings: 
     """
     verb = type(entity_set.resource).create
     assert verb is not None
-    words = {"ignore_warnings": ignore_warnings} if entity_set.resource.warns else {}
+    words = {"ignore_warnings": ignore_warnings} if entity_set.resource.has_warnings else {}
 
     def write() -> Created:
         body = read()
@@ -109,35 +116,34 @@ def issues_as_errors(entity_set: EntitySet, body: Body) -> Iterator[None]:
         yield
     except WarningsPresent as warned:
         if not body.faults:
-            raise warnings_present(
-                fault for _, fault in spelled(entity_set, body, warned, "warning")
-            ) from None
+            raise warnings_present(fault for _, fault in spelled(entity_set, body, warned)) from None
     except ValidationFailed as refused:
         found = spelled(entity_set, body, refused)
-        lost = any(finding.lost for _, finding in refused.findings)
+        lost = any(finding.lost_race for _, finding in refused.issues)
     faults = sorted([*body.faults, *found], key=lambda fault: fault[0])
     if lost:
         raise Conflict("Another writer was first.", details=tuple(fault for _, fault in faults))
     if faults:
-        raise InvalidRecords.of((fault for _, fault in faults), len({number for number, _ in faults}))
+        raise InvalidRecords.from_details(
+            (fault for _, fault in faults), len({number for number, _ in faults})
+        )
 
 
 def warnings_present(warnings: Iterable[ErrorDetail]) -> UnconfirmedWarnings:
     told = tuple(warnings)
     return UnconfirmedWarnings(
-        f"Nothing was stored: {counted(len(told), 'warning')}. ignoreWarnings=true stores it.", details=told
+        f"Nothing was stored: {plural(len(told), 'warning')}. ignoreWarnings=true stores it.",
+        details=told,
     )
 
 
-def spelled(
-    entity_set: EntitySet, body: Body, refused: ValidationFailed, severity: str = "error"
-) -> list[tuple[int, ErrorDetail]]:
-    """What a verb found, in wire names."""
+def spelled(entity_set: EntitySet, body: Body, refused: ValidationFailed) -> list[tuple[int, ErrorDetail]]:
+    """The issues of a service, in wire names."""
     faults = []
-    for number, finding in refused.findings:
-        inner = wire_target(entity_set.type, finding.place, finding.code)
+    for number, issue in refused.issues:
+        inner = wire_target(entity_set.type, issue.field, issue.code)
         place = joined(record_target(number, body.bare), inner)
-        faults.append((number, ErrorDetail(finding.code, place or None, finding.message, severity)))
+        faults.append((number, ErrorDetail(issue.code, place or None, issue.message, issue.severity)))
     return faults
 
 

@@ -1,48 +1,58 @@
-"""Records on their way in, and how rules speak about them.
+"""Drafts of records, and the issues that rules find in them.
 
-The interface, the back office and an import all hand drafts to the same verb, which holds them against
-the same lists of rules.
+The API, the back office and imports hand drafts to the same services, which apply the same lists of rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """What a rule found: a stable code, a place in Python names, a sentence.
+    """What a rule found: a stable code, the field in Python names, a sentence.
 
-    ``place`` is an attribute of the draft (``"birthday"``) or a path into a list of it
-    (``("line_items", 1, "quantity")``, ``("teams", 0)``). Each face spells it in its own way: the API in
-    wire names, the back office on the form field, an import on the column. ``lost``: it was not so when the
-    request looked first; another writer came before it.
+    ``field`` is an attribute of the draft (``"birthday"``) or a path into a list of it
+    (``("line_items", 1, "quantity")``, ``("teams", 0)``); empty for the whole record. The API spells it in
+    wire names, the back office puts it on the form field, an import on the column. ``severity`` is
+    ``"error"`` or ``"warning"``. ``lost_race``: the request found nothing wrong at first; another writer
+    was faster.
     """
 
     code: str
-    place: str | tuple[str | int, ...]
+    field: str | tuple[str | int, ...]
     message: str
-    lost: bool = False
+    severity: str = "error"
+    lost_race: bool = False
 
 
 class InvalidValue(Exception):
-    """A rule asked for a value that has a fault of its own; the rule cannot be judged, and need not be."""
+    """A rule read a member that is invalid itself: the rule does not apply to this draft."""
 
 
 class Draft:
-    """A record as somebody wants it to be: an attribute for every writable member, by its Python name.
+    """A record before it is saved: an attribute for every writable member, by its Python name.
 
-    Members left out are ``None`` or the default; ``given`` holds the names of those that were given.
+    Members left out are ``None`` or the model's default; ``given`` holds the names of those that were given.
     References are the referred records, lists of references lists of them, contained lists are lists of
-    drafts. Reading a member that has a fault raises ``Unreadable``. ``key`` is set when the draft replaces
-    a record that stands already.
+    drafts. ``key`` is set when the draft changes an existing record. Reading an invalid member raises
+    ``InvalidValue``.
+
+    A domain declares what its services work out (a price, a booking) on a subclass, as annotated attributes
+    with defaults, and names the class as ``draft_class`` of its resource or nested type. To set any other
+    attribute is an error.
     """
 
     given: frozenset[str]
     invalid: frozenset[str]
     key: Any
+
+    declared_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        cls.declared_attributes |= cls.__annotations__.keys()
 
     def __init__(
         self,
@@ -51,26 +61,35 @@ class Draft:
         invalid: Iterable[str] = (),
         key: Any = None,
     ) -> None:
-        held = self.__dict__
-        held.update(values)
-        held["given"], held["invalid"], held["key"] = frozenset(given), frozenset(invalid), key
+        # The members are the instance's dictionary itself: rules read them as plain attributes.
+        members = self.__dict__
+        members.update(values)
+        members["given"], members["invalid"], members["key"] = frozenset(given), frozenset(invalid), key
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached for what is not there: a faulty member, or a rule's own mistake.
+        # Only reached for names that are not there: an invalid member, or a rule's own mistake.
         if name in self.__dict__.get("invalid", ()):
             raise InvalidValue(name)
         raise AttributeError(f"drafts of this record have no member {name!r}")
 
+    if not TYPE_CHECKING:  # mypy refuses undeclared attributes itself, unless it sees this method
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name not in self.__dict__ and name not in self.declared_attributes:
+                raise AttributeError(f"{type(self).__name__} declares no attribute {name!r}")
+            self.__dict__[name] = value
+
     def get(self, name: str) -> Any:
         """The value of a member; ``None`` when it is invalid or the draft has no such member."""
-        return self.__dict__.get(name)
+        members = self.__dict__
+        return members[name] if name in members else getattr(type(self), name, None)
 
     def fill(self, name: str, value: Any) -> None:
         """Give a member that was left out the value that the domain chooses for it."""
         self.__dict__[name] = value
 
     def mark_invalid(self, name: str) -> None:
-        """Take away a member that has a fault (or note a place in a list of it: ``line_items[1]``)."""
+        """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
         self.__dict__.pop(name, None)
         self.invalid |= {name}
 
@@ -78,23 +97,26 @@ class Draft:
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.
 Rule = Callable[..., Iterator[Issue]]
 
-#: (number of the draft, what was found) pairs.
+#: (number of the draft, issue) pairs.
 Issues = Iterable[tuple[int, Issue]]
 
 
 class ValidationFailed(Exception):
-    """What a verb says when drafts cannot be: its findings, in the order of the drafts.
+    """What a service raises when drafts cannot be saved: their issues, in the order of the drafts.
 
-    There may be none: the drafts were faulty before the verb saw them.
+    There may be none: the drafts were invalid before the service saw them.
     """
 
-    def __init__(self, findings: Issues) -> None:
-        self.findings = sorted(findings, key=lambda found: found[0])
-        super().__init__("; ".join(f"{number}: {found.message}" for number, found in self.findings))
+    def __init__(self, issues: Issues) -> None:
+        self.issues = sorted(issues, key=lambda numbered: numbered[0])
+        super().__init__("; ".join(f"{number}: {issue.message}" for number, issue in self.issues))
 
 
 class WarningsPresent(ValidationFailed):
-    """What a verb says when drafts can be, but may not be meant."""
+    """What a service raises when drafts can be saved, but may not be meant."""
+
+    def __init__(self, issues: Issues) -> None:
+        super().__init__((number, replace(issue, severity="warning")) for number, issue in issues)
 
 
 def apply_rules(drafts: Sequence[Any], rules: Sequence[Rule], *context: Any) -> Iterator[tuple[int, Issue]]:
@@ -108,8 +130,8 @@ def apply_rules(drafts: Sequence[Any], rules: Sequence[Rule], *context: Any) -> 
                 continue
 
 
-def raise_if_invalid(drafts: Iterable[Draft], findings: Issues) -> None:
-    """Raise ``Refused`` when anything was found, or a draft has faults of its own."""
-    found = list(findings)
+def raise_if_invalid(drafts: Iterable[Draft], issues: Issues) -> None:
+    """Raise ``ValidationFailed`` when there are issues, or when a draft has invalid members."""
+    found = list(issues)
     if found or any(draft.invalid for draft in drafts):
         raise ValidationFailed(found)

@@ -12,7 +12,7 @@ from django.db import models
 
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import Conversation, PreparedQuery, prepared_query, together
-from apps.odata.declaration.resource import Kind
+from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuredType
 from apps.odata.errors import ErrorDetail
 from apps.odata.write.drafts import Draft
@@ -178,16 +178,21 @@ def with_contained(
 def references_of(type_: StructuredType) -> tuple[Reference, ...]:
     """The members of an object, embedded parts included, that name records."""
     found = [
-        Reference(prop.attribute, prop.refers_to, False, brief(prop.refers_to) | set(prop.declared.needs))
+        Reference(
+            prop.attribute,
+            prop.related_model,
+            False,
+            brief(prop.related_model) | set(prop.declaration.rule_columns),
+        )
         for prop in type_.writable_properties
-        if prop.refers_to is not None
+        if prop.related_model is not None
     ]
-    for part in type_.writable_parts:
-        if part.kind is Kind.REFERENCE:
+    for part in type_.writable_navigations:
+        if part.nesting is Nesting.REFERENCE:
             shown = {prop.path for prop in part.type.properties.values() if len(prop.steps) == 1}
-            columns = brief(part.type.model) | shown | set(part.declared.needs)
+            columns = brief(part.type.model) | shown | set(part.declaration.rule_columns)
             found.append(Reference(part.attribute, part.type.model, part.many, columns))
-        elif part.kind is Kind.EMBEDDED:
+        elif part.nesting is Nesting.EMBEDDED:
             found += references_of(part.type)
     return tuple(found)
 
@@ -199,4 +204,4 @@ def brief(model: type[models.Model]) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def contained_parts(type_: StructuredType) -> tuple[NavigationProperty, ...]:
-    return tuple(part for part in type_.writable_parts if part.kind is Kind.CONTAINED)
+    return tuple(part for part in type_.writable_navigations if part.nesting is Nesting.CONTAINED)

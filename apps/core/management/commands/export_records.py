@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.core.exporting import export_file
 from apps.core.importing.tables import Unusable
 from apps.odata.declaration import service
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 
 
 class Command(BaseCommand):
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--columns", help="which columns: LastName,Address/Suburb")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        known = service.current().by_path
+        known = service.get_service().by_path
         entity_set = known.get(options["resource"].lower())
         if entity_set is None:
             able = ", ".join(sorted(found.path for found in known.values()))
@@ -35,4 +35,4 @@ class Command(BaseCommand):
             number = export_file(entity_set, options["file"], options["filter"], names)
         except Unusable as reason:
             raise CommandError(str(reason), returncode=2) from None
-        self.stdout.write(f"{counted(number, 'record')} in {options['file']}.")
+        self.stdout.write(f"{plural(number, 'record')} in {options['file']}.")

@@ -26,7 +26,7 @@ from apps.core.importing.runs import Listener, Wishes, import_file
 from apps.core.importing.tables import Unusable
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 
 #: So many remarks are shown; all faults stand in the file of refused rows.
 SHOWN = 200
@@ -105,7 +105,7 @@ class Command(BaseCommand):
 
 def entity_set_of(name: str) -> EntitySet:
     """The entity set of a path; ``Unusable`` names those there are."""
-    known = service.current().by_path
+    known = service.get_service().by_path
     found = known.get(name.lower())
     if found is None:
         able = ", ".join(sorted(e.path for e in known.values() if e.resource.importing is not None))
@@ -130,15 +130,15 @@ def wishes_of(options: dict[str, Any]) -> Wishes:
 def summary(report: Report, wishes: Wishes) -> str:
     """What happened, in one or two sentences."""
     sums = report.sums
-    rows = counted(sums.rows, "row")
+    rows = plural(sums.rows, "row")
     if report.has_lists:
-        rows = f"{counted(sums.rows, 'record')} in {counted(sums.lines, 'row')}"
+        rows = f"{plural(sums.rows, 'record')} in {plural(sums.lines, 'row')}"
     text = (
         f"{rows}: {sums.new:,} new, {sums.changed:,} changed, "
         f"{sums.unchanged:,} unchanged, {sums.refused:,} refused"
     )
     noun = "record" if report.has_lists else "row"
-    text += f"; {counted(sums.warned, noun)} with warnings." if sums.warned else "."
+    text += f"; {plural(sums.warned, noun)} with warnings." if sums.warned else "."
     if sums.kept_out:
         text += f" Only warnings keep {sums.kept_out:,} of them out; --ignore-warnings stores those."
     if sums.refused:

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.documents.sweeping import sweep
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -37,9 +37,9 @@ class Command(BaseCommand):
             for key in swept.keys:
                 self.stdout.write(key)
         done = "would be removed" if dry_run else "removed"
-        self.stdout.write(f"{counted(len(swept.keys), 'file')} without a document {done}.")
+        self.stdout.write(f"{plural(len(swept.keys), 'file')} without a document {done}.")
         if swept.unfinished:
-            self.stdout.write(f"{counted(swept.unfinished, 'unfinished upload')} given up.")
+            self.stdout.write(f"{plural(swept.unfinished, 'unfinished upload')} given up.")
 
 
 def age(text: str) -> dt.timedelta:

@@ -14,7 +14,7 @@ from apps.core.importing.tables import Unusable
 from apps.core.models import Subscriber
 from apps.funding.guide_importing import GuideReport, import_guide
 from apps.funding.guide_reading import Guide, GuideRefused, read_guide
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 
 PRICE_BOOK = "Price guide"
 FORMATS = ("csv", "xlsx")
@@ -95,17 +95,17 @@ def summary(guide: Guide, report: GuideReport, ends_missing: bool) -> list[str]:
     """What happened, in a few sentences."""
     several = sum(len(rows) > 1 for rows in guide.items.values())
     lines = [
-        f"{report.price_book}: {counted(guide.rows, 'row')} of {counted(len(guide.items), 'item')}, "
+        f"{report.price_book}: {plural(guide.rows, 'row')} of {plural(len(guide.items), 'item')}, "
         f"{several:,} with more than one range.",
         f"{report.new:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged; "
-        f"{counted(report.ended, 'range')} ended.",
+        f"{plural(report.ended, 'range')} ended.",
     ]
     if report.archived:
         lines.append(f"Archived, and not restored: {listed(report.archived)}")
     if report.missing:
         what = "ended" if ends_missing else "left as they are; --end-missing ends them"
         lines.append(
-            f"{counted(len(report.missing), 'current item')} not in this guide, {what}: "
+            f"{plural(len(report.missing), 'current item')} not in this guide, {what}: "
             f"{listed(report.missing)}"
         )
     if ends_missing and report.unended:

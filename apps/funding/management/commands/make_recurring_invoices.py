@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.core.models import Subscriber
 from apps.funding.recurring import Made, NotMade, make_recurring_invoices
 from apps.odata import clock
-from apps.odata.errors import counted
+from apps.odata.errors import plural
 
 NOT_ALL = 1
 UNUSABLE = 2
@@ -30,10 +30,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with timezone.override(Subscriber.current().zone):
-            clock.forget_now()
+            clock.reset_now()
             until = last_day(options["until"])
             made, missed = self.run(until, options["dry_run"])
-        told = f"{counted(made, 'invoice')} {'would be ' if options['dry_run'] else ''}made up to {until}"
+        told = f"{plural(made, 'invoice')} {'would be ' if options['dry_run'] else ''}made up to {until}"
         if missed:
             raise CommandError(f"{told}; {missed:,} could not be, as told above.", returncode=NOT_ALL)
         self.stdout.write(f"{told}.")

@@ -21,7 +21,7 @@ from apps.core.identifiers import normalised
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
 from apps.funding.moving import Moved, move
-from apps.funding.transitions import AnyBill, verbs_of
+from apps.funding.transitions import AnyBill, transitions_of
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
@@ -35,7 +35,9 @@ class MoveCommand(BaseCommand):
     model: ClassVar[type[AnyBill]]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("verb", choices=[verb.value for verb in verbs_of(self.model)])
+        parser.add_argument(
+            "verb", choices=list(dict.fromkeys(row.name.value for row in transitions_of(self.model)))
+        )
         parser.add_argument("numbers", metavar="NUMBER", nargs="*")
         parser.add_argument(
             "--file",
@@ -51,7 +53,7 @@ class MoveCommand(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="judge every one, move none")
 
     def handle(self, *args: Any, verb: str, numbers: list[str], **options: Any) -> None:
-        clock.speak_in(Subscriber.current().zone)
+        clock.activate_zone(Subscriber.current().zone)
         paid = once_each(self.numbered(numbers, options["file"], options["amount"]))
         if not paid:
             raise CommandError("Give a number, or a file of numbers.", returncode=UNUSABLE)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from apps.funding.drawing import recount
+from apps.funding.services.budgets import recount_budgets
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, dry_run: bool = False, **options: Any) -> None:
         with transaction.atomic():
-            found = recount()
+            found = recount_budgets()
             transaction.set_rollback(dry_run)
         what = f"{found.bookings:,} service bookings and {found.category_budgets:,} budgets by category"
         if not any(found):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from apps.funding.holding import restate_all
+from apps.funding.services.claim_effects import recount_claim_flags
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, dry_run: bool = False, **options: Any) -> None:
         with transaction.atomic():
-            wrong = restate_all()
+            wrong = recount_claim_flags()
             transaction.set_rollback(dry_run)
         if not wrong:
             self.stdout.write("Every provider invoice agrees with its claims.")

@@ -8,15 +8,11 @@ from typing import Any
 from django.db import models
 
 from apps.core import saving
-from apps.funding.choices import ClaimStatus
-from apps.funding.judging import Kind
 from apps.funding.models import Bill, LineItem
+from apps.funding.services.check import Kind
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft, Issue, raise_if_invalid
 from apps.people.models import Client, Contact, Staff
-
-#: Only in these may a bill change.
-OPEN = frozenset({ClaimStatus.AWAITING_STAFF_APPROVAL.value, ClaimStatus.ON_HOLD.value})
 
 #: The records that rules ask more of than their key.
 ASKED: Mapping[str, type[models.Model]] = {"contact": Contact, "provider": Client, "staff": Staff}
@@ -121,7 +117,7 @@ def closed(draft: Draft, bill: Any) -> Iterator[Issue]:
         return
     if bill.is_archived:
         yield Issue("Archived", "", f"{bill} is archived; restore it before you change it.")
-    elif bill.funding_status not in OPEN:
+    elif not bill.is_editable:
         label = bill.get_funding_status_display()
         message = f"{bill} is “{label}”; only what awaits approval or is on hold can be changed."
         yield Issue("NotAllowed", "", message)

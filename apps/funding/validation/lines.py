@@ -23,7 +23,7 @@ def of_each_line(rules: Sequence[LineRule]) -> Callable[[Draft], Iterator[Issue]
             for one in rules:
                 try:
                     for found in one(line):
-                        yield Issue(found.code, ("line_items", number, str(found.place)), found.message)
+                        yield Issue(found.code, ("line_items", number, str(found.field)), found.message)
                 except InvalidValue:
                     continue
 
@@ -52,7 +52,7 @@ def the_price_is_known(line: Draft) -> Iterator[Issue]:
     yield Issue("Required", "price", f"Price is required: {why}.")
 
 
-COMPLETE = (what_is_billed_is_told, the_price_is_known)
+LINE_REQUIREMENTS = (what_is_billed_is_told, the_price_is_known)
 
 # --- may it be? -----------------------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ def the_total_can_be_written(line: Draft) -> Iterator[Issue]:
         yield Issue("OutOfRange", "quantity", message)
 
 
-RULES = (
+LINE_RULES = (
     the_quantity_is_more_than_nothing,
     the_price_is_not_negative,
     the_days_are_in_order,

@@ -1,8 +1,9 @@
-"""What must be true of a product's prices in a price book."""
+"""Rules of products and of their prices in price books."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -44,4 +45,25 @@ def overlapping(ranges: Iterable[tuple[int, Any]]) -> Iterator[tuple[tuple[int, 
             yield earlier, later
 
 
-RULES = (dates_are_in_order, no_price_is_negative, ranges_do_not_overlap)
+PRICE_RULES = (dates_are_in_order, no_price_is_negative, ranges_do_not_overlap)
+
+
+# --- products ---------------------------------------------------------------------------------------------
+
+#: Category, item, registration group, outcome domain, purpose: 01_011_0107_1_1. The items of assistive
+#: technology have nine digits, those of their codes.
+SUPPORT_ITEM_CODE = re.compile(r"\d{2}_\d{3}(\d{6})?_\d{4}_\d_\d", re.ASCII)
+
+
+def is_support_item(code: str) -> bool:
+    """Whether a code has the form that codes of the price guide have; a few are words."""
+    return SUPPORT_ITEM_CODE.fullmatch(code) is not None
+
+
+def code_is_a_support_item(draft: Draft) -> Iterator[Issue]:
+    if draft.code and not is_support_item(draft.code):
+        message = "It is no support item code such as 01_011_0107_1_1; claims to the agency need one."
+        yield Issue("UnusualCode", "code", message)
+
+
+PRODUCT_WARNINGS = (code_is_a_support_item,)

@@ -17,7 +17,7 @@ from apps.odata.write.drafts import Draft
 MOST_AT_ONCE = 5_000
 
 
-def take_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
+def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     """Give every draft without a number the next one; numbers that callers have used are skipped.
 
     Whoever takes numbers waits for the others who do until they have committed, so that no number is given
@@ -28,11 +28,11 @@ def take_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     if not waiting:
         return
     given = {normalised(draft.__dict__.get(name)) for draft in drafts}
-    for draft, number in zip(waiting, free_numbers(model, len(waiting), given), strict=True):
+    for draft, number in zip(waiting, next_numbers(model, len(waiting), given), strict=True):
         draft.fill(name, number)
 
 
-def free_numbers(model: type[Claim | Invoice], wanted: int, given: set[str | None]) -> list[str]:
+def next_numbers(model: type[Claim | Invoice], wanted: int, given: set[str | None]) -> list[str]:
     """The next numbers that no record and no other draft has."""
     sequence, spell = str(model._meta.model_name), Spelling(str(model._meta.model_name))
     numbers: list[str] = []

@@ -5,106 +5,29 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from django.db import models
 from django.db.models import Q, QuerySet
 
 from apps.core.identifiers import normalised
-from apps.engagements.categories import support_item
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import Coverage, CoveringBudget, Support, covering
-from apps.engagements.models import Budgeted, ServiceBooking
+from apps.engagements.coverage import CoveringBudget, Support, covering
+from apps.engagements.models import Budget, ServiceBooking
 from apps.funding.choices import InvoiceClaimType, Zone
+from apps.funding.drafts import BillFacts, ContactFacts, LineFacts, ProductFacts, ProviderFacts
+from apps.funding.duplicates import LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Product
-from apps.funding.pricing import PriceFound, PriceRequest, prices_on
+from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
 from apps.funding.public_holidays import state_code
-from apps.funding.twins import DEAD, LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
+from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import Conversation, PreparedQuery, all_of, alone, prepared_query, together
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact
-
-
-class ProductFacts(NamedTuple):
-    """What the price guide says of a product."""
-
-    pk: UUID
-    archive_date: dt.datetime | None
-    code: str
-    name: str
-    type: str | None
-    is_quote_required: bool
-    category_number: int | None
-    category_number_pace: int | None
-    non_face_to_face: str | None
-    provider_travel: str | None
-    short_notice_cancellation: str | None
-    agency_requested_reports: str | None
-    irregular_sil: str | None
-
-    @property
-    def category(self) -> int | None:
-        told = support_item(self.code)
-        return self.category_number if self.category_number is not None or told is None else told.category
-
-
-class ContactFacts(NamedTuple):
-    """Who is supported, and where."""
-
-    pk: UUID
-    first_name: str
-    last_name: str
-    state: str | None
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.first_name} {self.last_name}"
-
-
-class ProviderFacts(NamedTuple):
-    """Who gave the support."""
-
-    pk: UUID
-    business_name: str
-    business_number: str | None
-
-
-@dataclass(slots=True)
-class LineFacts:
-    """What is known beside a line that can be read whole.
-
-    ``left``: of the budget that covers it, before it and after the lines before it. ``last_price``: the price
-    that holds on its last day. ``twin``: the line that claims the same, in words.
-    """
-
-    number: int
-    product: ProductFacts
-    cover: Coverage
-    left: Decimal | None
-    last_price: PriceFound | None
-    twin: str | None = None
-
-
-@dataclass(slots=True)
-class BillFacts:
-    """What is known beside a bill.
-
-    ``state``: code of the state that its participant lives in, if known. ``paper_names``: what its provider
-    invoice says otherwise, in words. ``twin``: the claim built on the same reference, in words.
-    """
-
-    today: dt.date
-    participant: ContactFacts | None
-    state: str | None
-    provider: ProviderFacts | None
-    paper_names: Mapping[str, str]
-    twin: str | None = None
-
 
 #: Products by key.
 Products = Mapping[Any, ProductFacts]
@@ -280,7 +203,7 @@ def cover_lines(
         held = line.__dict__
         budget, left = cover.budget, None
         if budget is not None:
-            left = budget.left - drawn[id(budget)]
+            left = budget.remaining - drawn[id(budget)]
             drawn[id(budget)] += held["total"]
             held["booking" if budget.model is ServiceBooking else "category_budget"] = budget
         last_price = last_prices.get(id(line), held["price_found"]) if last_prices else held["price_found"]
@@ -296,13 +219,13 @@ def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Dec
     lines, bill = (ClaimLine, "claim") if model is Claim else (InvoiceLine, "invoice")
     field: Any = lines._meta.get_field(bill)
     held = lines._default_manager.filter(AnyOf(field, bills))
-    live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": DEAD})
+    live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": ENDED})
     for booking, category_budget, total in live.order_by().values_list("booking", "category_budget", "total"):
         drawn[booking or category_budget] += total
     return drawn
 
 
-def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, PriceFound | None]:
+def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, EffectivePrice | None]:
     """The prices on the last days of lines that outlast the price of their first day, by ``id`` of them."""
     outlasting = [
         line
@@ -314,7 +237,7 @@ def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, PriceFound | N
         for line in outlasting
         for zone in (line.zone, Zone.NATIONAL.value)
     ]
-    found = prices_on(asked)
+    found = find_prices(asked)
     return {
         id(line): zonal or national
         for line, zonal, national in zip(outlasting, found[::2], found[1::2], strict=True)
@@ -394,7 +317,7 @@ def called(model: type[Claim | Invoice], draft: Draft, drafts: Sequence[Draft]) 
 # --- what draws on a budget -----------------------------------------------------------------------------
 
 
-def lines_drawing_on(budget: Budgeted | CoveringBudget) -> dict[str, QuerySet[Any]]:
+def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[Any]]:
     """The lines of claims, and of invoices, that stand for a service booking or a budget by category.
 
     With their bills, the latest support first. Those of archived, refused or cancelled bills are among them:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.funding.line_rules import MOST
+from apps.funding.validation.lines import MOST
 from apps.odata.write.drafts import Draft, Issue
 
-MAY_ADMINISTER = "funding.administer_funding_invoices"
-MAY_CREDIT = "funding.administer_credit_invoices"
+ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
+CREDIT_PERMISSION = "funding.administer_credit_invoices"
 
 
 def missing(draft: Draft, names: dict[str, str]) -> Iterator[Issue]:
@@ -28,7 +28,7 @@ def the_staff_member_may_administer_funding_invoices(draft: Draft) -> Iterator[I
     if draft.permissions is None:
         message = f"The login of {draft.staff} is closed; name somebody who is still there."
         yield Issue("PermissionNeeded", "staff", message)
-    elif MAY_ADMINISTER not in draft.permissions:
+    elif ADMINISTER_PERMISSION not in draft.permissions:
         message = (
             f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
             " whose role has it."

@@ -9,9 +9,9 @@ from typing import Any
 
 from apps.core import history, saving
 from apps.funding.choices import CancellationReason, ClaimStatus
-from apps.funding.drawing import Drawn, amounts_of, draw
-from apps.funding.judging import Kind
 from apps.funding.models import ZERO, LineItem
+from apps.funding.services.budgets import BudgetPosting, budget_amounts, post_to_budgets
+from apps.funding.services.check import Kind
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 
@@ -32,9 +32,9 @@ def store_lines(kind: Kind, drafts: Sequence[Draft], keys: Sequence[Any]) -> Non
 
 
 def draw_on_budgets(drafts: Sequence[Draft]) -> None:
-    """Let the lines of bills just stored draw on their budgets."""
+    """Let the lines of bills just stored post_to_budgets on their budgets."""
     lines = (line for draft in drafts for line in draft.line_items)
-    draw(drawn_by(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines)
+    post_to_budgets(drawn_by(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines)
 
 
 def place_lines(bill: Draft, key: Any) -> None:
@@ -48,11 +48,11 @@ def insert_lines(kind: Kind, lines: Sequence[Draft]) -> None:
     saving.insert_rows(kind.line_model, lines, {kind.name: lambda line: line.__dict__["bill_key"]})
 
 
-def drawn_by(line: Draft, status: str) -> Drawn:
+def drawn_by(line: Draft, status: str) -> BudgetPosting:
     """What a line draws on the budget that it was found to be covered by."""
     paid = line.__dict__.get("amount_paid") or ZERO
-    amounts = amounts_of(status, False, line.total, paid)
-    return Drawn(key_of_budget(line, "booking"), key_of_budget(line, "category_budget"), amounts)
+    amounts = budget_amounts(status, False, line.total, paid)
+    return BudgetPosting(key_of_budget(line, "booking"), key_of_budget(line, "category_budget"), amounts)
 
 
 def key_of_budget(line: Draft, name: str) -> Any:
@@ -70,7 +70,7 @@ class Changes:
     added: list[Draft] = field(default_factory=list)
     changed: dict[tuple[str, ...], list[LineItem]] = field(default_factory=lambda: defaultdict(list))
     removed: list[Any] = field(default_factory=list)
-    drawn: list[Drawn] = field(default_factory=list)
+    drawn: list[BudgetPosting] = field(default_factory=list)
     told: dict[Any, Told] = field(default_factory=dict)
 
     def tell(self, bill: Draft, number: int, before: str | None, after: str | None) -> None:
@@ -117,10 +117,10 @@ def put_lines(kind: Kind, drafts: Sequence[Draft]) -> dict[Any, Told]:
     return changes.told
 
 
-def drawn_before(record: LineItem, status: str) -> Drawn:
+def drawn_before(record: LineItem, status: str) -> BudgetPosting:
     """What takes back what a line drew while it stood as it did."""
-    amounts = amounts_of(status, False, record.total, record.amount_paid)
-    return Drawn(record.booking_id, record.category_budget_id, -amounts)
+    amounts = budget_amounts(status, False, record.total, record.amount_paid)
+    return BudgetPosting(record.booking_id, record.category_budget_id, -amounts)
 
 
 def put(record: LineItem, line: Draft) -> None:
@@ -144,7 +144,7 @@ def write(kind: Kind, changes: Changes) -> None:
         saving.update(kind.line_model, names, records)
     if changes.added:
         insert_lines(kind, changes.added)
-    draw(changes.drawn)
+    post_to_budgets(changes.drawn)
 
 
 # --- in words -------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.funding import bill_rules, line_rules
+from apps.funding.validation import bills, lines
 from apps.odata.write.drafts import Draft, Issue
 
 # --- is it all there? -----------------------------------------------------------------------------------
@@ -23,20 +23,20 @@ OF_RECURRING = {**NEEDED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
 
 
 def what_an_invoice_needs_is_told(draft: Draft) -> Iterator[Issue]:
-    return bill_rules.missing(draft, NEEDED)
+    return bills.missing(draft, NEEDED)
 
 
 def when_and_how_often_it_recurs_is_told(draft: Draft) -> Iterator[Issue]:
     if draft.is_recurring:
-        for found in bill_rules.missing(draft, NEEDED_TO_RECUR):
+        for found in bills.missing(draft, NEEDED_TO_RECUR):
             message = found.message.replace(" is required.", " is required: IsRecurring is true.")
-            yield Issue(found.code, found.place, message)
+            yield Issue(found.code, found.field, message)
 
 
-COMPLETE = (
+INVOICE_REQUIREMENTS = (
     what_an_invoice_needs_is_told,
     when_and_how_often_it_recurs_is_told,
-    line_rules.of_each_line(line_rules.COMPLETE),
+    lines.of_each_line(lines.LINE_REQUIREMENTS),
 )
 
 # --- may it be? -----------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def credit_needs_its_permission(draft: Draft) -> Iterator[Issue]:
     if draft.permissions is None:
         return
     credited = [line for line in draft.line_items if line.__dict__.get("is_credit_item")]
-    if credited and bill_rules.MAY_CREDIT not in draft.permissions:
+    if credited and bills.CREDIT_PERMISSION not in draft.permissions:
         message = (
             f"{draft.staff} lacks the permission to administer credit invoices, which credit items need;"
             " name somebody whose role has it."
@@ -69,12 +69,12 @@ def credit_needs_its_permission(draft: Draft) -> Iterator[Issue]:
         yield Issue("PermissionNeeded", "staff", message)
 
 
-RULES = (
-    bill_rules.the_dates_are_in_order,
+INVOICE_RULES = (
+    bills.the_dates_are_in_order,
     only_recurring_invoices_recur,
     it_recurs_until_after_it_began,
-    bill_rules.the_staff_member_may_administer_funding_invoices,
+    bills.the_staff_member_may_administer_funding_invoices,
     credit_needs_its_permission,
-    bill_rules.the_total_can_be_written,
-    line_rules.of_each_line(line_rules.RULES),
+    bills.the_total_can_be_written,
+    lines.of_each_line(lines.LINE_RULES),
 )

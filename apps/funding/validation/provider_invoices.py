@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from apps.funding.bill_rules import MAY_ADMINISTER
 from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import Draft, Issue
 
 # --- the record -----------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def claims_on_it_keep_their_claim_to_it(draft: Draft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "is_reusable", message)
 
 
-RULES = (
+PROVIDER_INVOICE_RULES = (
     it_is_of_something,
     services_end_after_they_start,
     the_total_is_not_negative,
@@ -63,7 +63,7 @@ ON_HOLD = frozenset({ApprovalStatus.ON_HOLD_BY_CLIENT, ApprovalStatus.ON_HOLD_BY
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ApprovalTransition:
     """What an action makes of a provider invoice, and from which statuses it can be taken.
 
     ``ends_claims`` are actions that no live claim on the invoice can outlast.
@@ -76,29 +76,29 @@ class Decision:
 
 
 #: A rejection can be taken back: the reference is taken, so the paper could not be entered again.
-DECISIONS = {
-    ApprovalAction.APPROVE: Decision(
+APPROVAL_TRANSITIONS = {
+    ApprovalAction.APPROVE: ApprovalTransition(
         frozenset({ApprovalStatus.UNACTIONED, *ON_HOLD}), ApprovalStatus.APPROVED
     ),
-    ApprovalAction.REJECT: Decision(
+    ApprovalAction.REJECT: ApprovalTransition(
         frozenset({ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, *ON_HOLD}),
         ApprovalStatus.REJECTED,
         needs_reason=True,
         ends_claims=True,
     ),
-    ApprovalAction.HOLD_BY_CLIENT: Decision(
+    ApprovalAction.HOLD_BY_CLIENT: ApprovalTransition(
         frozenset(
             {ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER}
         ),
         ApprovalStatus.ON_HOLD_BY_CLIENT,
         needs_reason=True,
     ),
-    ApprovalAction.HOLD_BY_PLAN_MANAGER: Decision(
+    ApprovalAction.HOLD_BY_PLAN_MANAGER: ApprovalTransition(
         frozenset({ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, ApprovalStatus.ON_HOLD_BY_CLIENT}),
         ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER,
         needs_reason=True,
     ),
-    ApprovalAction.RELEASE: Decision(
+    ApprovalAction.RELEASE: ApprovalTransition(
         frozenset({ApprovalStatus.REJECTED, *ON_HOLD}), ApprovalStatus.UNACTIONED
     ),
 }
@@ -106,7 +106,7 @@ DECISIONS = {
 
 def possible_actions(status: str) -> Sequence[ApprovalAction]:
     """The actions that can be taken from an approval status, in the order they are documented."""
-    return [action for action, decision in DECISIONS.items() if status in decision.sources]
+    return [action for action, transition in APPROVAL_TRANSITIONS.items() if status in transition.sources]
 
 
 def the_action_is_known(draft: Draft) -> Iterator[Issue]:
@@ -115,8 +115,8 @@ def the_action_is_known(draft: Draft) -> Iterator[Issue]:
 
 
 def the_reason_is_told(draft: Draft) -> Iterator[Issue]:
-    decision = DECISIONS.get(draft.verb)
-    if decision is not None and decision.needs_reason and not (draft.reason or "").strip():
+    transition = APPROVAL_TRANSITIONS.get(draft.verb)
+    if transition is not None and transition.needs_reason and not (draft.reason or "").strip():
         yield Issue("Required", "reason", f"{draft.verb} needs a reason.")
 
 
@@ -126,7 +126,7 @@ def who_acts_may(draft: Draft) -> Iterator[Issue]:
     elif not draft.staff.is_active:
         message = f"The login of {draft.staff} is closed, so nothing can be decided in their name."
         yield Issue("PermissionNeeded", "staff", message)
-    elif not draft.staff.has_perm(MAY_ADMINISTER):
+    elif not draft.staff.has_perm(ADMINISTER_PERMISSION):
         message = (
             f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
             " whose role has it."
@@ -134,4 +134,4 @@ def who_acts_may(draft: Draft) -> Iterator[Issue]:
         yield Issue("PermissionNeeded", "staff", message)
 
 
-ACTION_RULES = (the_action_is_known, the_reason_is_told, who_acts_may)
+PROVIDER_INVOICE_ACTION_RULES = (the_action_is_known, the_reason_is_told, who_acts_may)

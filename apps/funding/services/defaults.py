@@ -16,7 +16,7 @@ from django.db import models
 from apps.core.identifiers import normalised
 from apps.funding.choices import MissingAbnReason, SendPaymentTo, Zone
 from apps.funding.models import ZERO, Claim, ProviderInvoice
-from apps.funding.pricing import PriceFound, PriceRequest, finding_prices
+from apps.funding.pricing import EffectivePrice, PriceRequest, finding_prices
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import Conversation, PreparedQuery, alone, prepared_query
 from apps.odata.write.drafts import Draft
@@ -34,7 +34,7 @@ TAKEN = {"contact": "contact", "provider": "provider", "provider_invoice_referen
 Line = tuple[Draft, Draft]
 
 
-def settle_claims(drafts: Sequence[Draft]) -> None:
+def apply_claim_defaults(drafts: Sequence[Draft]) -> None:
     """Settle claims before any rule is asked; the number of statements does not grow with them.
 
     What they take from their provider invoices, see ``taking``; what lines and sums come to, see
@@ -44,7 +44,7 @@ def settle_claims(drafts: Sequence[Draft]) -> None:
     alone(settling_lines(drafts))
 
 
-def settle_invoices(drafts: Sequence[Draft]) -> None:
+def apply_invoice_defaults(drafts: Sequence[Draft]) -> None:
     """Settle invoices before any rule is asked; one query, however many there are. See ``settling_lines``."""
     alone(settling_lines(drafts))
 
@@ -289,7 +289,7 @@ def settle_price(line: Draft) -> None:
     if "price_found" not in line.__dict__:
         line.mark_invalid("price")
         return
-    found: PriceFound | None = line.price_found
+    found: EffectivePrice | None = line.price_found
     line.fill("price", None if found is None else found.amount)
 
 

@@ -12,13 +12,19 @@ from django.db import transaction
 
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
-from apps.funding import provider_invoice_rules
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
-from apps.funding.holding import LIVE, restate_claims_on
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.moving import REASON_LENGTH, move
-from apps.funding.provider_invoice_rules import DECISIONS, ON_HOLD, Decision, possible_actions
-from apps.funding.transitions import Verb
+from apps.funding.services.claim_effects import LIVE_CLAIMS, update_claim_flags
+from apps.funding.statuses import TransitionName
+from apps.funding.validation.provider_invoices import (
+    APPROVAL_TRANSITIONS,
+    ON_HOLD,
+    PROVIDER_INVOICE_ACTION_RULES,
+    PROVIDER_INVOICE_RULES,
+    ApprovalTransition,
+    possible_actions,
+)
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
@@ -27,7 +33,7 @@ from apps.people.models import Staff
 # --- the records ----------------------------------------------------------------------------------------
 
 
-def receive_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
+def create_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     """Store new provider invoices; their keys in the order of the drafts. ``Refused`` tells all faults.
 
     Who signed in is who entered them where nobody is named.
@@ -37,29 +43,29 @@ def receive_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     for draft in drafts if author is not None else ():
         if "created_by" not in draft.given | draft.invalid:
             draft.fill("created_by", Staff(pk=author))
-    saving.validate(ProviderInvoice, drafts, provider_invoice_rules.RULES)
+    saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES)
     return saving.insert_records(ProviderInvoice, drafts)
 
 
-def revise_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
+def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of standing provider invoices give; the keys of those that were not so already."""
     standing = saving.load_existing(ProviderInvoice, drafts)
-    claims = live_claims_on(standing)
+    claims = load_live_claims(standing)
     for draft in drafts:
         draft.fill("standing", standing.get(draft.key))
         draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
-    saving.validate(ProviderInvoice, drafts, provider_invoice_rules.RULES)
+    saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES)
     changed = saving.save_changes(ProviderInvoice, drafts, standing)
     if any("is_reusable" in draft.given for draft in drafts):
-        restate_claims_on(changed)
+        update_claim_flags(changed)
     return changed
 
 
-def live_claims_on(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
+def load_live_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
     """The live claims that stand on provider invoices; one query."""
     found: dict[UUID, list[Claim]] = defaultdict(list)
     column = Claim._meta.get_field("provider_invoice")
-    claims = Claim.objects.filter(LIVE, AnyOf(column, set(keys))).order_by("claim_number", "pk")
+    claims = Claim.objects.filter(LIVE_CLAIMS, AnyOf(column, set(keys))).order_by("claim_number", "pk")
     for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
         found[claim.provider_invoice_id].append(claim)
     return found
@@ -79,58 +85,53 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Acted:
+class ActionResult:
     """What became of an action on many: the keys of those it was taken on, and the others."""
 
     done: list[UUID] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
 
 
-def act_on(keys: Iterable[UUID], action: str, staff: Staff | None, reason: str | None = None) -> Acted:
-    """Take an action (``ApprovalAction``) on provider invoices, in the name of a staff member.
-
-    A hold holds the claims on them that await approval; when it ends, those go on. Raises ``Refused`` (places
-    ``verb``, ``staff``, ``reason``) when it could be taken on none: it needs a reason, the staff member may
-    not. Statements are constant in the number of invoices.
-    """
-    return act(keys, Draft({"verb": action, "staff": staff, "reason": reason}))
-
-
 @transaction.atomic
-def act(keys: Iterable[UUID], draft: Draft) -> Acted:
-    """As ``act_on``, of a draft that may have faults of its own."""
-    raise_if_invalid([draft], apply_rules([draft], provider_invoice_rules.ACTION_RULES))
+def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> ActionResult:
+    """Take the action of a draft (``verb``, ``staff``, ``reason``) on provider invoices.
+
+    A hold holds the claims on them that await approval; when it ends, those go on. Raises
+    ``ValidationFailed`` when the action could be taken on none: it needs a reason, the staff member may not.
+    Statements are constant in the number of invoices.
+    """
+    raise_if_invalid([draft], apply_rules([draft], PROVIDER_INVOICE_ACTION_RULES))
     action = ApprovalAction(draft.verb)
     draft.fill("reason", (draft.reason or "").strip() or None)
     key = ProviderInvoice._meta.pk
     assert key is not None
     rows = ProviderInvoice.objects.filter(AnyOf(key, set(keys))).select_related("provider", "contact")
     invoices = list(rows.select_for_update(of=("self",)).order_by("pk"))
-    claims = live_claims_on(invoice.pk for invoice in invoices)
-    acted, moved = Acted(), []
+    claims = load_live_claims(invoice.pk for invoice in invoices)
+    result, moved = ActionResult(), []
     for invoice in invoices:
         refusal = why_not(invoice, action, claims.get(invoice.pk, ()))
         if refusal is None:
             moved.append(invoice)
         else:
-            acted.refused.append(refusal)
+            result.refused.append(refusal)
     decide(moved, action, draft, claims)
     take_along(moved, draft, claims)
-    acted.done = [invoice.pk for invoice in moved]
-    return acted
+    result.done = [invoice.pk for invoice in moved]
+    return result
 
 
 def why_not(invoice: ProviderInvoice, action: ApprovalAction, claims: Sequence[Claim]) -> Refusal | None:
     """Why an action cannot be taken on a provider invoice as it stands; ``None`` when it can."""
-    decision = DECISIONS[action]
+    transition = APPROVAL_TRANSITIONS[action]
     status = ApprovalStatus(invoice.approval_status)
     if invoice.archive_date is not None:
         return Refusal(invoice.pk, str(invoice), "Archived", f"{invoice} is archived: restore it first.")
-    if status not in decision.sources:
+    if status not in transition.sources:
         possible = ", ".join(possible_actions(status))
         message = f"{action} cannot be done to {invoice}: it is {status}. Possible: {possible}."
         return Refusal(invoice.pk, str(invoice), "NotAllowed", message)
-    if decision.ends_claims and claims:
+    if transition.ends_claims and claims:
         named = ", ".join(f"{claim.claim_number} ({claim.get_funding_status_display()})" for claim in claims)
         message = f"{action} cannot be done to {invoice} while a claim stands on it: archive {named} first."
         return Refusal(invoice.pk, str(invoice), "AlreadyUsed", message)
@@ -146,12 +147,12 @@ def decide(
     """Write what was decided: on the records, among their moves, in their history."""
     if not invoices:
         return
-    decision: Decision = DECISIONS[action]
+    transition: ApprovalTransition = APPROVAL_TRANSITIONS[action]
     moves = [(invoice.pk, str(invoice.approval_status)) for invoice in invoices]
     for invoice in invoices:
-        invoice.approval_status = decision.target.value
-        invoice.rejection_reason = draft.reason if decision.target == ApprovalStatus.REJECTED else None
-        invoice.claim_on_hold = decision.target in ON_HOLD and bool(claims.get(invoice.pk))
+        invoice.approval_status = transition.target.value
+        invoice.rejection_reason = draft.reason if transition.target == ApprovalStatus.REJECTED else None
+        invoice.claim_on_hold = transition.target in ON_HOLD and bool(claims.get(invoice.pk))
         invoice.actioned_by_id = draft.staff.pk
         invoice.actioned_date = clock.now()
     saving.update(
@@ -176,14 +177,23 @@ def decide(
             "application",
         ),
         [
-            (key, action.value, before, decision.target.value, draft.reason, now, draft.staff.pk, application)
+            (
+                key,
+                action.value,
+                before,
+                transition.target.value,
+                draft.reason,
+                now,
+                draft.staff.pk,
+                application,
+            )
             for key, before in moves
         ],
     )
 
 
 #: How the reason begins of a claim that is on hold because its provider invoice is.
-HELD = "Provider invoice on hold"
+HOLD_REASON = "Provider invoice on hold"
 
 
 def take_along(
@@ -205,12 +215,12 @@ def take_along(
                 let_go.append(claim.pk)
     if held:
         status = ApprovalStatus(invoices[0].approval_status).label
-        reason = f"{HELD}{status.removeprefix('On hold')}: {draft.reason}"
-        move(Claim, held, Verb.HOLD, draft.staff, reason[:REASON_LENGTH])
+        reason = f"{HOLD_REASON}{status.removeprefix('On hold')}: {draft.reason}"
+        move(Claim, held, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
     if let_go:
-        move(Claim, let_go, Verb.RELEASE, draft.staff, draft.reason)
+        move(Claim, let_go, TransitionName.RELEASE, draft.staff, draft.reason)
 
 
 def is_held_with_it(claim: Claim) -> bool:
     """Whether a claim is on hold for no other reason than that its provider invoice was."""
-    return claim.funding_status == ClaimStatus.ON_HOLD and (claim.status_reason or "").startswith(HELD)
+    return claim.funding_status == ClaimStatus.ON_HOLD and (claim.status_reason or "").startswith(HOLD_REASON)

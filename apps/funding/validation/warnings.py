@@ -18,9 +18,9 @@ from stdnum.au import abn
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
-from apps.funding.facts import LineFacts, ProductFacts
-from apps.funding.pricing import PriceFound
-from apps.funding.public_holidays import Kind, holiday_name, kinds_of
+from apps.funding.drafts import LineFacts, ProductFacts
+from apps.funding.pricing import EffectivePrice
+from apps.funding.public_holidays import DayType, day_types, holiday_name
 from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: What a rule finds in a line: a code, the member of the line to look at (none: all of it), a sentence.
@@ -80,11 +80,11 @@ def the_price_is_within_the_cap(draft: Draft, line: Draft, facts: LineFacts) -> 
 WITHOUT_A_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.value})
 
 
-def is_over(price: Decimal, cap: PriceFound | None) -> bool:
+def is_over(price: Decimal, cap: EffectivePrice | None) -> bool:
     return cap is not None and cap.amount is not None and price > cap.amount
 
 
-def over_cap(price: Decimal, cap: PriceFound | None, on: dt.date, product: ProductFacts) -> str:
+def over_cap(price: Decimal, cap: EffectivePrice | None, on: dt.date, product: ProductFacts) -> str:
     assert cap is not None
     assert cap.amount is not None
     return (
@@ -153,18 +153,18 @@ def the_item_is_of_that_day(draft: Draft, line: Draft, facts: LineFacts) -> Foun
     """Of a line of several days nobody can tell on which of them it was given."""
     if line.first_day != line.last_day:
         return None
-    named = kinds_named(facts.product.name)
+    named = named_day_types(facts.product.name)
     if not named:
         return None
     on, state = line.first_day, draft.facts.state
-    kinds = kinds_of(on, state)
+    kinds = day_types(on, state)
     if named & kinds:
         return None
-    told = " or ".join(kind.value for kind in Kind if kind in kinds)
-    if Kind.PUBLIC_HOLIDAY in kinds:
+    told = " or ".join(kind.value for kind in DayType if kind in kinds)
+    if DayType.PUBLIC_HOLIDAY in kinds:
         told += f" ({holiday_name(on, state)})"
     where = f" in {state}" if state else ""
-    wanted = " or ".join(kind.value for kind in Kind if kind in named)
+    wanted = " or ".join(kind.value for kind in DayType if kind in named)
     return (
         "DayMismatch",
         "from_date",
@@ -173,17 +173,17 @@ def the_item_is_of_that_day(draft: Draft, line: Draft, facts: LineFacts) -> Foun
 
 
 _DAYS = {
-    "weekday": {Kind.WEEKDAY},
-    "saturday": {Kind.SATURDAY},
-    "sunday": {Kind.SUNDAY},
-    "weekend": {Kind.SATURDAY, Kind.SUNDAY},
-    "public holiday": {Kind.PUBLIC_HOLIDAY},
+    "weekday": {DayType.WEEKDAY},
+    "saturday": {DayType.SATURDAY},
+    "sunday": {DayType.SUNDAY},
+    "weekend": {DayType.SATURDAY, DayType.SUNDAY},
+    "public holiday": {DayType.PUBLIC_HOLIDAY},
 }
 _NAMED = re.compile(r"\b(weekday|saturday|sunday|weekend|public\s+holiday)s?\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
-def kinds_named(name: str) -> frozenset[Kind]:
+def named_day_types(name: str) -> frozenset[DayType]:
     """The kinds of day that an item's name says it is for; none when it says nothing of them.
 
     “… - Weekday Evening”, “… - Public Holiday”; a “Night-Time Sleepover” is of any day, and so is what is

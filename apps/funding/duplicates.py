@@ -14,17 +14,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
+from apps.funding.statuses import ENDED
 from apps.odata.batched_queries import Conversation, RawQuery
-
-#: Where bills stand that are claimed no more; claims have some of the statuses of invoices.
-DEAD = (
-    InvoiceStatus.CANCELLED.value,
-    InvoiceStatus.REJECTED.value,
-    InvoiceStatus.CLIENT_REJECTED.value,
-    InvoiceStatus.PLAN_MANAGER_REJECTED.value,
-)
 
 
 class LineKey(NamedTuple):
@@ -133,11 +125,11 @@ def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> Convers
         return []
     wanted, params = wanted_rows(keys)
     excluded, excluded_params = is_none_of("bill.guid", list(but))
-    dead = ", ".join(["%s"] * len(DEAD))
+    dead = ", ".join(["%s"] * len(ENDED))
     live = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({dead})"
     where = " AND ".join(filter(None, (source.join, live, excluded)))
     told = by_look_up if connection.vendor == "postgresql" else by_join
-    rows = yield RawQuery(told(source, wanted, where), [*params, *DEAD, *excluded_params])
+    rows = yield RawQuery(told(source, wanted, where), [*params, *ENDED, *excluded_params])
     found = dict(rows)
     return [found.get(n) for n in range(len(keys))]
 

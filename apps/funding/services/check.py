@@ -8,12 +8,13 @@ from typing import Any, cast
 
 from apps.core import saving
 from apps.core.unique import find_conflicts
-from apps.funding import claim_rules, invoice_rules
-from apps.funding.bill_warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-from apps.funding.facts import Products, gather, looking_around
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
-from apps.funding.settling import settling_lines, taking
-from apps.funding.standing import look_up_claims, look_up_permissions
+from apps.funding.services.context import Products, gather, looking_around
+from apps.funding.services.defaults import settling_lines, taking
+from apps.funding.services.lookups import look_up_claims, look_up_permissions
+from apps.funding.validation.claims import CLAIM_REQUIREMENTS, CLAIM_RULES
+from apps.funding.validation.invoices import INVOICE_REQUIREMENTS, INVOICE_RULES
+from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata.batched_queries import Conversation, all_of, together
 from apps.odata.write.drafts import Draft, Issue, Rule, apply_rules
 
@@ -40,8 +41,8 @@ CLAIMS = Kind(
     ClaimLine,
     taking,
     look_up_claims,
-    claim_rules.COMPLETE,
-    claim_rules.RULES,
+    CLAIM_REQUIREMENTS,
+    CLAIM_RULES,
     CLAIM_WARNINGS,
 )
 
@@ -57,8 +58,8 @@ INVOICES = Kind(
     InvoiceLine,
     nothing,
     nothing,
-    invoice_rules.COMPLETE,
-    invoice_rules.RULES,
+    INVOICE_REQUIREMENTS,
+    INVOICE_RULES,
     INVOICE_WARNINGS,
 )
 KINDS = {Claim: CLAIMS, Invoice: INVOICES}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.funding import bill_rules, line_rules
 from apps.funding.choices import ApprovalStatus
+from apps.funding.validation import bills, lines
 from apps.odata.write.drafts import Draft, Issue
 
 # --- is it all there? -----------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ TAKEN = {
 
 
 def what_a_claim_needs_is_told(draft: Draft) -> Iterator[Issue]:
-    return bill_rules.missing(draft, NEEDED)
+    return bills.missing(draft, NEEDED)
 
 
 def what_the_provider_invoice_lacks_is_told(draft: Draft) -> Iterator[Issue]:
@@ -36,10 +36,10 @@ def what_the_provider_invoice_lacks_is_told(draft: Draft) -> Iterator[Issue]:
             yield Issue("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
 
 
-COMPLETE = (
+CLAIM_REQUIREMENTS = (
     what_a_claim_needs_is_told,
     what_the_provider_invoice_lacks_is_told,
-    line_rules.of_each_line(line_rules.COMPLETE),
+    lines.of_each_line(lines.LINE_REQUIREMENTS),
 )
 
 # --- may it be? -----------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def the_provider_invoice_is_open(draft: Draft) -> Iterator[Issue]:
 def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Issue]:
     if draft.used_by is not None:
         message = f"The provider invoice is not reusable, and {draft.used_by} is built on it already."
-        yield Issue("AlreadyUsed", "provider_invoice", message, draft.is_lost)
+        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=draft.is_lost)
 
 
 def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Issue]:
@@ -70,12 +70,12 @@ def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Issue
         yield Issue("NotUnique", "provider_invoice_reference", message)
 
 
-RULES = (
+CLAIM_RULES = (
     the_provider_invoice_is_open,
     the_provider_invoice_is_unused,
     the_reference_is_the_provider_invoices_alone,
-    bill_rules.the_dates_are_in_order,
-    bill_rules.the_staff_member_may_administer_funding_invoices,
-    bill_rules.the_total_can_be_written,
-    line_rules.of_each_line(line_rules.RULES),
+    bills.the_dates_are_in_order,
+    bills.the_staff_member_may_administer_funding_invoices,
+    bills.the_total_can_be_written,
+    lines.of_each_line(lines.LINE_RULES),
 )

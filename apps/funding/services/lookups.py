@@ -8,9 +8,9 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.identifiers import normalised
-from apps.funding.bill_rules import MAY_ADMINISTER, MAY_CREDIT
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.settling import key_of, users_of
+from apps.funding.services.defaults import key_of, users_of
+from apps.funding.validation.bills import ADMINISTER_PERMISSION, CREDIT_PERMISSION
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import Conversation, all_of, prepared_query
@@ -45,7 +45,7 @@ def look_up_permissions(drafts: Sequence[Draft]) -> Conversation[None]:
             draft.fill("permissions", granted.get(key))
 
 
-NAMES = (MAY_ADMINISTER, MAY_CREDIT)
+NAMES = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
 
 
 @prepared_query

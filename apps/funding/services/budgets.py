@@ -5,69 +5,46 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import models, transaction
 from django.db.models import Case, Exists, OuterRef, Q, Sum, Value, When
 
-from apps.engagements.booking import Amounts, record_amounts, restate_amounts
-from apps.engagements.models import Budgeted, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
+from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ClaimLine, InvoiceLine
-
-# Claims have some of the statuses of invoices, under the same words.
-S = InvoiceStatus
-
-#: Entered, and nobody was asked for the money yet.
-WAITING = frozenset({S.AWAITING_STAFF_APPROVAL, S.ON_HOLD, S.APPROVED})
-#: Somebody was asked for the money, and did not refuse.
-CLAIMED = frozenset(
-    {
-        S.SUBMITTED_TO_PAYMENT_PROVIDER,
-        S.AGENCY_CLAIMED,
-        S.CANCELLATION_REQUESTED,
-        S.AGENCY_PARTIALLY_PAID,
-        S.SENT,
-        S.PAID,
-    }
-)
-#: Nobody will pay more than was paid: refused, cancelled, or settled with a gap that is written off.
-CLOSED = frozenset({S.AGENCY_FULLY_PAID, S.CANCELLED, S.REJECTED, S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED})
+from apps.funding.statuses import STATUSES, OpenAmount, Resubmission
 
 CENT = Decimal("0.01")
 
 
-class PassedOn(Enum):
-    """What the live resubmission of a bill took over from it: only what is not paid, or all."""
-
-    GAP = "gap"
-    WHOLE = "whole"
-
-
-def amounts_of(
+def budget_amounts(
     status: str,
     archived: bool,
     total: Decimal,
     paid: Decimal,
-    passed_on: PassedOn | None = None,
+    passed_on: Resubmission | None = None,
 ) -> Amounts:
     """What a line, or the sum of lines, draws on its budget while its bill stands in this status.
 
     What was paid is claimed as long as the bill counts at all. The rest is waiting before somebody is asked
     for it, claimed afterwards, and nothing once it is closed or its gap passed on to another bill.
     """
-    if archived or passed_on is PassedOn.WHOLE:
+    if archived or passed_on is Resubmission.FULL:
         return Amounts()
-    if passed_on is PassedOn.GAP or status in CLOSED:
+    if passed_on is Resubmission.GAP:
         return Amounts(claimed=paid, paid=paid)
-    if status in WAITING:
+    counts_as = STATUSES[status].open_amount
+    if counts_as is OpenAmount.NOTHING:
+        return Amounts(claimed=paid, paid=paid)
+    if counts_as is OpenAmount.WAITING:
         return Amounts(claimed=paid, paid=paid, waiting=total - paid)
     return Amounts(claimed=total, paid=paid)
 
 
-class Drawn(NamedTuple):
+class BudgetPosting(NamedTuple):
     """By how much a line changed what is drawn on the budget it stands for; on none, it counts nowhere."""
 
     booking: UUID | None
@@ -75,12 +52,11 @@ class Drawn(NamedTuple):
     amounts: Amounts
 
 
-def draw(changes: Iterable[Drawn]) -> None:
-    """Tell the budgets what changed, in the transaction of the change.
+def post_to_budgets(changes: Iterable[BudgetPosting]) -> None:
+    """Add postings to the budgets, in the transaction of the change.
 
-    A new bill: ``Drawn(line.booking_id, line.category_budget_id, amounts_of(status, False, total, ZERO))``
-    for each line. Locks service bookings, then budgets by category, each in the order of their keys; so call
-    it once, after everything else is locked.
+    Locks service bookings, then budgets by category, each in the order of their keys; so call it once, after
+    everything else is locked.
     """
     bookings: dict[UUID, Amounts] = defaultdict(Amounts)
     categories: dict[UUID, Amounts] = defaultdict(Amounts)
@@ -105,11 +81,11 @@ class Recounted(NamedTuple):
 
 
 #: The budgets in the order they are locked in everywhere, by the line's reference to them.
-BUDGETS: Mapping[str, type[Budgeted]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
+BUDGETS: Mapping[str, type[Budget]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
 
 
 @transaction.atomic
-def recount() -> Recounted:
+def recount_budgets() -> Recounted:
     """Restate what every budget has claimed, paid and waiting from the lines that draw on it.
 
     All budgets are locked before anything is summed: who is moving a bill meanwhile either told them before,
@@ -141,8 +117,11 @@ def drawn_by(line: type[models.Model], bill: str, budget: str) -> Iterator[tuple
     for row in rows:
         # SQLite sums decimals as floating point: right to the cent, and told with more.
         total, paid = row["total_of"].quantize(CENT), row["paid_of"].quantize(CENT)
-        passed_on = row["passed_on"] and PassedOn(row["passed_on"])
-        yield row[budget], amounts_of(row[f"{bill}__funding_status"], row["archived"], total, paid, passed_on)
+        passed_on = row["passed_on"] and Resubmission(row["passed_on"])
+        yield (
+            row[budget],
+            budget_amounts(row[f"{bill}__funding_status"], row["archived"], total, paid, passed_on),
+        )
 
 
 def passing_on(line: type[models.Model], bill: str) -> Case:
@@ -151,10 +130,10 @@ def passing_on(line: type[models.Model], bill: str) -> Case:
     live = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None).order_by()
     whole = Exists(live.exclude(paid_earlier=0))
     # Of what was never paid there is nothing to tell apart: it is closed.
-    may_have_been = Q(**{f"{bill}__funding_status": S.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
+    may_have_been = Q(**{f"{bill}__funding_status": InvoiceStatus.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
     return Case(
-        When(may_have_been & whole, then=Value(PassedOn.WHOLE.value)),
-        When(may_have_been & Exists(live), then=Value(PassedOn.GAP.value)),
+        When(may_have_been & whole, then=Value(Resubmission.FULL.value)),
+        When(may_have_been & Exists(live), then=Value(Resubmission.GAP.value)),
         default=Value(None),
         output_field=models.CharField(null=True),
     )

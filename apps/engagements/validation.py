@@ -1,0 +1,296 @@
+"""Rules and warnings of plans, service bookings and category budgets (interface.md 2.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+
+from django.db.models import Q
+
+from apps.engagements.categories import FIRST_PACE_CATEGORY, support_item
+from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
+from apps.engagements.models import ZERO, ClientEngagement, last_day_of_plan
+from apps.odata.write.drafts import Draft, Issue
+
+# --- plans: context -------------------------------------------------------------------------------------
+# Services load it for all drafts at once and fill it in; a form has one draft and queries for itself.
+
+
+def other_plans(draft: Draft) -> Iterable[ClientEngagement]:
+    """The participant's other current plans."""
+    if "other_plans" in draft.__dict__:
+        return draft.__dict__["other_plans"]
+    if draft.participant is None:
+        return ()
+    plans = ClientEngagement.objects.filter(participant=draft.participant.pk, archive_date=None)
+    return plans.exclude(pk=draft.key) if draft.key is not None else plans
+
+
+def allocated_amount(draft: Draft) -> Decimal:
+    """The sum of the plan's service bookings; zero for a new plan."""
+    if "allocated_amount" in draft.__dict__:
+        return draft.__dict__["allocated_amount"]
+    sums = ClientEngagement.objects.filter(pk=draft.key).values_list("total_allocate_amount", flat=True)
+    return sums.first() or ZERO if draft.key is not None else ZERO
+
+
+def load_engagement_context(drafts: Iterable[Draft]) -> None:
+    """Fill in the other plans and the allocated amounts, two queries for all drafts."""
+    drafts = list(drafts)
+    known = [draft for draft in drafts if draft.get("participant") is not None]
+    keys = {draft.key for draft in drafts if draft.key is not None}
+    of_participants = Q(participant__in={draft.participant.pk for draft in known}, archive_date=None)
+    plans = list(ClientEngagement.objects.filter(of_participants).order_by("plan_start_date", "guid"))
+    sums = dict(ClientEngagement.objects.filter(pk__in=keys).values_list("pk", "total_allocate_amount"))
+    for draft in drafts:
+        draft.fill("allocated_amount", sums.get(draft.key, ZERO))
+    for draft in known:
+        participant = draft.participant.pk
+        others = [plan for plan in plans if plan.participant_id == participant and plan.pk != draft.key]
+        draft.fill("other_plans", others)
+
+
+# --- plans: rules ---------------------------------------------------------------------------------------
+
+
+def plan_ends_after_it_starts(draft: Draft) -> Iterator[Issue]:
+    if draft.plan_start_date and draft.plan_end_date and draft.plan_end_date < draft.plan_start_date:
+        yield Issue("OutOfOrder", "plan_end_date", "The plan ends before it starts.")
+
+
+def bookings_end_after_they_start(draft: Draft) -> Iterator[Issue]:
+    start, end = draft.booking_start_date, draft.booking_end_date
+    if start and end and end < start:
+        yield Issue("OutOfOrder", "booking_end_date", "The bookings end before they start.")
+
+
+def total_budget_is_not_negative(draft: Draft) -> Iterator[Issue]:
+    if draft.total_budget_amount is not None and draft.total_budget_amount < 0:
+        yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
+
+
+def endorsed_plan_is_pace(draft: Draft) -> Iterator[Issue]:
+    if draft.endorsement_date and draft.participant_type != ParticipantType.PACE:
+        yield Issue("NotAllowed", "endorsement_date", "Only PACE plans are endorsed.")
+
+
+def support_coordinator_is_not_the_participant(draft: Draft) -> Iterator[Issue]:
+    participant, coordinator = draft.participant, draft.support_coordinator
+    if participant is not None and coordinator is not None and participant.pk == coordinator.pk:
+        yield Issue("NotAllowed", "support_coordinator", "Nobody is their own support coordinator.")
+
+
+ENGAGEMENT_RULES = (
+    plan_ends_after_it_starts,
+    bookings_end_after_they_start,
+    total_budget_is_not_negative,
+    endorsed_plan_is_pace,
+    support_coordinator_is_not_the_participant,
+)
+
+
+# --- plans: warnings ------------------------------------------------------------------------------------
+
+
+def booking_dates_lie_within_the_plan(draft: Draft) -> Iterator[Issue]:
+    for name in ("booking_start_date", "booking_end_date"):
+        day = getattr(draft, name)
+        if day and not draft.plan_start_date <= day <= draft.plan_end_date:
+            yield Issue("OutsidePlan", name, "It lies outside the plan's dates.")
+
+
+def plan_commences_before_it_ends(draft: Draft) -> Iterator[Issue]:
+    if draft.plan_commencement_date and draft.plan_commencement_date > draft.plan_end_date:
+        yield Issue("OutsidePlan", "plan_commencement_date", "The plan would commence after its end.")
+
+
+def plan_is_active_for_a_day(draft: Draft) -> Iterator[Issue]:
+    if draft.no_active_plan_from_date and draft.no_active_plan_from_date <= draft.plan_start_date:
+        yield Issue("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
+
+
+def plan_is_managed(draft: Draft) -> Iterator[Issue]:
+    if not (draft.is_agency_managed or draft.is_self_managed or draft.is_plan_managed):
+        yield Issue("NoManagement", "is_plan_managed", "Nobody is said to manage the plan.")
+
+
+def plans_of_a_participant_do_not_overlap(draft: Draft) -> Iterator[Issue]:
+    for plan in other_plans(draft):
+        last_day = last_day_of_plan(draft.plan_end_date, draft.no_active_plan_from_date)
+        if draft.plan_start_date <= plan.last_day and plan.plan_start_date <= last_day:
+            yield Issue(
+                "PlansOverlap",
+                "plan_start_date",
+                f"Another plan of the participant runs from {plan.plan_start_date:%d %b %Y}"
+                f" to {plan.last_day:%d %b %Y}.",
+            )
+
+
+def bookings_fit_into_the_total_budget(draft: Draft) -> Iterator[Issue]:
+    excess = allocated_amount(draft) - draft.total_budget_amount
+    if excess > 0:
+        yield Issue(
+            "OverAllocated",
+            "total_budget_amount",
+            f"The plan's bookings come to {allocated_amount(draft):,.2f}, which is {excess:,.2f} more.",
+        )
+
+
+ENGAGEMENT_WARNINGS = (
+    booking_dates_lie_within_the_plan,
+    plan_commences_before_it_ends,
+    plan_is_active_for_a_day,
+    plan_is_managed,
+    plans_of_a_participant_do_not_overlap,
+    bookings_fit_into_the_total_budget,
+)
+
+
+# --- service bookings: rules ----------------------------------------------------------------------------
+
+
+def booking_ends_after_it_starts(draft: Draft) -> Iterator[Issue]:
+    start, end = draft.booking_start_date, draft.booking_end_date
+    if start and end and end < start:
+        yield Issue("OutOfOrder", "booking_end_date", "The booking ends before it starts.")
+
+
+def budget_is_not_negative(draft: Draft) -> Iterator[Issue]:
+    if draft.budget is not None and draft.budget < 0:
+        yield Issue("OutOfRange", "budget", "A budget is not negative.")
+
+
+def booking_has_a_category_or_a_custom_purpose(draft: Draft) -> Iterator[Issue]:
+    if draft.category is None and draft.support_purpose != SupportPurpose.CUSTOM_PURPOSE:
+        yield Issue(
+            "Required", "category", f"A booking for {draft.support_purpose} is made for a support category."
+        )
+
+
+def purpose_is_that_of_the_category(draft: Draft) -> Iterator[Issue]:
+    category = draft.category
+    if category is None or draft.support_purpose in (None, SupportPurpose.CUSTOM_PURPOSE):
+        return
+    if draft.support_purpose != category.support_purpose:
+        yield Issue(
+            "PurposeDiffers", "support_purpose", f"Category {category} is for {category.support_purpose}."
+        )
+
+
+def booking_is_not_in_a_pace_plan(draft: Draft) -> Iterator[Issue]:
+    if draft.engagement is not None and draft.engagement.is_pace:
+        yield Issue("NotAllowed", "engagement", "A PACE plan has budgets by category, no service bookings.")
+
+
+def category_is_not_pace_only(draft: Draft) -> Iterator[Issue]:
+    if draft.category is not None and draft.category.number >= FIRST_PACE_CATEGORY:
+        yield Issue("NotAllowed", "category", "Categories from 16 on are those of PACE plans.")
+
+
+BOOKING_RULES = (
+    booking_ends_after_it_starts,
+    budget_is_not_negative,
+    booking_has_a_category_or_a_custom_purpose,
+    purpose_is_that_of_the_category,
+    booking_is_not_in_a_pace_plan,
+    category_is_not_pace_only,
+)
+
+
+# --- service bookings: warnings -------------------------------------------------------------------------
+
+
+def allocated_to_other_bookings(draft: Draft) -> Decimal:
+    """The sum of the plan's other bookings. Services fill it in for all drafts at once."""
+    if "allocated_to_other_bookings" in draft.__dict__:
+        return draft.__dict__["allocated_to_other_bookings"]
+    plan: ClientEngagement | None = draft.engagement
+    if plan is None:
+        return ZERO
+    bookings = plan.bookings.exclude(pk=draft.key) if draft.key is not None else plan.bookings.all()
+    return sum(bookings.values_list("budget", flat=True), ZERO)
+
+
+def booking_lies_within_the_plan(draft: Draft) -> Iterator[Issue]:
+    plan = draft.engagement
+    for name in ("booking_start_date", "booking_end_date"):
+        day = getattr(draft, name)
+        if plan and day and not plan.plan_start_date <= day <= plan.plan_end_date:
+            yield Issue(
+                "OutsidePlan",
+                name,
+                f"The plan runs from {plan.plan_start_date:%d %b %Y} to {plan.plan_end_date:%d %b %Y}.",
+            )
+
+
+def support_item_is_of_the_category(draft: Draft) -> Iterator[Issue]:
+    if not draft.support_item:
+        return
+    item = support_item(draft.support_item)
+    if item is None:
+        yield Issue("UnusualSupportItem", "support_item", "Codes of support items look like 01_011_0107_1_1.")
+    elif draft.category is not None and item.category != draft.category.number:
+        yield Issue(
+            "CategoryDiffers",
+            "support_item",
+            f"An item that begins with {item.category:02} is not of category {draft.category}.",
+        )
+
+
+MANAGEMENT_FLAGS = {
+    ManagementType.AGENCY: "is_agency_managed",
+    ManagementType.PLAN: "is_plan_managed",
+    ManagementType.SELF: "is_self_managed",
+}
+
+
+def management_type_is_one_of_the_plan(draft: Draft) -> Iterator[Issue]:
+    plan = draft.engagement
+    if plan is None or draft.management_type is None:
+        return
+    if not getattr(plan, MANAGEMENT_FLAGS[ManagementType(draft.management_type)]):
+        yield Issue(
+            "ManagementDiffers",
+            "management_type",
+            f"The plan is not said to be {draft.management_type} managed.",
+        )
+
+
+def booking_fits_into_the_total_budget(draft: Draft) -> Iterator[Issue]:
+    plan = draft.engagement
+    if plan is None or not draft.budget:
+        return
+    excess = allocated_to_other_bookings(draft) + draft.budget - plan.total_budget_amount
+    if excess > 0:
+        yield Issue(
+            "OverAllocated",
+            "budget",
+            f"With it the plan's bookings come to {excess:,.2f} more than its budget of"
+            f" {plan.total_budget_amount:,.2f}.",
+        )
+
+
+def amount_used_elsewhere_fits_into_the_budget(draft: Draft) -> Iterator[Issue]:
+    if draft.used_elsewhere and draft.budget is not None and draft.used_elsewhere > draft.budget:
+        yield Issue("OverBudget", "used_elsewhere", f"It is more than the budget of {draft.budget:,.2f}.")
+
+
+BOOKING_WARNINGS = (
+    booking_lies_within_the_plan,
+    support_item_is_of_the_category,
+    management_type_is_one_of_the_plan,
+    booking_fits_into_the_total_budget,
+    amount_used_elsewhere_fits_into_the_budget,
+)
+
+
+# --- category budgets -----------------------------------------------------------------------------------
+
+
+def category_budget_is_in_a_pace_plan(draft: Draft) -> Iterator[Issue]:
+    if draft.engagement is not None and not draft.engagement.is_pace:
+        yield Issue("NotAllowed", "engagement", "Only PACE plans have budgets by category.")
+
+
+CATEGORY_BUDGET_RULES = (budget_is_not_negative, category_budget_is_in_a_pace_plan)
+CATEGORY_BUDGET_WARNINGS = (management_type_is_one_of_the_plan, amount_used_elsewhere_fits_into_the_budget)
