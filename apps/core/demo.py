@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from random import Random
 from typing import Any, TypeVar
@@ -141,14 +141,20 @@ def repeatable(context: Context) -> Iterator[None]:
 
 
 def draft_of(model: type[models.Model], **values: Any) -> Draft:
-    """A draft of a new record: the given values, and the model's default for every other column."""
-    whole: dict[str, Any] = {
-        column.name: plain(column.get_default())
+    """A draft of a new record: the given values, and the model's defaults for what is left out."""
+    return Draft({**defaults_of(model), **values}, given=values)
+
+
+@lru_cache(maxsize=32)
+def defaults_of(model: type[models.Model]) -> dict[str, Any]:
+    """The values of a record of which nothing is given; moments and identifiers are the service's."""
+    columns = [
+        column
         for column in model._meta.concrete_fields
-        if not column.primary_key and not hasattr(column, "of")
-    }
-    whole |= {column.name: [] for column in model._meta.many_to_many}
-    return Draft(whole | values, given=values)
+        if not (column.primary_key or hasattr(column, "of") or column.has_default() and callable(column.default))
+    ]
+    values = {each.name: plain(each.get_default()) if each.has_default() else None for each in columns}
+    return values | {each.name: () for each in model._meta.many_to_many}
 
 
 def change_of(record: models.Model, **values: Any) -> Draft:

@@ -10,9 +10,14 @@ from random import Random
 from typing import Any
 
 from apps.core.demo import Context, DemoSet, draft_of, existing
-from apps.engagements.services import (create_bookings, create_category_budgets, create_engagements, create_support_categories,)
 from apps.engagements.choices import ManagementType, ParticipantType
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import (
+    create_bookings,
+    create_category_budgets,
+    create_engagements,
+    create_support_categories,
+)
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
 
@@ -102,7 +107,9 @@ def create_plans(context: Context, plans: list[Plan]) -> None:
         for draft in (*plan.bookings, *plan.budgets):
             draft.fill("engagement", engagement)
     context.create(ServiceBooking, create_bookings, [draft for plan in plans for draft in plan.bookings])
-    context.create(CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets])
+    context.create(
+        CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets]
+    )
 
 
 def plan_of(

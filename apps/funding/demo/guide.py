@@ -15,20 +15,22 @@ from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.guide_importing import import_guide
 from apps.funding.guide_reading import Guide, GuideRow
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.funding.public_holidays import Kind
+from apps.funding.public_holidays import DayType
 
 PRICE_BOOK, PRIVATE_RATES = "Price guide", "Private rates"
 COST_CENTRES = listed("Plan management, Support coordination, Therapy, Community access, Administration")
 CLOSED_COST_CENTRE = "Transition project"
-HOUR, EACH, DAY, WEEK, MONTH = (unit.value for unit in (Unit.HOUR, Unit.EACH, Unit.DAY, Unit.WEEK, Unit.MONTH))
+HOUR, EACH, DAY, WEEK, MONTH = (
+    unit.value for unit in (Unit.HOUR, Unit.EACH, Unit.DAY, Unit.WEEK, Unit.MONTH)
+)
 
 #: The price of an hour at each time of the week, against a weekday's.
 TIMES = (
-    ("weekday daytime", "1", Kind.WEEKDAY),
-    ("weekday evening", "1.102", Kind.WEEKDAY),
-    ("Saturday", "1.407", Kind.SATURDAY),
-    ("Sunday", "1.814", Kind.SUNDAY),
-    ("public holiday", "2.222", Kind.PUBLIC_HOLIDAY),
+    ("weekday daytime", "1", DayType.WEEKDAY),
+    ("weekday evening", "1.102", DayType.WEEKDAY),
+    ("Saturday", "1.407", DayType.SATURDAY),
+    ("Sunday", "1.814", DayType.SUNDAY),
+    ("public holiday", "2.222", DayType.PUBLIC_HOLIDAY),
 )
 #: Supports priced by the time of the week: category, first sequence number, rest of the code, name, price.
 BY_TIME = (
@@ -90,7 +92,11 @@ PRIVATE = (
 )
 REGISTRATION_GROUPS = {
     **{"0102": "Work and study", "0103": "Aids for personal care", "0104": "Complex daily activities"},
-    **{"0105": "Mobility equipment", "0106": "Coordination and life stages", "0107": "Daily personal activities"},
+    **{
+        "0105": "Mobility equipment",
+        "0106": "Coordination and life stages",
+        "0107": "Daily personal activities",
+    },
     **{"0108": "Journeys", "0110": "Behaviour support", "0111": "Home modification", "0115": "Shared living"},
     **{"0116": "Community skills", "0118": "Early childhood", "0120": "Household tasks"},
     **{"0124": "Communication equipment", "0125": "Taking part in the community"},
@@ -111,7 +117,7 @@ class DemoItem:
     name: str
     unit: str
     price: Decimal | None
-    day: Kind | None = None
+    day: DayType | None = None
 
     @property
     def category(self) -> int:
@@ -144,6 +150,10 @@ class DemoItem:
             "agency_requested_reports": flag,
             "irregular_sil": flag if group == "0115" else Flag.NO.value,
         }
+
+
+def rounded(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
 def demo_items() -> Iterator[DemoItem]:
@@ -191,14 +201,24 @@ def guide_of(start: dt.date, factor: Decimal) -> Guide:
     for number, item in enumerate(ITEMS.values(), start=1):
         if factor == 1 and item.code == DISCONTINUED:
             continue
-        national = item.price if item.price is None or item.is_dollar else rounded(item.price * factor)
-        amounts = {
-            zone: national if national is None or item.is_dollar else rounded(national * Decimal(share))
-            for zone, share in ZONES.items()
-        }
+        amounts = {zone: price_in_zone(item, factor, zone) for zone in ZONES}
         row = GuideRow(number, item.code, start, None, amounts, item.columns())
         rows[str(normalised(item.code))] = [row]
     return Guide(rows)
+
+
+def price_in_zone(item: DemoItem, factor: Decimal, zone: str) -> Decimal | None:
+    if item.price is None or item.is_dollar:
+        return item.price
+    return rounded(rounded(item.price * factor) * Decimal(ZONES[zone]))
+
+
+def price_on(item: DemoItem, day: dt.date, zone: str, as_of: dt.date) -> Decimal:
+    """The price of an item that is not quoted, on a day of the guide's years."""
+    factors = [factor for start, factor in zip(first_days(as_of), YEARS, strict=True) if start <= day]
+    price = price_in_zone(item, Decimal(factors[-1] if factors else YEARS[0]), zone)
+    assert price is not None
+    return price
 
 
 def create_private_rates(start: dt.date) -> None:
@@ -211,7 +231,3 @@ def create_private_rates(start: dt.date) -> None:
         entry = PriceBookEntry(price_book=book, product=product, gst_inclusive=True)
         entry.save()
         Price(entry=entry, start_date=start, amount=Decimal(amount)).save()
-
-
-def rounded(amount: Decimal) -> Decimal:
-    return amount.quantize(Decimal("0.01"), ROUND_HALF_UP)

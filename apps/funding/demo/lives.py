@@ -46,8 +46,16 @@ class Life:
 
 # Few different numbers of days: the bills of a day take each step together, in one call of the service.
 HOLD, RELEASE = Step(TransitionName.HOLD, 1, WHY_HELD), Step(TransitionName.RELEASE, 5)
-APPROVE, CLAIM, PAY = Step(TransitionName.APPROVE, 1), Step(TransitionName.CLAIM, 1), Step(TransitionName.PAY, 5)
-SUBMIT, ACCEPT, REJECT = Step(TransitionName.SUBMIT, 1), Step(TransitionName.ACCEPT, 1), Step(TransitionName.REJECT, 1, WHY_REJECTED)
+APPROVE, CLAIM, PAY = (
+    Step(TransitionName.APPROVE, 1),
+    Step(TransitionName.CLAIM, 1),
+    Step(TransitionName.PAY, 5),
+)
+SUBMIT, ACCEPT, REJECT = (
+    Step(TransitionName.SUBMIT, 1),
+    Step(TransitionName.ACCEPT, 1),
+    Step(TransitionName.REJECT, 1, WHY_REJECTED),
+)
 PAY_IN_PART = Step(TransitionName.PAY_IN_PART, 5)
 ASK_TO_CANCEL = Step(TransitionName.ASK_TO_CANCEL, 1, WHY_CANCELLED)
 CONFIRM_CANCELLATION = Step(TransitionName.CONFIRM_CANCELLATION, 3)
@@ -89,7 +97,12 @@ INVOICES_TO_CLIENTS = (
     Life(
         20,
         (
-            *(APPROVE, SEND, Step(TransitionName.CLIENT_REJECTS, 5, WHY_CLIENT_REJECTED), Step(TransitionName.REOPEN, 1)),
+            *(
+                APPROVE,
+                SEND,
+                Step(TransitionName.CLIENT_REJECTS, 5, WHY_CLIENT_REJECTED),
+                Step(TransitionName.REOPEN, 1),
+            ),
             *(APPROVE, SEND, Step(TransitionName.PAY, 10)),
         ),
     ),
