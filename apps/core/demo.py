@@ -1,4 +1,4 @@
-"""What demo data is made with: sets in their order, repeatable chance and identifiers, the days of the past."""
+"""Demo data: sets in their order, repeatable chance and identifiers, and the days of the past."""
 
 from __future__ import annotations
 
@@ -151,7 +151,9 @@ def defaults_of(model: type[models.Model]) -> dict[str, Any]:
     columns = [
         column
         for column in model._meta.concrete_fields
-        if not (column.primary_key or hasattr(column, "of") or column.has_default() and callable(column.default))
+        if not (
+            column.primary_key or hasattr(column, "of") or (column.has_default() and callable(column.default))
+        )
     ]
     values = {each.name: plain(each.get_default()) if each.has_default() else None for each in columns}
     return values | {each.name: () for each in model._meta.many_to_many}

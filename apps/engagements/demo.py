@@ -30,7 +30,7 @@ class Stage:
     """A plan at a point of its life.
 
     ``begun``: so many days ago it started (negative: it is still to start); ``spent``: the share of each
-    budget that is gone; ``total``: the plan's budget as a share of its bookings' (1.1 leaves some to allocate).
+    budget that is gone; ``total``: the plan's budget as a share of its bookings' (1.1: some is left).
     """
 
     begun: int
@@ -68,7 +68,7 @@ ITEMS = {7: "07_002_0106_8_3", 14: "14_034_0127_8_3", 15: "15_056_0128_1_3"}
 USUAL = {1: 38_000, 2: 2_400, 3: 1_800, 4: 16_000, 5: 5_500, 7: 4_200, 15: 11_000, 16: 60_000, 17: 48_000}
 USUAL_OTHERWISE = 3_600
 #: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
-SPENT_ELSEWHERE = 0.7
+SPENT_ELSEWHERE = 0.6
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ REASONS = {
     Outcome.DEFERRED: listed("Waiting for a plan review, Plan starts later, Family decides next year"),
     Outcome.SALE_SUCCESSFUL: listed("Recommended by others, Invoices paid fast, Office nearby"),
     Outcome.SALE_UNSUCCESSFUL: listed(
-        "Chose another plan manager, Manages the plan themselves, Plan is agency-managed, Could not be reached"
+        "Chose another plan manager, Manages the plan themselves, Plan is agency-managed"
     ),
 }
 #: The values of each template, by its name; stage and type by their names.

@@ -172,7 +172,7 @@ def support_lines(
     lines: list[Draft] = []
     sum_of_lines = Decimal(0)
     for _ in range(most):
-        open_budgets = [budget for budget in plan.budgets if budget.left > 2 * LEAST]
+        open_budgets = [budget for budget in plan.budgets if budget.left > LEAST]
         if not open_budgets:
             break
         budget = chance.choices(open_budgets, [float(each.left) for each in open_budgets])[0]
@@ -209,7 +209,7 @@ def support_lines(
 
 def quantity_of(chance: Random, item: DemoItem, price: Decimal, left: Decimal) -> Decimal:
     """A plausible quantity: a part of what is left, in quarters of an hour, pieces or dollars."""
-    amount = min(Decimal(chance.randrange(LEAST, MOST)), left / 3)
+    amount = min(Decimal(chance.randrange(LEAST, MOST)), left / 4)
     if item.unit in (guide.MONTH, guide.WEEK):
         return Decimal(1)
     if item.is_dollar:

@@ -104,7 +104,7 @@ REGISTRATION_GROUPS = {
     **{"0132": "Specialist coordination", "0136": "Group activities"},
 }
 CATEGORY_NAMES = {number: name for number, name, _ in CATEGORIES}
-#: Prices of each year as a share of this year's, the oldest first, and of each zone as a share of the national.
+#: Prices of each year, the oldest first, as a share of this year's; of each zone, of the national ones.
 YEARS = ("0.931", "0.966", "1")
 ZONES = {Zone.NATIONAL.value: "1", Zone.REMOTE.value: "1.4", Zone.VERY_REMOTE.value: "1.5"}
 

@@ -61,6 +61,9 @@ ASK_TO_CANCEL = Step(TransitionName.ASK_TO_CANCEL, 1, WHY_CANCELLED)
 CONFIRM_CANCELLATION = Step(TransitionName.CONFIRM_CANCELLATION, 3)
 ARCHIVE, SEND = Step(TransitionName.ARCHIVE, 5), Step(TransitionName.SEND, 1)
 
+#: So many lives besides the common one, which comes first, occur among the bills of one day.
+OTHERS_OF_DAY = 4
+
 CLAIMS = (
     Life(760, (APPROVE, CLAIM, PAY)),
     Life(70, (APPROVE, SUBMIT, ACCEPT, PAY)),
@@ -109,5 +112,12 @@ INVOICES_TO_CLIENTS = (
 )
 
 
-def choose_life(chance: Random, lives: Sequence[Life]) -> Life:
-    return chance.choices(lives, [life.weight for life in lives])[0]
+def lives_of_day(chance: Random, lives: Sequence[Life]) -> tuple[Sequence[Life], Sequence[float]]:
+    """The lives that bills of one day can have, with their weights: the common one, and a few of the others.
+
+    Each life that only one bill of a day has costs calls of its own.
+    """
+    common, *others = lives
+    few = chance.sample(others, min(OTHERS_OF_DAY, len(others)))
+    share = sum(life.weight for life in others) / max(sum(life.weight for life in few), 1)
+    return [common, *few], [common.weight, *(life.weight * share for life in few)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -33,7 +33,7 @@ from apps.funding.demo.bills import (
     support_lines,
 )
 from apps.funding.demo.guide import load_price_books, rounded
-from apps.funding.demo.lives import Life, choose_life
+from apps.funding.demo.lives import Life, lives_of_day
 from apps.funding.demo.warnings import WARNING_CODES, create_claims_with_warnings, examples_of
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
 from apps.funding.moving import move
@@ -52,7 +52,7 @@ MAY_ADMINISTER, MAY_CREDIT = (
 )
 
 #: Bills come in on each of the last workdays; before, on fewer days, each with the bills of several.
-LATEST_DAYS, OLDER_DAYS, MOST_OF_A_DAY = 10, 30, 100
+LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 12, 400
 #: Answers of the agency and of the payment provider: nobody in the office makes these transitions.
 SYSTEM = frozenset({TransitionName.ACCEPT, TransitionName.REJECT, TransitionName.CONFIRM_CANCELLATION})
 #: So many days the provider invoices without a claim came on.
@@ -177,10 +177,11 @@ class Timeline:
     # --- transitions ------------------------------------------------------------------------------------
 
     def begin_lives(
-        self, day: int, model: type[Bill], keys: Iterable[UUID], possible_lives: Sequence[Life]
+        self, day: int, model: type[Bill], keys: Sequence[UUID], possible_lives: Sequence[Life]
     ) -> None:
-        for key in keys:
-            self.schedule(day, model, Progress(key, choose_life(self.chance, possible_lives)))
+        of_day, weights = lives_of_day(self.chance, possible_lives)
+        for key, life in zip(keys, self.chance.choices(of_day, weights, k=len(keys)), strict=True):
+            self.schedule(day, model, Progress(key, life))
 
     def schedule(self, day: int, model: type[Bill], progress: Progress) -> None:
         """Note the next step of a bill, if its life has one."""
@@ -219,7 +220,7 @@ class Timeline:
         for key in moved.done:
             self.schedule(day, model, replace(by_key[key], step=by_key[key].step + 1))
         self.context.report(model, len(moved.made))
-        self.begin_lives(day, model, moved.made.values(), lives.RESUBMITTED)
+        self.begin_lives(day, model, list(moved.made.values()), lives.RESUBMITTED)
 
     def decide(self, keys: Sequence[UUID], action: ApprovalAction, reason: str | None = None) -> None:
         """Take an action on provider invoices."""
@@ -292,7 +293,7 @@ class Timeline:
                 keys = Invoice.objects.filter(invoice_number__in=numbers).order_by("invoice_number")
                 day = bisect_left(self.context.workdays, self.context.day(ago))
                 self.begin_lives(
-                    day, Invoice, keys.values_list("pk", flat=True), lives.INVOICES_TO_CLIENTS[:1]
+                    day, Invoice, list(keys.values_list("pk", flat=True)), lives.INVOICES_TO_CLIENTS[:1]
                 )
             self.context.report(Invoice, len(numbers))
             self.invoices += len(numbers)
@@ -328,7 +329,8 @@ def load(context: Context) -> None:
 def days_of_bills(first: int, end: int, claims: int) -> list[int]:
     """The days, from a first one on, that bills come in on; each stands for those since the one before."""
     latest = end - LATEST_DAYS
-    count = min(max(OLDER_DAYS, claims // MOST_OF_A_DAY), latest - first)
+    count = max(min(OLDER_DAYS, claims // LEAST_OF_A_DAY), claims // MOST_OF_A_DAY, 1)
+    count = min(count, latest - first)
     return [first + (latest - first) * (nth + 1) // count - 1 for nth in range(count)] + list(
         range(latest, end)
     )

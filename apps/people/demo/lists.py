@@ -1,4 +1,4 @@
-"""The short lists of the demo's people, and the first records of each kind, which are the same for any seed."""
+"""Short lists of the demo's people, and the first records of each kind: the same for every seed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ CLOSED_LOCATION = "Wollongong office (closed)"
 TEAMS = listed("Plan management north, Plan management south, Accounts, Support coordination, Intake")
 CLOSED_TEAM = "Transition project"
 
-#: One custom field of each kind for staff, clients and contacts: name, kind, options or examples of an answer.
+#: One custom field of each kind for staff, clients and contacts: name, kind, options or examples.
 CUSTOM_FIELDS: dict[str, tuple[tuple[str, AnswerKind, str], ...]] = {
     AppliesTo.STAFF.value: (
         ("Worker screening number", AnswerKind.TEXT, "WSC-DEMO-10482, WSC-DEMO-22917, WSC-DEMO-30655"),

@@ -44,11 +44,13 @@ TITLES: dict[str, tuple[str | None, ...]] = {
 GUARDIANS = listed("Sister, Brother, Spouse, Public guardian, Friend, Nominee")
 JOBS = listed("Practice Manager, Accounts Receivable, Team Leader, Director, Therapist, Rostering Officer")
 HOBBIES = listed("""
-    Bushwalking and birdwatching, Swimming at the local pool, Football on Saturdays, Painting with watercolours,
+    Bushwalking and birdwatching, Swimming at the local pool, Football on Saturdays,
+    Painting with watercolours,
     Trains and model railways, Cooking for friends, Choir on Wednesdays, Wheelchair basketball, Video games
 """)
 REMARKS = listed("""
-    Prefers a call before a visit., Auslan interpreter needed., Statements by mail please., Has an assistance dog.,
+    Prefers a call before a visit., Auslan interpreter needed., Statements by mail please.,
+    Has an assistance dog.,
     Level access needed; ring the side bell., Best reached in the afternoon.
 """)
 EMPLOYMENT = (("Full time", 38), ("Full time", 38), ("Part time", 24), ("Part time", 16), ("Casual", 8))
@@ -246,7 +248,7 @@ def load_contacts(context: Context, roles: dict[str, Role]) -> None:
 
 
 def numbered_families(count: int) -> Iterator[tuple[int, ...]]:
-    """The numbers of contacts who come together: a represented person and the representative, or one alone."""
+    """The numbers of contacts who come together: a represented person with the representative, or one."""
     number = 0
     while number < count:
         pair = TURNS[number % len(TURNS)] in (CHILD, REPRESENTED) and number + 1 < count
@@ -308,7 +310,7 @@ def relationship(chance: Random, kind: int, speaker: Contact) -> str:
 
 
 def answer_custom_fields(context: Context, applies_to: str, model: type[Staff | Client | Contact]) -> None:
-    """Create the custom fields of a kind of record and their answers; the first record answers all of them."""
+    """Create the custom fields of a kind of record and their answers; the first record answers all."""
     chance = context.chance(f"answers of {applies_to}")
     with context.clock_at(context.workdays[0], 8.2):
         fields = [

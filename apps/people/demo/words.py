@@ -31,13 +31,13 @@ class Origin:
 NAMES = (
     (
         44,
-        """Amelia, Charlotte, Olivia, Isla, Mia, Ava, Grace, Ella, Harper, Evelyn, Chloe, Sophie, Ruby, Matilda,
+        """Amelia, Charlotte, Olivia, Isla, Mia, Ava, Grace, Ella, Harper, Evelyn, Chloe, Sophie, Ruby,
         Lucy, Emily, Hannah, Jessica, Sarah, Rebecca, Lauren, Megan, Nicole, Michelle, Zoë, Renée, Tahlia""",
-        """Oliver, Noah, Jack, William, Henry, Lucas, Thomas, James, Charlie, Ethan, Lachlan, Cooper, Harrison,
-        Max, Samuel, Benjamin, Joshua, Daniel, Matthew, Andrew, Christopher, Michael, David, Peter, Angus""",
+        """Oliver, Noah, Jack, William, Henry, Lucas, Thomas, James, Charlie, Ethan, Lachlan, Cooper, Max,
+        Samuel, Benjamin, Joshua, Daniel, Matthew, Andrew, Christopher, Michael, David, Peter, Angus""",
         """Smith, Jones, Williams, Brown, Wilson, Taylor, Johnson, White, Martin, Anderson, Thompson, Walker,
-        Harris, Lewis, Robinson, Clarke, Hall, Allen, Wright, King, Green, Baker, Adams, Hill, Mitchell, Carter,
-        Phillips, Turner, Parker, Edwards, Collins, Stewart, Morris, Rogers, Reed, Cook, Bailey, Cooper, Cox,
+        Harris, Lewis, Robinson, Clarke, Hall, Allen, Wright, King, Green, Baker, Adams, Hill, Mitchell,
+        Phillips, Turner, Parker, Edwards, Collins, Stewart, Morris, Rogers, Reed, Cook, Bailey, Cox,
         Ward, Watson, Brooks, Bennett, Gray, Hughes, Price, Foster, Butler, Simmons, Barnes, Fisher, Coleman""",
     ),
     (
@@ -49,7 +49,7 @@ NAMES = (
     ),
     (
         10,
-        "Eleni, Sofia, Katerina, Despina, Anastasia, Giulia, Francesca, Chiara, Rosa, Antonella, Bianca, Lucia",
+        "Eleni, Sofia, Katerina, Despina, Anastasia, Giulia, Francesca, Chiara, Rosa, Bianca, Lucia",
         "Nikolaos, Georgios, Dimitri, Kosta, Yianni, Stavros, Theo, Marco, Giuseppe, Luca, Domenico, Matteo",
         """Papadopoulos, Nikolaidis, Georgiou, Dimitriou, Pappas, Katsaros, Vlahos, Economou, Karagiannis,
         Rossi, Russo, Ferrari, Esposito, Bianchi, Romano, Colombo, De Luca, Conti, Giordano, Lombardi""",
@@ -124,8 +124,8 @@ SUBURBS = (
     (
         "NSW",
         "Sydney",
-        """Surry Hills 2010, Newtown 2042, Marrickville 2204, Balmain 2041, Bondi 2026, Randwick 2031, Manly 2095,
-        Chatswood 2067, Hornsby 2077, Ryde 2112, Parramatta 2150, Auburn 2144, Bankstown 2200, Hurstville 2220,
+        """Surry Hills 2010, Newtown 2042, Marrickville 2204, Balmain 2041, Bondi 2026, Manly 2095,
+        Chatswood 2067, Hornsby 2077, Ryde 2112, Parramatta 2150, Auburn 2144, Bankstown 2200,
         Cronulla 2230, Liverpool 2170, Cabramatta 2166, Fairfield 2165, Leichhardt 2040, Mosman 2088""",
     ),
     (
@@ -138,7 +138,7 @@ SUBURBS = (
     (
         "VIC",
         "Melbourne",
-        """Carlton 3053, Fitzroy 3065, Richmond 3121, St Kilda 3182, Brunswick 3056, Coburg 3058, Preston 3072,
+        """Carlton 3053, Fitzroy 3065, Richmond 3121, St Kilda 3182, Brunswick 3056, Preston 3072,
         Northcote 3070, Essendon 3040, Footscray 3011, Reservoir 3073, South Yarra 3141""",
     ),
     ("VIC", "", "Geelong 3220, Bendigo 3550, Shepparton 3630, Wodonga 3690, Mildura 3500, Traralgon 3844"),
