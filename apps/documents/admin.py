@@ -21,8 +21,8 @@ from unfold.decorators import display
 from unfold.utils import parse_date_str
 
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
-from apps.documents import document_rules
 from apps.documents.file_types import allowed
+from apps.documents.filing import revise_documents
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.receiving import FILES, LISTS
 from apps.documents.sending import IMAGES, PDF, file_answer
@@ -59,7 +59,7 @@ class DocumentCategoryAdmin(LookupAdmin):
 class DocumentAdmin(RecordAdmin):
     """Documents: uploaded here or elsewhere, looked at, filed under another name, archived."""
 
-    rules = document_rules.RULES
+    update = staticmethod(revise_documents)
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"
@@ -93,7 +93,7 @@ class DocumentAdmin(RecordAdmin):
 
     @display(description="file")
     def file(self, document: Document) -> str:
-        address = self.address("download", document.pk)
+        address = self.page_url("download", document.pk)
         return format_html('<a class="rs-link" href="{}">{}</a>', address, document.file_name)
 
     # --- its own pages
@@ -107,7 +107,7 @@ class DocumentAdmin(RecordAdmin):
         ]
 
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        link = {"title": "Download", "icon": "download", "link": self.address("download", object_id)}
+        link = {"title": "Download", "icon": "download", "link": self.page_url("download", object_id)}
         return [link, *super().record_links(request, object_id)]
 
     def download_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
@@ -133,7 +133,7 @@ class DocumentAdmin(RecordAdmin):
     ) -> HttpResponse:
         document = self.get_object(request, object_id)
         shown = preview_of(document) if document is not None else None
-        preview = (shown, self.address("preview", object_id)) if shown else None
+        preview = (shown, self.page_url("preview", object_id)) if shown else None
         return super().change_view(
             request, object_id, form_url, {"preview": preview, **(extra_context or {})}
         )
