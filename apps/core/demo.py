@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
+from apps.core.archive import archive
 from apps.core.bulk_insert import plain
 from apps.core.identifiers import normalised, repeatable_guids
 from apps.odata import clock
@@ -109,7 +110,7 @@ class Context:
 
         Within each turn of the loop the clock stands at the batch's day.
         """
-        count = min(max(most, len(items) // 500), len(items), len(self.workdays))
+        count = min(max(most, len(items) // 500), (len(items) + 7) // 8, len(self.workdays))
         chance = self.chance(f"days of {name}")
         for number in range(count):
             day = self.workdays[len(self.workdays) * number // count]
@@ -131,6 +132,12 @@ class Context:
         self.records.setdefault(model, []).extend(made)
         self.report(model, len(made))
         return made
+
+    def archive(self, model: type[models.Model], records: Iterable[Any]) -> None:
+        """Archive records; sets that follow do not refer to them."""
+        keys = {record.pk for record in records}
+        archive(model._default_manager.filter(pk__in=keys))
+        self.records[model] = [each for each in self.records[model] if each.pk not in keys]
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from random import Random
 
-from apps.core.archive import archive
 from apps.core.demo import Context, DemoSet, Size, draft_of, existing, find_or_create
 from apps.documents.filing import describe, file_documents
 from apps.documents.keeping import Keeping, kept_together
@@ -46,9 +45,7 @@ def load(context: Context) -> None:
             drafts = [document_draft(context, chance, files, number, categories) for number in numbers]
             context.create(Document, file_documents, drafts)
     with context.clock_at(context.day(20), 15):
-        documents = context.records.get(Document, [])
-        archive(Document.objects.filter(pk__in=[document.pk for document in documents[12::13]]))
-        context.records[Document] = [each for number, each in enumerate(documents) if number % 13 != 12]
+        context.archive(Document, existing(context.records.setdefault(Document, []))[12::13])
 
 
 def document_draft(

@@ -7,7 +7,6 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from apps.core.archive import archive
 from apps.core.demo import (
     Context,
     DemoSet,
@@ -29,7 +28,7 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.opening import open_opportunities, revise_opportunities
+from apps.sales.services import create_opportunities, update_opportunities
 
 #: In the order of the board; the last one is the result.
 STAGES = ("Enquiry", "First meeting", "Agreement sent", "Waiting for the plan", "Result")
@@ -138,12 +137,11 @@ def load(context: Context) -> None:
     for numbers in context.batches(range(context.sizes["opportunities"]), "opportunities"):
         advance(chance, current, list(stages.values()), reasons)
         drafts = [opportunity_draft(context, chance, number, types, templates, stages) for number in numbers]
-        made = context.create(Opportunity, open_opportunities, drafts)
+        made = context.create(Opportunity, create_opportunities, drafts)
         current |= {each.pk: STAGES.index(each.stage.name) for each in made}
     set_follow_ups(context, chance, list(current))
     with context.clock_at(context.day(1), 17):
-        old = [each.pk for each in context.records.get(Opportunity, ())[17::29]]
-        archive(Opportunity.objects.filter(pk__in=old))
+        context.archive(Opportunity, context.records.setdefault(Opportunity, [])[17::29])
 
 
 def create_stages() -> dict[str, OpportunityStage]:
@@ -217,7 +215,7 @@ def advance(
         else:
             continue
         changes.append(Draft(values, given=values, key=key))
-    revise_opportunities(changes)
+    update_opportunities(changes)
 
 
 def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> None:
@@ -225,10 +223,10 @@ def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> Non
     open_ones = list(Opportunity.objects.filter(pk__in=keys).select_related("owner").order_by("pk"))
     with context.clock_at(context.day(FOLLOW_UPS_SET), 16) as moment:
         older = [each for each in open_ones if each.creation_date < moment]
-        revise_opportunities([follow_up(context, chance, number, each) for number, each in enumerate(older)])
+        update_opportunities([follow_up(context, chance, number, each) for number, each in enumerate(older)])
     with context.clock_at(context.day(1), 16):
         younger = [each for each in open_ones if each.creation_date >= moment]
-        revise_opportunities(
+        update_opportunities(
             [
                 follow_up(context, chance, number, each)
                 for number, each in enumerate(younger)

@@ -119,7 +119,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
             left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
             budgets[budget.engagement_id].append(DemoBudget(budget.category.number, item, left))
     contacts = {contact.pk: contact for contact in context.records.get(Contact, ())}
-    plans = []
+    plans: list[DemoPlan] = []
     for plan in context.records.get(ClientEngagement, ()):
         contact = contacts[plan.participant_id]
         region, created = (
@@ -290,7 +290,8 @@ def invoice_draft(
 ) -> Draft:
     """Two in three invoices go to the agency for supports of the plan, the others to the client."""
     days = days_of_service(chance, plan)
-    goes_to, lines = InvoiceClaimType.INVOICE_TO_AGENCY, []
+    goes_to = InvoiceClaimType.INVOICE_TO_AGENCY
+    lines: list[Draft] = []
     if number % 3:
         lines, _ = support_lines(context, chance, catalogue, plan, days, 2, InvoiceLine)
     if not lines:

@@ -36,10 +36,10 @@ from apps.funding.demo.guide import load_price_books, rounded
 from apps.funding.demo.lives import Life, lives_of_day
 from apps.funding.demo.warnings import WARNING_CODES, create_claims_with_warnings, examples_of
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
-from apps.funding.moving import move
-from apps.funding.recurring import Made, make_recurring_invoices
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
+from apps.funding.services.recurring import CreatedInvoice, create_recurring_invoices
+from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import TransitionName
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
@@ -52,17 +52,17 @@ MAY_ADMINISTER, MAY_CREDIT = (
 )
 
 #: Bills come in on each of the last workdays; before, on fewer days, each with the bills of several.
-LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 12, 400
+LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 25, 400
 #: Answers of the agency and of the payment provider: nobody in the office makes these transitions.
 SYSTEM = frozenset({TransitionName.ACCEPT, TransitionName.REJECT, TransitionName.CONFIRM_CANCELLATION})
 #: So many days the provider invoices without a claim came on.
-INBOX_DAYS = 9
-#: What is decided about them: of a hundred so many, the action, the reason.
-DECISIONS = (
-    (18, ApprovalAction.APPROVE, None),
-    (9, ApprovalAction.HOLD_BY_CLIENT, "The participant asks for a timesheet"),
-    (9, ApprovalAction.HOLD_BY_PLAN_MANAGER, "Waiting for the plan review"),
-    (10, ApprovalAction.REJECT, "A statement, not an invoice"),
+INBOX_DAYS = 5
+#: The decisions about them, with their reasons.
+DECISIONS: tuple[tuple[ApprovalAction, str | None], ...] = (
+    (ApprovalAction.APPROVE, None),
+    (ApprovalAction.HOLD_BY_CLIENT, "The participant asks for a timesheet"),
+    (ApprovalAction.HOLD_BY_PLAN_MANAGER, "Waiting for the plan review"),
+    (ApprovalAction.REJECT, "A statement, not an invoice"),
 )
 PAID_IN_PART = Decimal("0.63")
 PROVIDER_INVOICES = "Provider invoices"
@@ -209,18 +209,18 @@ class Timeline:
         if transition == TransitionName.PAY_IN_PART:
             totals = model._default_manager.filter(pk__in=by_key).values_list("pk", "total")
             amounts = {key: rounded(total * PAID_IN_PART) for key, total in totals}
-        moved = move(
+        result = apply_transition(
             model,
             list(by_key),
             transition,
-            by=None if transition in SYSTEM else self.staff(),
+            staff=None if transition in SYSTEM else self.staff(),
             reason=self.chance.choice(reasons) if reasons else None,
             amounts=amounts,
         )
-        for key in moved.done:
+        for key in result.done:
             self.schedule(day, model, replace(by_key[key], step=by_key[key].step + 1))
-        self.context.report(model, len(moved.made))
-        self.begin_lives(day, model, list(moved.made.values()), lives.RESUBMITTED)
+        self.context.report(model, len(result.resubmissions))
+        self.begin_lives(day, model, list(result.resubmissions.values()), lives.RESUBMITTED)
 
     def decide(self, keys: Sequence[UUID], action: ApprovalAction, reason: str | None = None) -> None:
         """Take an action on provider invoices."""
@@ -238,19 +238,15 @@ class Timeline:
             if document.category is not None and document.category.name == PROVIDER_INVOICES
         ]
         for part in range(INBOX_DAYS):
-            day = self.context.workdays[-1 - 4 * (INBOX_DAYS - 1 - part)]
+            day = self.context.workdays[-1 - 8 * (INBOX_DAYS - 1 - part)]
             numbers = range(count * part // INBOX_DAYS, count * (part + 1) // INBOX_DAYS)
             with self.context.clock_at(day, 9.5):
                 drafts = [self.inbox_draft(number, documents) for number in numbers]
                 made = self.context.create(ProviderInvoice, create_provider_invoices, drafts)
             with self.context.clock_at(day, 12):
-                keys = [invoice.pk for invoice in made]
-                for share, action, reason in DECISIONS:
-                    decided, keys = (
-                        keys[: round(len(made) * share / 100)],
-                        keys[round(len(made) * share / 100) :],
-                    )
-                    self.decide(decided, action, reason)
+                # The first of each day are only received; the decisions come in turn.
+                for nth, (action, reason) in enumerate(DECISIONS, start=part % 2):
+                    self.decide([invoice.pk for invoice in made[2 + nth :: 8]], action, reason)
 
     def inbox_draft(self, number: int, documents: list[Document]) -> Draft:
         """A provider invoice; some have nothing but their document."""
@@ -276,7 +272,7 @@ class Timeline:
 
     # --- invoices that recur ----------------------------------------------------------------------------
 
-    def create_recurring_invoices(self) -> None:
+    def create_invoices_that_recur(self) -> None:
         """Create invoices that recur every month, and let the monthly run make the later ones."""
         start = self.context.day(RECURRING_SINCE)
         with self.context.clock_at(start, 14):
@@ -288,7 +284,9 @@ class Timeline:
         for ago in MONTHLY_RUNS:
             with self.context.clock_at(self.context.day(ago), 6):
                 numbers = [
-                    each.number for each in make_recurring_invoices(clock.today()) if isinstance(each, Made)
+                    each.number
+                    for each in create_recurring_invoices(clock.today())
+                    if isinstance(each, CreatedInvoice)
                 ]
                 keys = Invoice.objects.filter(invoice_number__in=numbers).order_by("invoice_number")
                 day = bisect_left(self.context.workdays, self.context.day(ago))
@@ -310,7 +308,7 @@ def load(context: Context) -> None:
     # They come only where they are few among the others.
     warnings = len(list(examples_of(context, plans))) if claims >= 3 * len(WARNING_CODES) else 0
     if invoices >= 10 * RECURRING:
-        timeline.create_recurring_invoices()
+        timeline.create_invoices_that_recur()
     claims, invoices = claims - warnings, invoices - timeline.invoices
     end = len(context.workdays)
     first = end * (YEARS - 2) // YEARS

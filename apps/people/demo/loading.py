@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator
-from itertools import islice
 from random import Random
 from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from apps.core.archive import archive
 from apps.core.demo import (
     Context,
     DemoSet,
@@ -26,10 +24,17 @@ from apps.core.models import Consent, Subscriber
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.choices import AnswerKind, AppliesTo, Gender
-from apps.people.custom_answers import answer
 from apps.people.demo import lists, words
-from apps.people.enrolling import create_clients, create_contacts, create_staff, update_clients, update_staff
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
+from apps.people.services import (
+    create_clients,
+    create_contacts,
+    create_staff,
+    update_clients,
+    update_contacts,
+    update_roles,
+    update_staff,
+)
 
 Values = dict[str, Any]
 
@@ -69,18 +74,19 @@ AGES = {
 }
 PARTICIPANTS = frozenset({CHILD, ADULT, OLDER, REPRESENTED})
 
-#: Of how many records one has answers to custom fields.
+#: Of how many records one has answers to custom fields, and the service that stores them.
 ANSWERED = {Staff: 1, Client: 3, Contact: 5}
+UPDATES = {Staff: update_staff, Client: update_clients, Contact: update_contacts}
 #: The unique code of the first client names the seed of the demo data.
 SEED_CODE = "demo-seed-"
 
 
 def load(context: Context) -> None:
     """Create the people of the context's sizes."""
-    if not Subscriber.objects.exists():
-        # Some of the demo's claims go through a payment provider.
-        Subscriber(name=lists.ORGANISATION, payment_provider_module=True).save()
     with context.clock_at(context.workdays[0], 8):
+        if not Subscriber.objects.exists():
+            # Some of the demo's claims go through a payment provider.
+            Subscriber(name=lists.ORGANISATION, payment_provider_module=True).save()
         roles = {name: find_or_create(Role, name) for name in lists.ROLES}
         grant_permissions(roles)
         find_or_create(Location, lists.CLOSED_LOCATION, is_archived=True)
@@ -100,18 +106,17 @@ def load(context: Context) -> None:
 def grant_permissions(roles: dict[str, Role]) -> None:
     """Give each role that grants nothing yet the permissions of ``lists.ROLES``."""
     known = {
-        f"{app}.{codename}": key
-        for key, app, codename in Permission.objects.values_list("pk", "content_type__app_label", "codename")
+        f"{permission.content_type.app_label}.{permission.codename}": permission
+        for permission in Permission.objects.select_related("content_type").order_by("pk")
     }
+    changes = []
     for name, role in roles.items():
         if role.all_permissions or role.permissions.exists():
             continue
-        if name == lists.ADMINISTRATOR:
-            role.all_permissions = True
-            role.save()
-        role.permissions.set(
-            {known[key] for each in lists.ROLES[name] for key in fnmatch.filter(known, each)}
-        )
+        codes = {code for each in lists.ROLES[name] for code in fnmatch.filter(known, each)}
+        permissions = [known[code] for code in sorted(codes)]
+        changes.append(change_of(role, all_permissions=name == lists.ADMINISTRATOR, permissions=permissions))
+    update_roles(changes)
 
 
 # --- organisations --------------------------------------------------------------------------------------
@@ -236,12 +241,12 @@ def load_contacts(context: Context, roles: dict[str, Role]) -> None:
     with context.clock_at(context.day(90)):
         workers = {
             contact.client_id: contact
-            for contact in context.records.get(Contact, ())
+            for contact in existing(context.records.setdefault(Contact, []))
             if contact.position_title
         }
         changes = [
             change_of(client, key_contact=workers[client.pk])
-            for client in context.records[Client]
+            for client in existing(context.records[Client])
             if client.pk in workers
         ]
         update_clients(changes)
@@ -262,7 +267,7 @@ def contact_draft(
     """A contact of the kind that the number has in ``TURNS``; ``speaker`` is the representative."""
     kind = TURNS[number % len(TURNS)]
     gender = sometimes(chance, 0.66, FEMALE) if kind == PARENT else None
-    values = person(context, chance, AGES[kind], speaker and speaker.last_name, gender)
+    values = person(context, chance, AGES[kind], speaker.last_name if speaker else None, gender)
     place = chance.choice(words.PLACES)
     values |= address(chance, place)
     if kind != CHILD and chance.random() < 0.8:
@@ -326,9 +331,12 @@ def answer_custom_fields(context: Context, applies_to: str, model: type[Staff | 
         ]
     examples = {name: listed(text) for name, _, text in lists.CUSTOM_FIELDS[applies_to]}
     with context.clock_at(context.day(60)):
-        for number, record in enumerate(context.records.get(model, ())[:: ANSWERED[model]]):
+        changes = []
+        for number, record in enumerate(existing(context.records.setdefault(model, []))[:: ANSWERED[model]]):
             asked = chance.sample(fields, chance.randint(1, 3)) if number else fields
-            answer(record, {each.pk: responses(context, chance, each, examples[each.name]) for each in asked})
+            answers = {each.pk: responses(context, chance, each, examples[each.name]) for each in asked}
+            changes.append(change_of(record, custom_answers=answers))
+        UPDATES[model](changes)
 
 
 CHOSEN = frozenset({AnswerKind.CHOICE, AnswerKind.CHOICES})
@@ -350,29 +358,18 @@ def responses(context: Context, chance: Random, field: CustomField, examples: tu
 def archive_some(context: Context) -> None:
     """Archive a few records that nothing refers to, and close some logins. Later sets use the others."""
     with context.clock_at(context.day(45), 16):
-        referenced = {client.key_contact_id for client in Client.objects.exclude(key_contact=None)}
-        referenced |= set(
-            Contact.objects.exclude(representative=None).values_list("representative", flat=True)
-        )
-        archive_each(context, Contact, 40, 18, keep=referenced)
-        archive_each(context, Client, 25, 13, keep=set(Contact.objects.values_list("client", flat=True)))
-        archive_each(
-            context, Staff, 13, 12, keep=set(Staff.objects.values_list("account_manager", flat=True))
-        )
-        closed = context.records[Staff][5::17]
+        for model, turns, references in (
+            (Contact, 40, ((Client, "key_contact"), (Contact, "representative"))),
+            (Client, 25, ((Contact, "client"),)),
+            (Staff, 13, ((Contact, "account_manager"), (Staff, "account_manager"))),
+        ):
+            records = existing(context.records.setdefault(model, []))[len(lists.STAFF) :]
+            referred = {key for by, name in references for key in by.objects.values_list(name, flat=True)}
+            free = [record for record in records if record.pk not in referred]
+            context.archive(model, free[: (len(records) + turns // 2) // turns])
+        closed = existing(context.records[Staff])[5::17]
         update_staff([change_of(each, disable_login_date=clock.now()) for each in closed])
         context.records[Staff] = [each for each in context.records[Staff] if each not in closed]
-
-
-def archive_each(context: Context, model: type[Any], turns: int, turn: int, keep: set[Any]) -> None:
-    """Archive the first record from each ``turn`` on that nothing refers to, in every ``turns`` records."""
-    records = context.records.get(model, [])
-    chosen = set()
-    for start in range(turn, len(records), turns):
-        free = (each.pk for each in records[start : start + turns - turn] if each.pk not in keep)
-        chosen |= set(islice(free, 1))
-    archive(model.objects.filter(pk__in=chosen))
-    context.records[model] = [each for each in records if each.pk not in chosen]
 
 
 def loaded_seeds() -> set[int]:

@@ -37,8 +37,8 @@ NAMES = (
         Samuel, Benjamin, Joshua, Daniel, Matthew, Andrew, Christopher, Michael, David, Peter, Angus""",
         """Smith, Jones, Williams, Brown, Wilson, Taylor, Johnson, White, Martin, Anderson, Thompson, Walker,
         Harris, Lewis, Robinson, Clarke, Hall, Allen, Wright, King, Green, Baker, Adams, Hill, Mitchell,
-        Phillips, Turner, Parker, Edwards, Collins, Stewart, Morris, Rogers, Reed, Cook, Bailey,
-        Ward, Watson, Brooks, Bennett, Gray, Hughes, Price, Foster, Butler, Simmons, Barnes, Fisher, Coleman""",
+        Phillips, Turner, Parker, Edwards, Collins, Stewart, Morris, Rogers, Reed, Cook,
+        Ward, Watson, Brooks, Bennett, Gray, Hughes, Price, Foster, Butler, Simmons, Barnes, Fisher""",
     ),
     (
         12,

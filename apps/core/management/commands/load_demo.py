@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from apps.core.demo import Context, DemoSet, Size, complete_sizes, demo_sets, repeatable
 from apps.core.models import Subscriber
+from apps.odata.write.drafts import ValidationFailed
 
 Report = Callable[[type[models.Model], int], None]
 
@@ -93,7 +94,7 @@ class Command(BaseCommand):
                     for each in sets:
                         each.load(context)
                     gather_statistics(counted)
-            except IntegrityError as error:
+            except (IntegrityError, ValidationFailed) as error:
                 raise CommandError(
                     f"Nothing was loaded: a record clashes with one that is there. {error}"
                 ) from error
