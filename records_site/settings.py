@@ -222,13 +222,13 @@ WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, forms to Django's field limit
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 FILE_UPLOAD_HANDLERS = [
-    "apps.documents.limiting.SizeLimit",
+    "apps.documents.parsers.FileSizeLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
 
 ODATA_SERVICE = "records_site.service.service"
-ODATA_POST_WRAPPER = "apps.access.idempotency.replayable"
+ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
 API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)

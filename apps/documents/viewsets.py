@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from functools import cached_property
+from typing import Any, cast
+
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.documents import resources
-from apps.documents.describing import DOWNLOAD, UPLOAD
-from apps.documents.keeping import kept_together
+from apps.documents.downloads import file_response
 from apps.documents.models import Document
-from apps.documents.receiving import Upload, receive, store_upload
-from apps.documents.sending import file_answer
-from apps.odata.errors import NotFound, UnsupportedMediaType
+from apps.documents.openapi import DOWNLOAD, UPLOAD
+from apps.documents.parsers import Upload, UploadParser, check_content_length, read_boundary
+from apps.documents.storage import FileBatch
+from apps.documents.uploads import create_documents_of_upload
+from apps.odata.errors import BadBody, NotFound, UnsupportedMediaType
 from apps.odata.http import protocol
 from apps.odata.http.viewsets import RecordViewSet
 from apps.odata.query.keys import read_key
@@ -26,22 +30,32 @@ class DocumentViewSet(RecordViewSet):
     """Uploaded files."""
 
     resource = resources.DocumentResource
+    parser_classes = (UploadParser,)
+
+    @cached_property
+    def file_batch(self) -> FileBatch:
+        """The files that the parser stores."""
+        return FileBatch()
+
+    def get_parser_context(self, http_request: HttpRequest) -> dict[str, Any]:
+        return {**super().get_parser_context(http_request), "file_batch": self.file_batch}
 
     @extend_schema(operation=UPLOAD)
     def create(self, request: Request) -> HttpResponse:
-        """POST: all files of the form are kept, or none; a repeated upload is known by what is in it."""
+        """POST: all files of the form are stored, or none; a repeated upload is recognised by its digest."""
         self.refuse_plain(self.query_options())
         if not request.content_type.lower().startswith("multipart/form-data"):
             raise UnsupportedMediaType("Documents are sent as multipart/form-data.")
-        told = self.told_length(request)
-        with kept_together() as keeping:
-            self.upload = receive(request._request.read, request.content_type, told, keeping)
-            return self.once(request, lambda: self.created(request), self.upload.digest)
-
-    upload: Upload
+        read_boundary(request.content_type)  # DRF would answer 415 to an overlong boundary
+        check_content_length(self.told_length(request))
+        with self.file_batch:
+            upload = request.data
+            if not isinstance(upload, Upload):  # DRF parses no empty body
+                raise BadBody("The body is empty.")
+            return self.once(request, lambda: self.created(request), upload.digest)
 
     def stored(self, request: Request, options: QueryOptions) -> Created:
-        return store_upload(self.entity_set, self.upload)
+        return create_documents_of_upload(self.entity_set, cast("Upload", request.data))
 
     @extend_schema(operation=DOWNLOAD)
     @action(detail=True, methods=["get"], url_path="Download", url_name="download")
@@ -53,7 +67,7 @@ class DocumentViewSet(RecordViewSet):
         document: Document | None = visible.filter(pk=guid).first()
         if document is None:
             raise NotFound(f"There is no {self.entity_set.name} {guid}.")
-        return protocol.finish(file_answer(document, request._request))
+        return protocol.finish(file_response(document, request._request))
 
 
 class DocumentCategoryViewSet(RecordViewSet):

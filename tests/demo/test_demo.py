@@ -315,7 +315,7 @@ def test_budgets_agree_with_the_bills_and_only_the_example_is_overdrawn():
     assert recount_budgets() == (0, 0)
     assert ServiceBooking.objects.filter(claimed__gt=0, paid__gt=0).exists()
     assert ServiceBooking.objects.filter(waiting__gt=0).exists()
-    assert len([booking for booking in ServiceBooking.objects.all() if booking.left < 0]) == 1
+    assert len([booking for booking in ServiceBooking.objects.all() if booking.remaining < 0]) == 1
 
 
 def test_claims_are_in_many_statuses_and_the_older_the_more_are_paid():

@@ -17,7 +17,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import normalised
-from apps.documents.admin import DaysFilter
+from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.lookups import key_in
@@ -179,7 +179,7 @@ class BillList(Administered):
         AgeFilter,
         DrawsOnFilter,
         ("start_date", ServicesFilter),
-        ("status_date", DaysFilter),
+        ("status_date", DateTimeRangeFilter),
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),
     )

@@ -17,7 +17,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, RecordForm
 from apps.core.identifiers import normalised
-from apps.documents.admin import DaysFilter
+from apps.documents.admin import DateTimeRangeFilter
 from apps.funding.admin import inbox
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome
 from apps.funding.admin.bill_forms import type_days
@@ -119,7 +119,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
         ApprovalFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
-        ("creation_date", DaysFilter),
+        ("creation_date", DateTimeRangeFilter),
     )
     list_filter_submit = True
     search_fields = ("pk",)  # see get_search_results

@@ -1,0 +1,36 @@
+"""Imports of plans: the headers others use, and what finds a plan that stands already."""
+
+from __future__ import annotations
+
+from apps.core.importing.definition import ImportDefinition
+from apps.engagements import validation
+from apps.engagements.services import create_engagements, update_engagements
+
+HEADERS = {
+    "Plan start": "PlanStartDate",
+    "Plan end": "PlanEndDate",
+    "Start date": "PlanStartDate",
+    "End date": "PlanEndDate",
+    "Plan commencement": "PlanCommencementDate",
+    "Agency managed": "IsAgencyManaged",
+    "Self managed": "IsSelfManaged",
+    "Plan managed": "IsPlanManaged",
+    "Support coordinator": "SupportCoordinatorContactGuid",
+    "Plan manager": "PlanManagerClientGuid",
+    "Budget": "TotalBudgetAmount",
+    "Total budget": "TotalBudgetAmount",
+    "Plan budget": "TotalBudgetAmount",
+}
+
+
+class ClientEngagementImport(ImportDefinition):
+    """Plans are found by their own guid, else by being the same in everything; participants by guid or code.
+
+    A participant's plan that starts on the same day and differs is refused: its guid says that it is meant.
+    Only plans of the agency's kind are imported, since only those are in the interface.
+    """
+
+    header_synonyms = HEADERS
+    create = staticmethod(create_engagements)
+    update = staticmethod(update_engagements)
+    warnings = validation.ENGAGEMENT_WARNINGS

@@ -1,0 +1,226 @@
+"""Imports of staff, clients and contacts: usual headers, match fields, and warnings about addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.people.services import (
+    create_clients,
+    create_contacts,
+    create_staff,
+    update_clients,
+    update_contacts,
+    update_staff,
+)
+from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
+
+# --- Australian addresses -------------------------------------------------------------------------------
+
+STATES = {
+    "ACT": "australian capital territory",
+    "NSW": "new south wales",
+    "NT": "northern territory",
+    "QLD": "queensland",
+    "SA": "south australia",
+    "TAS": "tasmania",
+    "VIC": "victoria",
+    "WA": "western australia",
+}
+_STATE_BY_TEXT = {name: code for code, name in STATES.items()} | {code.lower(): code for code in STATES}
+_DOTS = re.compile(r"[.\s]+")
+
+AUSTRALIA = frozenset({"australia", "au", "aus"})
+
+
+def clean_state(text: str) -> CleanedText:
+    """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
+    plain = _DOTS.sub(" ", text).strip().casefold()
+    code = _STATE_BY_TEXT.get(plain) or _STATE_BY_TEXT.get(plain.replace(" ", ""))
+    if code is None or code == text:
+        return CleanedText(text)
+    return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
+
+
+def is_australian(draft: Draft) -> bool:
+    return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
+
+
+def an_australian_state_is_abbreviated(draft: Draft) -> Iterator[Issue]:
+    for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
+        if is_australian(draft) and state and state not in STATES:
+            yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
+
+
+def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Issue]:
+    for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
+        if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
+            continue
+        lost = re.fullmatch(r"[0-9]{3}", code)
+        meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
+        yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
+
+
+ADDRESS_WARNINGS: tuple[Rule, ...] = (
+    an_australian_state_is_abbreviated,
+    an_australian_postcode_has_four_digits,
+)
+
+# --- headers --------------------------------------------------------------------------------------------
+
+ADDRESS_HEADERS = {
+    "Street": "Address/StreetAddress",
+    "Address": "Address/StreetAddress",
+    "Address 1": "Address/StreetAddress",
+    "Address line 1": "Address/StreetAddress",
+    "Street line 1": "Address/StreetAddress",
+    "Address 2": "Address/StreetAddress2",
+    "Address line 2": "Address/StreetAddress2",
+    "Town": "Address/Suburb",
+    "Locality": "Address/Suburb",
+    "Post code": "Address/PostCode",
+    "Zip": "Address/PostCode",
+    "Zip code": "Address/PostCode",
+    "Postal code": "Address/PostCode",
+    "State/Territory": "Address/State",
+    "Region": "Address/State",
+    "PO box": "PostalAddress/PostalAddress",
+    "Mailing address": "PostalAddress/PostalAddress",
+}
+
+PERSON_HEADERS = {
+    **ADDRESS_HEADERS,
+    "Given name": "FirstName",
+    "Given names": "FirstName",
+    "Forename": "FirstName",
+    "Christian name": "FirstName",
+    "Surname": "LastName",
+    "Family name": "LastName",
+    "Salutation": "PersonalTitle",
+    "Title": "PersonalTitle",
+    "Sex": "Gender",
+    "DOB": "Birthday",
+    "Date of birth": "Birthday",
+    "Birth date": "Birthday",
+    "Birthdate": "Birthday",
+    "NDIS": "SchemeNumber",
+    "NDIS No": "SchemeNumber",
+    "NDIS Number": "SchemeNumber",
+    "Participant number": "SchemeNumber",
+    "Participant No": "SchemeNumber",
+    "Scheme No": "SchemeNumber",
+    "Email": "PrimaryEmail",
+    "E-mail": "PrimaryEmail",
+    "Email address": "PrimaryEmail",
+    "Email 2": "SecondaryEmail",
+    "Other email": "SecondaryEmail",
+    "Alternative email": "SecondaryEmail",
+    "Mobile": "Phone1",
+    "Mobile phone": "Phone1",
+    "Mobile number": "Phone1",
+    "Phone": "Phone1",
+    "Phone number": "Phone1",
+    "Telephone": "Phone1",
+    "Other phone": "Phone2",
+    "Work phone": "Phone2",
+    "Landline": "HomePhone",
+    "Fax number": "Fax",
+    "Children": "NumberOfChildren",
+    "Hobbies": "HobbiesInterests",
+    "Interests": "HobbiesInterests",
+    "Notes": "AdditionalInformation",
+    "Comments": "AdditionalInformation",
+    "Code": "UniqueCode",
+    "Reference": "UniqueCode",
+    "Account manager email": "AccountManager/PrimaryEmail",
+}
+
+STAFF_HEADERS = {
+    **PERSON_HEADERS,
+    "Initials": "Abbreviation",
+    "Role": "PrimaryRole/Name",
+    "Position": "PositionTitle/Name",
+    "Job title": "PositionTitle/Name",
+    "Office": "Location/Name",
+    "Location": "Location/Name",
+    "Team": "Teams/Name",
+    "Teams": "Teams/Name",
+    "Hours": "WorkingHoursPerWeek",
+    "Start date": "CommencementDate",
+}
+
+CONTACT_HEADERS = {
+    **PERSON_HEADERS,
+    "Company": "Client/BusinessName",
+    "Organisation": "Client/BusinessName",
+    "Organization": "Client/BusinessName",
+    "Business name": "Client/BusinessName",
+    "Role": "Role/Name",
+    "Position": "PositionTitle",
+    "Job title": "PositionTitle",
+    "Price guide region": "SchemePriceGuideRegion",
+    "Relationship": "Representative/RepresentativeRelationship",
+}
+
+CLIENT_HEADERS = {
+    **ADDRESS_HEADERS,
+    "Company": "BusinessName",
+    "Company name": "BusinessName",
+    "Organisation": "BusinessName",
+    "Organization": "BusinessName",
+    "Name": "BusinessName",
+    "ABN": "BusinessNumber",
+    "Phone": "BusinessPhone",
+    "Telephone": "BusinessPhone",
+    "Phone number": "BusinessPhone",
+    "Phone 2": "BusinessPhone2",
+    "Fax": "BusinessFax",
+    "Website": "WebAddress",
+    "Web site": "WebAddress",
+    "Web": "WebAddress",
+    "URL": "WebAddress",
+    "Code": "UniqueCode",
+    "Reference": "ExternalReference",
+}
+
+# --- the resources --------------------------------------------------------------------------------------
+
+
+class StaffImport(ImportDefinition):
+    """Staff are found by their code, else by their login."""
+
+    header_synonyms = STAFF_HEADERS
+    match_fields = ("UniqueCode", "PrimaryEmail")
+    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
+
+    create = staticmethod(create_staff)
+    update = staticmethod(update_staff)
+
+
+class ClientImport(ImportDefinition):
+    """Clients are found by their code, else by their name."""
+
+    header_synonyms = CLIENT_HEADERS
+    match_fields = ("UniqueCode", "BusinessName")
+    number_fields = ("BusinessNumber",)
+    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
+
+    create = staticmethod(create_clients)
+    update = staticmethod(update_clients)
+
+
+class ContactImport(ImportDefinition):
+    """Contacts are found by their code, else by their scheme number, else by equality in every column."""
+
+    header_synonyms = CONTACT_HEADERS
+    match_fields = ("UniqueCode", "SchemeNumber")
+    number_fields = ("SchemeNumber",)
+    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
+
+    create = staticmethod(create_contacts)
+    update = staticmethod(update_contacts)

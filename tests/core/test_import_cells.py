@@ -1,0 +1,125 @@
+"""The texts that people write into cells, and what they mean."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from django.db import models
+
+from apps.core.importing.cells import (
+    boolean_cell,
+    cell_reader,
+    cleaned_and_restored,
+    decimal_number,
+    iso_date,
+    whole_number,
+)
+from apps.odata.declaration import service
+from apps.odata.read.flattening import formula_restored, formula_safe
+from apps.odata.write.json_values import JsonValueError
+
+
+@pytest.mark.parametrize(
+    "text",
+ [
+        "1990-02-01", "01/02/1990", "1/2/1990", "1-2-1990", "01.02.1990", "1 2 1990", "1 Feb 1990",
+        "01-Feb-1990", "1st February 1990", "1990/2/1", "01/02/1990 00:00:00", "1990-02-01 00:00:00",
+        "1990-02-01T00:00",
+    ],
+)  # fmt: skip
+def test_a_day_is_read_however_it_is_written(text):
+    birthday = service.get_service().by_path["contact"].type.properties["Birthday"]
+    assert cell_reader(birthday)(text) == dt.date(1990, 2, 1)
+
+
+def test_months_come_first_when_told():
+    assert iso_date("02/01/1990", day_first=False) == "1990-02-01"
+    with pytest.raises(JsonValueError, match="has no month 25; it is read with the month first, --day-first"):
+        iso_date("25/01/1990", day_first=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("31/02/1990", "must be a date that exists"),
+        ("29/02/1900", "must be a date that exists"),
+        ("01/02/90", "must have a year of four digits"),
+        ("44562", r"a spreadsheet's number for a day, 01/01/2022 \(2022-01-01\)"),
+        ("44562.5", "01/01/2022"),
+        ("01/02/0000", "must be a date that exists"),
+    ],
+)
+def test_a_day_that_cannot_be_says_why(text, told):
+    with pytest.raises(JsonValueError, match=told) as fault:
+        iso_date(text, day_first=True)
+    assert fault.value.code == "InvalidDate"
+
+
+def test_yes_and_no_are_read_in_many_words():
+    assert [boolean_cell(word) for word in ("yes", "Y", "TRUE", "1", "no", "N", "false", "0")] == (
+        [True] * 4 + [False] * 4
+    )
+    with pytest.raises(JsonValueError, match="must be yes or no"):
+        boolean_cell("perhaps")
+
+
+def test_numbers_may_have_thousands_and_a_dollar_sign():
+    assert whole_number("1,234") == 1234
+    assert whole_number("7.0") == 7
+    assert decimal_number("$1,234.50") == Decimal("1234.50")
+    assert decimal_number("-0.05") == Decimal("-0.05")
+    for text in ("1,23", "1.5", "one", "٣", "1e3"):
+        with pytest.raises(JsonValueError):
+            whole_number(text)
+    for text in ("1,23.4", "NaN", "1e3", "$"):
+        with pytest.raises(JsonValueError):
+            decimal_number(text)
+    with pytest.raises(JsonValueError, match="too many digits"):
+        whole_number("9" * 5_000)
+
+
+def test_a_choice_is_read_in_any_case_and_with_any_punctuation():
+    title = cell_reader(service.get_service().by_path["contact"].type.properties["PersonalTitle"])
+    assert [title(text) for text in ("Mr", "mr.", "MRS", " prof ".strip())] == ["Mr", "Mr", "Mrs", "Prof"]
+    with pytest.raises(JsonValueError, match="must be one of"):
+        title("Sir")
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("  Al\u00a0", "Al"),
+        ("A\u00a0B", "A B"),
+        ("\ufeffA\u200bl", "Al"),
+        ("'+61 4", "+61 4"),
+        ("'tis", "'tis"),
+        ("\t=1", "=1"),
+    ],
+)
+def test_what_nobody_sees_is_taken_off(text, clean):
+    assert cleaned_and_restored(text) == clean
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+61", "-5", "@x", "\tx", "\rx", "'=x", "''-x"])
+def test_a_text_that_looks_like_a_formula_survives_the_way_out_and_in(text):
+    assert formula_safe(text) == f"'{text}"
+    assert formula_restored(formula_safe(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, ""), (True, "true"), (Decimal("-8.00"), "-8.00"), (-5, "-5")]
+)
+def test_numbers_are_no_formulas(value, text):
+    assert formula_safe(value) == text
+
+
+@pytest.mark.parametrize("text", ["it's", "'quoted'", "O'Brien", "'", ""])
+def test_other_texts_stay_as_they_are(text):
+    assert formula_safe(text) == formula_restored(text) == text
+
+
+def test_every_type_of_the_service_has_a_reader():
+    for found in service.get_service().entity_sets:
+        for prop in found.type.properties.values():
+            assert callable(cell_reader(prop)), prop.name
+            assert isinstance(prop.field, models.Field)
