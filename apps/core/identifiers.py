@@ -32,8 +32,11 @@ def new_guid() -> uuid.UUID:
 
 
 @contextmanager
-def repeatable_guids(chance: Random) -> Iterator[None]:
-    """Within the block, new guids are made of ``clock.now()`` and this chance: demo data repeats its own."""
+def repeatable_guids(chance: Random | None) -> Iterator[None]:
+    """Within the block, new guids are made of ``clock.now()`` and this chance: demo data repeats its own.
+
+    Without a chance they are random within the block.
+    """
     token = _REPEATABLE.set(chance)
     try:
         yield

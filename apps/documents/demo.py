@@ -12,9 +12,10 @@ from email.policy import SMTP
 from random import Random
 
 from apps.core.demo import Context, DemoSet, Size, draft_of, existing, find_or_create
-from apps.documents.filing import describe, file_documents
-from apps.documents.keeping import Keeping, kept_together
+from apps.core.identifiers import repeatable_guids
 from apps.documents.models import Document, DocumentCategory
+from apps.documents.services import attach_file, create_documents
+from apps.documents.storage import FileBatch
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Staff
@@ -40,10 +41,10 @@ def load(context: Context) -> None:
         categories = {name: find_or_create(DocumentCategory, name) for name in CATEGORIES}
         find_or_create(DocumentCategory, CLOSED_CATEGORY, is_archived=True)
     chance = context.chance("documents")
-    with kept_together() as files:
+    with FileBatch() as files:
         for numbers in context.batches(range(context.sizes["documents"]), "documents"):
             drafts = [document_draft(context, chance, files, number, categories) for number in numbers]
-            context.create(Document, file_documents, drafts)
+            context.create(Document, create_documents, drafts)
     with context.clock_at(context.day(20), 15):
         context.archive(Document, existing(context.records.setdefault(Document, []))[12::13])
 
@@ -51,7 +52,7 @@ def load(context: Context) -> None:
 def document_draft(
     context: Context,
     chance: Random,
-    files: Keeping,
+    files: FileBatch,
     number: int,
     categories: dict[str, DocumentCategory],
 ) -> Draft:
@@ -70,7 +71,8 @@ def document_draft(
         category=categories[category],
         created_by=staff[number % len(staff)],
     )
-    describe(draft, files.keep(iter([content]), file_name))
+    with repeatable_guids(None):  # the storage may have the files of an earlier load
+        attach_file(draft, files.store(iter([content]), file_name))
     return draft
 
 

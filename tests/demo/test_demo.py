@@ -20,7 +20,7 @@ from stdnum.au import abn
 
 from apps.core.models import Change
 from apps.documents.models import Document, DocumentCategory
-from apps.documents.storage import documents
+from apps.documents.storage import document_storage
 from apps.engagements.categories import support_item
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalStatus, ClaimStatus
@@ -188,7 +188,7 @@ def test_custom_fields_of_every_kind_are_answered(applies_to):
 
 
 def content(document):
-    with closing(documents().reading(document.storage_key, 0, document.size)) as pieces:
+    with closing(document_storage().read_range(document.storage_key, 0, document.size)) as pieces:
         return b"".join(pieces)
 
 
