@@ -26,9 +26,9 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.services import budgets
-from apps.funding.services.check import CLAIMS, INVOICES, judged
+from apps.funding.services.bill_types import CLAIMS, INVOICES
 from apps.funding.services.claim_effects import update_claim_flags
-from apps.funding.services.create import create_claims
+from apps.funding.services.create import check_bills, create_claims
 from apps.funding.services.recurring import create_recurring_invoices
 from apps.funding.statuses import ENDED
 from apps.odata import clock
@@ -73,7 +73,7 @@ def as_drafts(model, line_model):
     for bill in bills.select_related("contact", "staff", *BESIDE[name]).order_by(f"{name}_number"):
         draft = draft_of(bill, but={"total"})
         draft.fill("line_items", lines[bill.pk])
-        draft.fill("stands_on", getattr(bill, "provider_invoice_id", None))
+        draft.fill("previous_provider_invoice_id", getattr(bill, "provider_invoice_id", None))
         yield draft
 
 
@@ -85,7 +85,7 @@ def draft_of(record, but):
 def codes_by_bill(kind, drafts):
     """What each bill would be warned of; raises what the rules refuse."""
     found = defaultdict(set)
-    for number, finding in judged(kind, drafts):
+    for number, finding in check_bills(kind, drafts):
         found[drafts[number].key].add(finding.code)
     return found
 
@@ -132,7 +132,7 @@ def test_no_rule_speaks_against_any_invoice():
 )
 def test_lines_come_to_what_the_rules_make_of_them_and_draw_on_what_covers_them(kind, model, line):
     drafts = list(as_drafts(model, line))
-    judged(kind, drafts)
+    check_bills(kind, drafts)
     stored = line.objects.in_bulk()
     for draft in drafts:
         assert draft.total == sum(made.total for made in draft.line_items)

@@ -75,7 +75,15 @@ class Office:
     def __init__(self):
         self.staff, self.entry = a_funder(), a_priced_entry()
         self.papers = [a_paper(), a_paper(is_reusable=True), a_paper(contact=None)]
-        self.deeds = (self.submit, self.submit, self.revise, self.move, self.move, self.move, self.decide)
+        self.deeds = (
+            self.submit,
+            self.submit,
+            self.revise,
+            self.change_status,
+            self.change_status,
+            self.change_status,
+            self.decide,
+        )
         self.deeds += (self.file_away, self.take_out, self.reuse)
 
     def do(self, deed, which, how):
@@ -99,7 +107,7 @@ class Office:
             values = {"provider_invoice": self.paper(how)}
             update_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
 
-    def apply_transition(self, which, how):
+    def change_status(self, which, how):
         for claim in self.claims(which):
             rows = list_transitions(claim)
             verbs = [row.name for row in rows] if rows and how % 4 else list(TransitionName)

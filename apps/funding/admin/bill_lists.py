@@ -25,7 +25,7 @@ from apps.funding.admin.prices import MENU, money
 from apps.funding.admin.queues import CappedPaginator, days_since, queues, reasons_of_holds
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
-from apps.funding.services.context import lines_on_budget
+from apps.funding.services.budgets import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock

@@ -45,7 +45,7 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.services.claim_effects import recount_claim_flags
-from apps.funding.services.numbering import Spelling, advance
+from apps.funding.services.numbering import NumberFormat, advance_sequence
 from apps.people.models import Client
 
 #: Planted claims come only where they are few among the others.
@@ -90,13 +90,13 @@ def furnished(context: Context, count: int, billed: int) -> Office:
 
 
 def numbered(sequence: str, count: int) -> Numbers:
-    return Numbers(Spelling(sequence), advance(sequence, count))
+    return Numbers(NumberFormat(sequence), advance_sequence(sequence, count))
 
 
 class Numbers:
     """The running numbers taken for the demo's claims, or invoices."""
 
-    def __init__(self, spelling: Spelling, first: int) -> None:
+    def __init__(self, spelling: NumberFormat, first: int) -> None:
         self.spelling, self.first = spelling, first
 
     def __call__(self, number: int) -> str:

@@ -19,8 +19,8 @@ from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts
 from apps.funding.choices import Zone
 from apps.funding.demo.shelf import Offer, Shelf
+from apps.funding.pricing import REMOTE_ZONES
 from apps.funding.public_holidays import state_code
-from apps.funding.services.defaults import REMOTE
 from apps.odata.any_of import AnyOf
 from apps.people.models import Contact
 
@@ -106,7 +106,7 @@ def homes_of(contacts: Series) -> dict[UUID, tuple[str, str | None]]:
     participants = [contacts.guid(number) for number in rows.participants(contacts.count)]
     found = Contact.objects.filter(AnyOf(key, participants))
     return {
-        contact: (region if region in REMOTE else Zone.NATIONAL.value, state_code(state))
+        contact: (region if region in REMOTE_ZONES else Zone.NATIONAL.value, state_code(state))
         for contact, region, state in found.values_list("pk", "scheme_price_guide_region", "state")
     }
 

@@ -1,13 +1,16 @@
-"""What follows from what a bill says, also where it says too little (apps/funding/services/defaults.py)."""
+"""Defaults of claims and invoices, also where members are invalid (apps/funding/services/defaults.py)."""
 
 import datetime as dt
 from decimal import Decimal
 
 import pytest
 
-from apps.funding.services.defaults import apply_claim_defaults, apply_invoice_defaults
+from apps.funding.services.bill_types import CLAIMS
+from apps.funding.services.context import load_bill_contexts, load_records
+from apps.funding.services.defaults import apply_defaults, apply_invoice_defaults
 from apps.odata.write.drafts import Draft, InvalidValue
 from tests.funding.bodies import a_paper, a_priced_entry
+from tests.funding.builders import a_price
 from tests.people.builders import a_contact
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +28,13 @@ def a_line(entry=None, **values):
 def a_bill(*lines, **values):
     held = {"start_date": FIRST, "end_date": LAST, "contact": None, "line_items": list(lines)}
     return Draft(held | values, given=values)
+
+
+def apply_claim_defaults(*claims):
+    """Apply their defaults to claims; the contexts that rules read beside them."""
+    records = load_records(CLAIMS, claims)
+    apply_defaults(CLAIMS, claims, records)
+    return load_bill_contexts(CLAIMS, claims, records)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +81,8 @@ def test_a_day_with_a_fault_is_not_the_bills():
 def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
     whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
     empty, broken = Draft({}), Draft({}, invalid=whole)
-    apply_claim_defaults([empty, broken])
-    assert (empty.total, broken.total, empty.differing) == (0, 0, ())
+    context, _ = apply_claim_defaults(empty, broken)
+    assert (empty.total, broken.total, context.differences) == (0, 0, {})
     for name in whole:
         with pytest.raises(InvalidValue):
             getattr(broken, name)
@@ -84,18 +94,21 @@ def test_what_is_given_differently_is_named():
         a_line(), provider_invoice=paper, contact=paper.contact, provider_invoice_reference=" OURS "
     )
     different = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
-    apply_claim_defaults([same, different])
-    assert same.differing == ()
-    assert different.differing == ("contact", "provider_invoice_reference")
+    of_same, of_different = apply_claim_defaults(same, different)
+    assert of_same.differences == {}
+    assert tuple(of_different.differences) == ("contact", "provider_invoice_reference")
     assert (same.provider, different.contact) == (paper.provider, other)
 
 
-def test_the_zone_is_the_contacts():
-    lines = [a_line() for _ in range(3)]
+def test_the_price_is_of_the_zone_of_the_contact():
+    entry = a_priced_entry()
+    for zone in ("Remote", "Very Remote"):
+        a_price(entry, zone=zone)
+    lines = [a_line(entry) for _ in range(3)]
     regions = ("Remote", "Very Remote", "NT/SA/TAS/WA")
     bills = [
         a_bill(line, contact=a_contact(SchemePriceGuideRegion=region))
         for line, region in zip(lines, regions, strict=True)
     ]
     apply_invoice_defaults(bills)
-    assert [line.zone for line in lines] == ["Remote", "Very Remote", "National"]
+    assert [line.book_price.zone for line in lines] == ["Remote", "Very Remote", "National"]
