@@ -11,7 +11,11 @@ from apps.engagements import validation
 from apps.engagements.demo import plan_stages, rows
 from apps.engagements.demo.loading import load
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
-from apps.engagements.services import create_support_categories
+from apps.engagements.services import (
+    create_support_categories,
+    load_booking_context,
+    load_engagement_context,
+)
 from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.demo import plan as people
 from apps.people.demo.loading import PEOPLE
@@ -52,18 +56,17 @@ def test_every_plan_and_booking_obeys_the_rules(loaded):
 
 
 def test_the_only_warnings_are_those_that_the_demo_wants_to_show(loaded):
-    bookings = list(ServiceBooking.objects.select_related("engagement", "category"))
-    found = [
-        finding
-        for _, finding in apply_rules(
-            list(as_drafts(ClientEngagement, loaded)), validation.ENGAGEMENT_WARNINGS
-        )
+    plans = list(as_drafts(ClientEngagement, loaded))
+    load_engagement_context(plans)
+    bookings = list(
+        as_drafts(ServiceBooking, ServiceBooking.objects.select_related("engagement", "category"))
+    )
+    load_booking_context(bookings)
+    issues = [
+        *apply_rules(plans, validation.ENGAGEMENT_WARNINGS),
+        *apply_rules(bookings, validation.BOOKING_WARNINGS),
     ]
-    found += [
-        finding
-        for _, finding in apply_rules(list(as_drafts(ServiceBooking, bookings)), validation.BOOKING_WARNINGS)
-    ]
-    assert {finding.code for finding in found} == {"OverAllocated"}
+    assert {issue.code for _, issue in issues} == {"OverAllocated"}
 
 
 def test_plans_stand_at_every_stage(loaded):
