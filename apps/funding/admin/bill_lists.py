@@ -18,7 +18,7 @@ from unfold.decorators import display
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import normalised
 from apps.documents.admin import DateTimeRangeFilter
-from apps.engagements.admin import DRAWN_BY, DrawnBy
+from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.lookups import key_in
 from apps.funding.admin.prices import MENU, money
@@ -38,7 +38,7 @@ DRAWS_ON = "draws_on"
 MOST_NAMED = 500
 
 # A plan's page leads to the lists of what draws on each of its budgets.
-DRAWN_BY.extend(DrawnBy(model, DRAWS_ON) for model in (Claim, Invoice))
+BUDGET_LISTS.extend(BudgetList(model, DRAWS_ON) for model in (Claim, Invoice))
 
 COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
