@@ -347,9 +347,9 @@ ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 
 DEMO_DATA = [
     "apps.people.demo.loading.PEOPLE",
-    "apps.documents.demo.loading.DOCUMENTS",
-    "apps.engagements.demo.loading.ENGAGEMENTS",
-    "apps.sales.demo.loading.SALES",
+    "apps.documents.demo.DOCUMENTS",
+    "apps.engagements.demo.ENGAGEMENTS",
+    "apps.sales.demo.SALES",
     "apps.funding.demo.loading.FUNDING",
 ]
 

@@ -24,16 +24,14 @@ class Unique:
 
     def value_of(self, draft: Draft) -> tuple[Any, ...] | None:
         """The values of the draft as they are compared; ``None`` where one is null, invalid or not there."""
-        values = tuple(compared(column, draft) for column in self.columns)
-        return None if None in values else values
-
-
-def compared(column: models.Field, draft: Draft) -> Any:
-    text_field = getattr(column, "of", None)
-    value = draft.get(text_field or column.name)
-    if text_field is not None:
-        return normalised(value)
-    return value.pk if isinstance(value, models.Model) else value
+        values = []
+        for column in self.columns:
+            text_field = getattr(column, "of", None)
+            value = draft.get(text_field or column.name)
+            if text_field is not None:
+                value = normalised(value)
+            values.append(value.pk if isinstance(value, models.Model) else value)
+        return None if None in values else tuple(values)
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,6 @@ from django.db import connection, transaction
 
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
-from apps.engagements import validation
 from apps.engagements.categories import CATEGORIES, category_guid
 from apps.engagements.models import (
     ZERO,
@@ -27,6 +26,7 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
+from apps.engagements.validation import BOOKING_RULES, CATEGORY_BUDGET_RULES, ENGAGEMENT_RULES
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 
@@ -36,17 +36,33 @@ from apps.odata.write.drafts import Draft
 def create_engagements(drafts: Sequence[Draft]) -> list[Any]:
     """Store new plans."""
     saving.apply_model_defaults(ClientEngagement, drafts)
-    saving.validate(ClientEngagement, drafts, validation.ENGAGEMENT_RULES)
-    validation.load_engagement_context(drafts)
+    saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES)
+    load_engagement_context(drafts)
     return saving.insert_records(ClientEngagement, drafts)
 
 
 def update_engagements(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing plans give; the keys of the plans that changed."""
     existing = saving.load_existing(ClientEngagement, drafts)
-    saving.validate(ClientEngagement, drafts, validation.ENGAGEMENT_RULES)
-    validation.load_engagement_context(drafts)
+    saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES)
+    load_engagement_context(drafts)
     return saving.save_changes(ClientEngagement, drafts, existing)
+
+
+def load_engagement_context(drafts: Sequence[Draft]) -> None:
+    """Load what the warnings compare the plans with; two queries for all drafts."""
+    known = [draft for draft in drafts if draft.get("participant") is not None]
+    participants = {draft.participant.pk for draft in known}
+    rows = ClientEngagement.objects.filter(participant__in=participants, archive_date=None)
+    plans: dict[UUID, list[ClientEngagement]] = defaultdict(list)
+    for plan in rows.order_by("plan_start_date", "guid"):
+        plans[plan.participant_id].append(plan)
+    keys = {draft.key for draft in drafts if draft.key is not None}
+    sums = dict(ClientEngagement.objects.filter(pk__in=keys).values_list("pk", "total_allocate_amount"))
+    for draft in drafts:
+        draft.fill("allocated_amount", sums.get(draft.key, ZERO))
+    for draft in known:
+        draft.fill("other_plans", [plan for plan in plans[draft.participant.pk] if plan.pk != draft.key])
 
 
 @transaction.atomic
@@ -69,7 +85,7 @@ def create_bookings(drafts: Sequence[Draft]) -> list[Any]:
     """Store new service bookings."""
     saving.apply_model_defaults(ServiceBooking, drafts)
     load_booking_context(drafts)
-    saving.validate(ServiceBooking, drafts, validation.BOOKING_RULES)
+    saving.validate(ServiceBooking, drafts, BOOKING_RULES)
     return saving.insert_records(ServiceBooking, drafts)
 
 
@@ -77,7 +93,7 @@ def update_bookings(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing bookings give; the keys of the bookings that changed."""
     existing = saving.load_existing(ServiceBooking, drafts)
     load_booking_context(drafts)
-    saving.validate(ServiceBooking, drafts, validation.BOOKING_RULES)
+    saving.validate(ServiceBooking, drafts, BOOKING_RULES)
     return saving.save_changes(ServiceBooking, drafts, existing)
 
 
@@ -85,7 +101,7 @@ def create_category_budgets(drafts: Sequence[Draft]) -> list[Any]:
     """Store new category budgets of PACE plans."""
     saving.apply_model_defaults(CategoryBudget, drafts)
     load_booking_context(drafts)
-    saving.validate(CategoryBudget, drafts, validation.CATEGORY_BUDGET_RULES)
+    saving.validate(CategoryBudget, drafts, CATEGORY_BUDGET_RULES)
     return saving.insert_records(CategoryBudget, drafts)
 
 
@@ -93,7 +109,7 @@ def update_category_budgets(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing category budgets give; the keys of the budgets that changed."""
     existing = saving.load_existing(CategoryBudget, drafts)
     load_booking_context(drafts)
-    saving.validate(CategoryBudget, drafts, validation.CATEGORY_BUDGET_RULES)
+    saving.validate(CategoryBudget, drafts, CATEGORY_BUDGET_RULES)
     return saving.save_changes(CategoryBudget, drafts, existing)
 
 
@@ -117,7 +133,7 @@ def load_booking_context(drafts: Sequence[Draft]) -> None:
         if draft.key is not None:
             # Its former budget no longer counts, neither for itself nor for later drafts.
             others.pop(draft.key, None)
-        draft.fill("allocated_to_other_bookings", sum(others.values(), ZERO) + earlier_drafts[plan.pk])
+        draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[plan.pk])
         earlier_drafts[plan.pk] += draft.get("budget") or ZERO
 
 

@@ -48,14 +48,15 @@ def read_records(entity_set: EntitySet, raw: bytes) -> Body:
                 f'The body must be {{"value": [...]}} or one {entity_set.name} record.', target="value"
             )
         return read_drafts(reader, [body], raw, bare=True)
-    if "value" in repeated_names(body):
+    if isinstance(body, RepeatedNames) and "value" in body.names:
         raise BadBody("value stands twice in the body.", target="value")
     records = body["value"]
     if not isinstance(records, list):
         raise BadBody("value must be a list of records.", target="value")
     if not records:
         raise BadBody("value holds no record.", target="value")
-    check_number_of_records(len(records))
+    if len(records) > settings.API_MAX_RECORDS:
+        raise too_many_records()
     if len(body) > 1:
         check_depth(raw)
     return read_drafts(reader, records, raw, bare=False)
@@ -70,12 +71,13 @@ def read_record(entity_set: EntitySet, raw: bytes) -> Body:
 def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: bool) -> Body:
     body = Body([], bare)
     for number, record in enumerate(records):
-        place = record_target(number, bare)
-        reading = reader.read(record, place)
-        for unknown_place, value in reading.unknown:
+        draft, reading = reader.read(record, record_target(number, bare))
+        if reading.unknown:
             check_depth(raw)
-            refuse_repeated_within(value, unknown_place, reading)
-        body.drafts.append(reader.draft(reading))
+            for place, value in reading.unknown:
+                refuse_repeated_within(value, place, reading)
+            draft.invalid |= reading.invalid
+        body.drafts.append(draft)
         body.faults += [(number, fault) for fault in reading.faults]
     if body.faults:
         check_depth(raw)
@@ -145,20 +147,17 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def repeated_names(value: Mapping[str, Any]) -> tuple[str, ...]:
-    return value.names if isinstance(value, RepeatedNames) else ()
-
-
-def refuse_repeated(value: Mapping[str, Any], place: str, reading: Reading) -> None:
-    for name in repeated_names(value):
+def refuse_repeated(value: RepeatedNames, place: str, reading: Reading) -> None:
+    for name in value.names:
         target = joined(place, name)
         reading.refuse(target, "Duplicate", target, f"{name} stands twice.")
 
 
 def refuse_repeated_within(value: Any, place: str, reading: Reading) -> None:
     """Report repeated names anywhere inside a value that is otherwise ignored."""
-    if isinstance(value, Mapping):
+    if isinstance(value, RepeatedNames):
         refuse_repeated(value, place, reading)
+    if isinstance(value, dict):
         for name, inner in value.items():
             refuse_repeated_within(inner, joined(place, name), reading)
     elif isinstance(value, list):
@@ -188,11 +187,10 @@ def too_deep() -> BadBody:
     return BadBody(f"The body nests deeper than {settings.API_MAX_DEPTH} levels.")
 
 
-def check_number_of_records(number: int) -> None:
-    if number > settings.API_MAX_RECORDS:
-        raise TooLarge(
-            f"A body may hold {settings.API_MAX_RECORDS:,} records at most; divide this one.", target="value"
-        )
+def too_many_records() -> TooLarge:
+    return TooLarge(
+        f"A body may hold {settings.API_MAX_RECORDS:,} records at most; divide this one.", target="value"
+    )
 
 
 def check_records(raw: bytes) -> None:
@@ -208,7 +206,7 @@ def check_records(raw: bytes) -> None:
         elif depth == 3 and bracket == ord("{"):
             items += 1
             if items > settings.API_MAX_RECORDS:
-                check_number_of_records(items)
+                raise too_many_records()
 
 
 # --- the members of a record ----------------------------------------------------------------------------
@@ -418,12 +416,12 @@ class ContainedMember(NestedMember):
             raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=place)
         rows = []
         for at, item in enumerate(value):
-            row = self.reader.read(item, f"{place}[{at}]")
-            rows.append(self.reader.draft(row))
-            reading.unknown += row.unknown
-            if row.invalid:
+            row, inner = self.reader.read(item, f"{place}[{at}]")
+            rows.append(row)
+            reading.unknown += inner.unknown
+            if inner.invalid:
                 reading.invalid.add(f"{self.attribute}[{at}]")
-                reading.faults += row.faults
+                reading.faults += inner.faults
         reading.values[self.attribute] = rows
         reading.given.add(self.attribute)
 
@@ -461,10 +459,7 @@ class RecordReader:
             values[name] = make()
         return values
 
-    def draft(self, reading: Reading) -> Draft:
-        return self.draft_class(reading.values, reading.given, reading.invalid)
-
-    def read(self, value: Any, place: str) -> Reading:
+    def read(self, value: Any, place: str) -> tuple[Draft, Reading]:
         """Read a JSON value that should be a record."""
         reading = Reading(self.defaults())
         if isinstance(value, dict):
@@ -473,7 +468,7 @@ class RecordReader:
             message = f"A {self.type.name} record must be an object."
             reading.faults.append(ErrorDetail("WrongType", place or None, message))
             reading.mark_invalid(*self.attributes)
-        return reading
+        return self.draft_class(reading.values, reading.given, reading.invalid), reading
 
     def read_members(self, value: dict[str, Any], place: str, reading: Reading) -> None:
         """Read every member of an object."""

@@ -108,7 +108,7 @@ def run_service(
     Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names. The
     service is called even where there are some, so that the answer has all of them.
     """
-    faults = [*body.faults, *details_of(entity_set, body, issues)]
+    faults = body.faults + details_of(entity_set, body, issues)
     has_lost_race = False
     try:
         result = service(body.drafts)
