@@ -17,7 +17,7 @@ from unfold.decorators import display
 from apps.core.admin_base import ArchivedFilter
 from apps.core.identifiers import normalised
 from apps.documents.admin import DateTimeRangeFilter
-from apps.engagements.admin import DRAWN_BY, DrawnBy
+from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
@@ -36,7 +36,7 @@ BUDGET = "draws_on"
 KEY_LIMIT = 500
 
 # A plan's page leads to the lists of the bills on each of its budgets.
-DRAWN_BY.extend(DrawnBy(model, BUDGET) for model in (Claim, Invoice))
+BUDGET_LISTS.extend(BudgetList(model, BUDGET) for model in (Claim, Invoice))
 
 STATUS_COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
