@@ -286,7 +286,7 @@ class FundingGrid {
         this.grid.querySelector("[data-add]").disabled = this.rows().length >= this.limit;
     }
 
-    /** Send rows in the order they stand in, and no empty ones. */
+    /** Send rows in their order, without empty ones. */
     prune() {
         this.rows().filter((row) => this.isBlank(row)).forEach((row) => row.remove());
         const rows = this.rows();
@@ -312,13 +312,13 @@ class FundingGrid {
         const product = this.cell(row, "product");
         const book = this.cell(row, "price_book").value;
         if (!book) return this.offer(row, null, "Choose a price book first.");
-        const asked = new URLSearchParams({ book, q: product.value.trim(), contact: this.contact(), on: this.day(row) });
-        const found = await this.get(this.grid.dataset.products, asked, row);
+        const query = new URLSearchParams({ book, q: product.value.trim(), contact: this.contact(), on: this.day(row) });
+        const found = await this.get(this.grid.dataset.products, query, row);
         if (found && document.activeElement === product) this.offer(row, found.products, "No product of this price book is called so.");
     }
 
-    async get(address, asked, row) {
-        const key = `${address}?${asked}`;
+    async get(address, query, row) {
+        const key = `${address}?${query}`;
         if (this.known.has(key)) return this.known.get(key);
         row?.asking?.abort();
         const asking = new AbortController();
@@ -326,9 +326,9 @@ class FundingGrid {
         try {
             const answer = await fetch(key, { signal: asking.signal, headers: { Accept: "application/json" } });
             if (!answer.ok) return null;
-            const told = await answer.json();
-            this.known.set(key, told);
-            return told;
+            const data = await answer.json();
+            this.known.set(key, data);
+            return data;
         } catch {
             return null; // overtaken by the next key, or no network: the server judges what is sent
         }
@@ -405,13 +405,13 @@ class FundingGrid {
 
     /** Ask what the lines cost on their days, all at once. */
     async ask(rows) {
-        const asked = rows.filter((row) => this.cell(row, "product").value.trim());
-        if (!asked.length) return;
+        const named = rows.filter((row) => this.cell(row, "product").value.trim());
+        if (!named.length) return;
         const words = new URLSearchParams({ contact: this.contact() });
-        for (const row of asked) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.day(row)].join("|"));
-        const found = await this.get(this.grid.dataset.prices, words, asked.length === 1 ? asked[0] : null);
+        for (const row of named) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.day(row)].join("|"));
+        const found = await this.get(this.grid.dataset.prices, words, named.length === 1 ? named[0] : null);
         if (!found) return;
-        asked.forEach((row, at) => {
+        named.forEach((row, at) => {
             if (found.lines[at]) this.show(row, found.lines[at]);
             else if (document.activeElement !== this.cell(row, "product")) {
                 row.querySelector("[data-name]").textContent = "No product has this code.";
@@ -435,17 +435,17 @@ class FundingGrid {
     }
 
     showCap(row) {
-        const told = row.querySelector("[data-cap]");
-        told.classList.remove("fu-over");
-        if (!row.dataset.code) { told.textContent = ""; return; }
-        if (!row.dataset.current) { told.textContent = "no price that day"; told.classList.add("fu-over"); return; }
-        if (!row.dataset.cap) { told.textContent = "quoted"; return; }
+        const output = row.querySelector("[data-cap]");
+        output.classList.remove("fu-over");
+        if (!row.dataset.code) { output.textContent = ""; return; }
+        if (!row.dataset.current) { output.textContent = "no price that day"; output.classList.add("fu-over"); return; }
+        if (!row.dataset.cap) { output.textContent = "quoted"; return; }
         const cap = fundingUnits(row.dataset.cap);
         const price = fundingUnits(this.cell(row, "price").value);
         if (price !== null && price > cap) {
-            told.textContent = `${fundingMoney((price - cap) / 100n)} over ${row.dataset.cap}`;
-            told.classList.add("fu-over");
-        } else told.textContent = `cap ${row.dataset.cap}`;
+            output.textContent = `${fundingMoney((price - cap) / 100n)} over ${row.dataset.cap}`;
+            output.classList.add("fu-over");
+        } else output.textContent = `cap ${row.dataset.cap}`;
     }
 
     /* --- sums */
@@ -455,17 +455,17 @@ class FundingGrid {
         for (const row of this.rows()) {
             const quantity = fundingUnits(this.cell(row, "quantity").value);
             const price = fundingUnits(this.cell(row, "price").value);
-            const told = row.querySelector("[data-total]");
+            const output = row.querySelector("[data-total]");
             this.showCap(row);
-            if (quantity === null || price === null) { told.textContent = "–"; continue; }
+            if (quantity === null || price === null) { output.textContent = "–"; continue; }
             const cents = fundingCents(quantity, price) * (this.cell(row, "is_credit_item")?.checked ? -1n : 1n);
-            told.textContent = fundingMoney(cents);
+            output.textContent = fundingMoney(cents);
             sum += cents;
         }
         this.grid.querySelector("[data-sum]").textContent = fundingMoney(sum);
-        const paper = this.grid.querySelector("[data-paper]");
-        if (!paper) return;
-        const difference = sum - fundingUnits(paper.dataset.paper) / 100n;
+        const invoice = this.grid.querySelector("[data-invoice-total]");
+        if (!invoice) return;
+        const difference = sum - fundingUnits(invoice.dataset.invoiceTotal) / 100n;
         this.grid.querySelector("[data-difference-row]").hidden = difference === 0n;
         this.grid.querySelector("[data-difference]").textContent = fundingMoney(difference);
     }
@@ -494,7 +494,7 @@ class FundingGrid {
     begin() {
         const warnings = document.querySelector("[data-warnings]");
         if (warnings) { warnings.focus(); return; } // one Tab from the button, so that nobody stores unread
-        const fault = this.form.querySelector(".fu-faulty .errorlist")?.closest(".fu-field")?.querySelector("input, select")
+        const fault = this.form.querySelector(".fu-invalid .errorlist")?.closest(".fu-field")?.querySelector("input, select")
             || this.form.querySelector(".errors input, .errors select");
         if (fault) { fundingFocus(fault); return; }
         const isNew = !this.form.querySelector("[name=opened_version]")?.value;
@@ -551,7 +551,7 @@ function fundingSave(event) {
     button.form.requestSubmit(button);
 }
 
-/** Into a field, or into what stands for it where records are looked up. */
+/** Into a field, or into the box that replaces it where records are looked up. */
 function fundingFocus(field) {
     if (field.matches("select.admin-autocomplete")) setTimeout(() => document.querySelector(`[aria-labelledby="select2-${field.id}-container"]`)?.focus(), 50);
     else field.focus();
@@ -566,13 +566,13 @@ document.addEventListener("DOMContentLoaded", () => {
     const grid = document.querySelector("[data-grid]");
     if (grid) new FundingGrid(grid);
     else fundingBegin();
-    const paper = document.querySelector("select[name=provider_invoice]");
-    if (!paper || !window.django) return;
+    const invoice = document.querySelector("select[name=provider_invoice]");
+    if (!invoice || !window.django) return;
     // What the chosen invoice says fills the form: the server knows how.
-    window.django.jQuery(paper).on("select2:select", () => {
+    window.django.jQuery(invoice).on("select2:select", () => {
         window.onbeforeunload = null;
         const address = new URL(window.location.href);
-        address.searchParams.set("provider_invoice", paper.value);
+        address.searchParams.set("provider_invoice", invoice.value);
         window.location.assign(address);
     });
 });
