@@ -17,7 +17,7 @@ from apps.documents.keeping import storage_failure
 from apps.documents.models import Document
 from apps.documents.storage import documents
 from apps.odata.errors import ODataError
-from apps.odata.http.protocol import matches
+from apps.odata.http.headers import matches_etag
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")
@@ -58,7 +58,7 @@ def file_answer(document: Document, request: HttpRequest, inline: bool = False) 
 
 def conditional_answer(document: Document, request: HttpRequest) -> HttpResponseBase:
     asked = request.META.get("HTTP_IF_NONE_MATCH", "")
-    if asked and matches(asked, etag(document)):
+    if asked and matches_etag(asked, etag(document)):
         return HttpResponse(status=304)
     if settings.DOCUMENT_ACCEL_PREFIX:
         return left_to_web_server(document)

@@ -15,51 +15,52 @@ from apps.documents.models import Document
 from apps.documents.receiving import Upload, receive, store_upload
 from apps.documents.sending import file_answer
 from apps.odata.errors import NotFound, UnsupportedMediaType
-from apps.odata.http import protocol
-from apps.odata.http.viewsets import RecordViewSet
+from apps.odata.http.parsers import content_length
+from apps.odata.http.router import ODataRouter
+from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.query.keys import read_key
-from apps.odata.query.options import QueryOptions
 from apps.odata.write.dispatch import Created
 
 
-class DocumentViewSet(RecordViewSet):
+class DocumentViewSet(ODataViewSet):
     """Uploaded files."""
 
     resource = resources.DocumentResource
 
     @extend_schema(operation=UPLOAD)
     def create(self, request: Request) -> HttpResponse:
-        """POST: all files of the form are kept, or none; a repeated upload is known by what is in it."""
-        self.refuse_plain(self.query_options())
+        """POST: all files of the form are stored, or none; the digest of an upload identifies its body."""
+        self.refuse_plain_filters()
         if not request.content_type.lower().startswith("multipart/form-data"):
             raise UnsupportedMediaType("Documents are sent as multipart/form-data.")
-        told = self.told_length(request)
+        length = content_length(request)
         with kept_together() as keeping:
-            self.upload = receive(request._request.read, request.content_type, told, keeping)
-            return self.once(request, lambda: self.created(request), self.upload.digest)
+            self.upload = receive(request.read, request.content_type, length, keeping)
+            return self.respond_once(request, lambda: self.respond_created(request), self.upload.digest)
 
     upload: Upload
 
-    def stored(self, request: Request, options: QueryOptions) -> Created:
+    def store(self, request: Request) -> Created:
         return store_upload(self.entity_set, self.upload)
 
     @extend_schema(operation=DOWNLOAD)
     @action(detail=True, methods=["get"], url_path="Download", url_name="download")
     def download(self, request: Request, key: str) -> HttpResponseBase:
         """The file as it was stored (interface.md 4.6); of archived documents as well."""
-        self.refuse_plain(self.query_options())
+        self.refuse_plain_filters()
         guid = read_key(self.entity_set, key)
-        visible = self.entity_set.resource.visible_to(request.auth)
-        document: Document | None = visible.filter(pk=guid).first()
+        document: Document | None = self.get_queryset().filter(pk=guid).first()
         if document is None:
             raise NotFound(f"There is no {self.entity_set.name} {guid}.")
-        return protocol.finish(file_answer(document, request._request))
+        return file_answer(document, request._request)
 
 
-class DocumentCategoryViewSet(RecordViewSet):
+class DocumentCategoryViewSet(ODataViewSet):
     """Categories of documents."""
 
     resource = resources.DocumentCategoryResource
 
 
-VIEWSETS = (DocumentViewSet, DocumentCategoryViewSet)
+router = ODataRouter()
+router.register("document", DocumentViewSet)
+router.register("documentCategory", DocumentCategoryViewSet)

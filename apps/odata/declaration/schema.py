@@ -48,15 +48,15 @@ class StructuralProperty:
     steps: tuple[models.Field, ...]
     body_property: StructuralProperty | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.declaration.name
 
-    @property
+    @cached_property
     def behaviour(self) -> Behaviour:
         return self.declaration.behaviour
 
-    @property
+    @cached_property
     def writable(self) -> bool:
         return self.behaviour in (Behaviour.REQUIRED, Behaviour.OPTIONAL)
 
@@ -118,31 +118,31 @@ class NavigationProperty:
     path: str
     steps: tuple[Any, ...]
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.declaration.name
 
-    @property
+    @cached_property
     def nesting(self) -> Nesting:
         return self.declaration.nesting
 
-    @property
+    @cached_property
     def many(self) -> bool:
         return self.declaration.many
 
-    @property
+    @cached_property
     def item_only(self) -> bool:
         return self.declaration.item_only
 
-    @property
+    @cached_property
     def writable(self) -> bool:
         return not self.declaration.read_only
 
-    @property
+    @cached_property
     def relation(self) -> Any:
         return self.steps[-1]
 
-    @property
+    @cached_property
     def attribute(self) -> str:
         """The name of the objects in drafts and rules (``line_items``, ``account_manager``)."""
         return self.path
@@ -165,6 +165,10 @@ class StructuredType:
     @cached_property
     def key(self) -> StructuralProperty | None:
         return next((p for p in self.properties.values() if p.behaviour is Behaviour.KEY), None)
+
+    @cached_property
+    def readable_properties(self) -> Mapping[str, StructuralProperty]:
+        return {name: p for name, p in self.properties.items() if not p.declaration.write_only}
 
     @cached_property
     def writable_properties(self) -> tuple[StructuralProperty, ...]:
@@ -202,19 +206,19 @@ class EntitySet:
     resource: Resource
     type: StructuredType
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.type.name
 
-    @property
+    @cached_property
     def path(self) -> str:
         return self.resource.path
 
-    @property
+    @cached_property
     def model(self) -> ModelClass:
         return self.type.model
 
-    @property
+    @cached_property
     def key(self) -> StructuralProperty:
         assert self.type.key is not None
         return self.type.key
