@@ -132,7 +132,7 @@ USE_I18N = True
 # --- people who sign in -------------------------------------------------------------------------------
 
 AUTH_USER_MODEL = "people.Staff"
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "apps.people.signing_in.StaffBackend"]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "apps.people.authentication.StaffBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {
         "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
@@ -151,7 +151,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", 12 * 3600)
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
-AXES_HANDLER = "apps.people.signing_in.LoginGuard"
+AXES_HANDLER = "apps.people.authentication.LoginAttempts"
 AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", 10)  # of one login from one address
 LOGIN_FAILURE_LIMIT_PER_ADDRESS = env.int("LOGIN_FAILURE_LIMIT_PER_ADDRESS", 100)  # over all logins
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -159,9 +159,9 @@ AXES_COOLOFF_TIME = dt.timedelta(minutes=env.int("LOGIN_LOCKED_MINUTES", 15))
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_USERNAME_FORM_FIELD = "username"
-AXES_USERNAME_CALLABLE = "apps.people.signing_in.counted_name"
-AXES_CLIENT_IP_CALLABLE = "apps.people.signing_in.caller_address"
-AXES_LOCKOUT_CALLABLE = "apps.people.signing_in.locked_out"
+AXES_USERNAME_CALLABLE = "apps.people.authentication.normalised_login"
+AXES_CLIENT_IP_CALLABLE = "apps.people.authentication.client_address"
+AXES_LOCKOUT_CALLABLE = "apps.people.authentication.locked_out_response"
 AXES_HTTP_RESPONSE_CODE = 429
 AXES_VERBOSE = False
 AXES_ENABLE_ADMIN = False
@@ -222,7 +222,7 @@ WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, forms to Django's field limit
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 FILE_UPLOAD_HANDLERS = [
-    "apps.documents.limiting.SizeLimit",
+    "apps.documents.parsers.FileSizeLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -320,9 +320,9 @@ UNFOLD = {
     ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "ENVIRONMENT": "apps.core.admin_base.environment_label",
-    "DASHBOARD_CALLBACK": "apps.core.admin_base.first_page",
-    "SIDEBAR": {"navigation": "apps.core.admin_base.menu"},
+    "ENVIRONMENT": "apps.core.admin_base.home.environment_label",
+    "DASHBOARD_CALLBACK": "apps.core.admin_base.home.home_page",
+    "SIDEBAR": {"navigation": "apps.core.admin_base.home.menu"},
     "STYLES": [lambda request: static("back_office.css")],
     "COLORS": {
         "primary": {

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from apps.core.admin_base import ChoosingView
+from apps.core.admin_base import RecordAutocompleteView
 from apps.odata.http.router import service_urls
 from records_site.service import router
 
@@ -16,7 +16,7 @@ urlpatterns = [
     path("docs/", include("apps.odata.http.docs_urls")),
     path(
         "admin/autocomplete/",
-        admin.site.admin_view(ChoosingView.as_view(admin_site=admin.site)),
+        admin.site.admin_view(RecordAutocompleteView.as_view(admin_site=admin.site)),
         name="autocomplete",
     ),
     path("admin/", admin.site.urls),

@@ -1,5 +1,5 @@
-// Rows for the files somebody chose: each with its name, category and client. Without this script all
-// files of an upload get the same.
+// A row for each chosen file with its name, category and client. Without this script all files of an upload
+// get the same values.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const picker = document.getElementById("upload-files");
   const rows = document.getElementById("upload-rows");
   const drop = form.querySelector(".rs-drop");
-  const refusal = document.getElementById("upload-refusal");
+  const errorBox = document.getElementById("upload-error");
   const progress = document.getElementById("upload-progress");
   const limits = JSON.parse(document.getElementById("upload-limits").textContent);
   const template = document.getElementById("upload-row");
@@ -17,20 +17,20 @@
   const readable = (bytes) =>
     bytes < 1024 * 1024 ? `${Math.max(1, Math.round(bytes / 1024))} kB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 
-  function ownChoice(source, name) {
-    // A select of this row's own, looking up as the one for all does.
+  function cloneSelect(source, name) {
+    // A select of the row, with the same look-up as the one for all files.
     const copy = source.cloneNode(true);
     copy.id = `${source.id}_${++counter}`;
     copy.name = name;
     copy.required = false;
-    for (const left of ["data-select2-id", "aria-hidden", "tabindex"]) copy.removeAttribute(left);
+    for (const attribute of ["data-select2-id", "aria-hidden", "tabindex"]) copy.removeAttribute(attribute);
     copy.classList.remove("select2-hidden-accessible");
     copy.value = source.value;
     copy.addEventListener("change", () => { copy.dataset.chosen = "yes"; });
     return copy;
   }
 
-  function lookUp(select) {
+  function enableLookup(select) {
     if (!select.classList.contains("admin-autocomplete") || !window.django?.jQuery) return;
     const field = window.django.jQuery(select);
     field.djangoAdminSelect2();
@@ -43,56 +43,56 @@
     row.querySelector(".rs-upload-name").textContent = file.name;
     row.querySelector(".rs-upload-size").textContent = readable(file.size);
     row.querySelector("[name=Names]").placeholder = file.name;
-    row.querySelector(".rs-upload-remove").addEventListener("click", () => { row.remove(); count(); });
+    row.querySelector(".rs-upload-remove").addEventListener("click", () => { row.remove(); checkCount(); });
     rows.append(row);
     for (const [name, id] of Object.entries(forAll)) {
-      const select = ownChoice(document.getElementById(id), name);
+      const select = cloneSelect(document.getElementById(id), name);
       row.querySelector(`[data-clone=${id}]`).replaceWith(select);
-      lookUp(select);
+      enableLookup(select);
     }
-    fault(row, why(file));
+    showFault(row, findFault(file));
   }
 
-  function why(file) {
+  function findFault(file) {
     if (file.size > limits.bytes) return `The file is larger than ${readable(limits.bytes)}.`;
     return file.size === 0 ? "The file is empty." : "";
   }
 
-  function fault(row, text) {
-    const told = row.querySelector(".rs-upload-fault");
-    told.textContent = text;
-    told.hidden = !text;
+  function showFault(row, text) {
+    const element = row.querySelector(".rs-upload-fault");
+    element.textContent = text;
+    element.hidden = !text;
     row.classList.toggle("rs-faulty", Boolean(text));
   }
 
-  function refuse(text) {
-    refusal.textContent = text;
-    refusal.hidden = !text;
+  function showError(text) {
+    errorBox.textContent = text;
+    errorBox.hidden = !text;
   }
 
-  function count() {
-    const many = rows.children.length;
-    refuse(many > limits.files ? `At most ${limits.files} files go up at once; these are ${many}.` : "");
-    return many > 0 && many <= limits.files;
+  function checkCount() {
+    const fileCount = rows.children.length;
+    showError(fileCount > limits.files ? `At most ${limits.files} files can be uploaded at once; you chose ${fileCount}.` : "");
+    return fileCount > 0 && fileCount <= limits.files;
   }
 
-  function take(files) {
+  function addFiles(files) {
     for (const file of files) add(file);
     picker.value = "";
     picker.required = false;
-    count();
+    checkCount();
   }
 
-  function told(answer) {
-    let whole = answer.message || "The upload was refused.";
-    for (const row of rows.children) fault(row, "");
-    for (const each of answer.faults || []) {
+  function showFaults(response) {
+    let message = response.message || "The upload failed.";
+    for (const row of rows.children) showFault(row, "");
+    for (const each of response.faults || []) {
       const row = each.row === null ? null : rows.children[each.row];
-      if (!row) { whole += `\n${each.message}`; continue; }
+      if (!row) { message += `\n${each.message}`; continue; }
       const before = row.querySelector(".rs-upload-fault").textContent;
-      fault(row, `${before ? `${before}\n` : ""}${each.message}`);
+      showFault(row, `${before ? `${before}\n` : ""}${each.message}`);
     }
-    refuse(whole);
+    showError(message);
     form.scrollIntoView();
   }
 
@@ -109,11 +109,11 @@
     request.responseType = "json";
     request.upload.addEventListener("progress", (at) => { progress.value = at.loaded / at.total; });
     const done = () => { progress.hidden = true; form.querySelector("[type=submit]").disabled = false; };
-    request.addEventListener("error", () => { done(); refuse("The service could not be reached. Nothing was uploaded."); });
+    request.addEventListener("error", () => { done(); showError("The service could not be reached. Nothing was uploaded."); });
     request.addEventListener("load", () => {
       done();
       if (request.status === 200) { window.onbeforeunload = null; location.assign(request.response.url); return; }
-      told(request.response || {});
+      showFaults(request.response || {});
     });
     progress.hidden = false;
     form.querySelector("[type=submit]").disabled = true;
@@ -122,7 +122,7 @@
 
   for (const [name, id] of Object.entries(forAll)) {
     const source = document.getElementById(id);
-    const spread = () => {
+    const copyToRows = () => {
       for (const select of rows.querySelectorAll(`[name=${name}]`)) {
         if (select.dataset.chosen) continue;
         if (![...select.options].some((option) => option.value === source.value)) {
@@ -132,21 +132,21 @@
         if (window.django?.jQuery) window.django.jQuery(select).trigger("change.select2");
       }
     };
-    source.addEventListener("change", spread);
-    if (window.django?.jQuery) window.django.jQuery(source).on("select2:select select2:clear", spread);
+    source.addEventListener("change", copyToRows);
+    if (window.django?.jQuery) window.django.jQuery(source).on("select2:select select2:clear", copyToRows);
   }
 
-  picker.addEventListener("change", () => take([...picker.files]));
+  picker.addEventListener("change", () => addFiles([...picker.files]));
   for (const kind of ["dragover", "dragleave", "drop"]) {
     drop.addEventListener(kind, (event) => {
       event.preventDefault();
       drop.classList.toggle("rs-over", kind === "dragover");
-      if (kind === "drop") take([...event.dataTransfer.files]);
+      if (kind === "drop") addFiles([...event.dataTransfer.files]);
     });
   }
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!rows.children.length) { refuse("Choose a file first."); return; }
-    if (count()) send();
+    if (!rows.children.length) { showError("Choose a file first."); return; }
+    if (checkCount()) send();
   });
 })();

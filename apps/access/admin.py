@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 from apps.access import scopes
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.registering import give_secret, renew_secret, restore_application, revoke_application
-from apps.core.admin_base import RecordAdmin, RulesForm
+from apps.core.admin_base import RecordAdmin, RecordForm
 
 
 def scope_choices() -> list[tuple[str, str]]:
@@ -24,7 +24,7 @@ def scope_choices() -> list[tuple[str, str]]:
     return [(scope, scope) for scope in scopes.offered()]
 
 
-class ApiApplicationForm(RulesForm):
+class ApiApplicationForm(RecordForm):
     """Scopes are boxes to tick; the model keeps them as one string."""
 
     scope = forms.MultipleChoiceField(
@@ -111,14 +111,14 @@ class ApiApplicationAdmin(RecordAdmin):
 
     @action(description="Revoke", permissions=["change"], icon="block")
     def archive_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:
-        self._tell(request, self.archive_records(request, queryset), "revoked")
+        self.report_count(request, self.archive_records(request, queryset), "revoked")
 
     @action(description="Restore", permissions=["change"], icon="restart_alt")
     def restore_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:
         revoked = list(queryset.exclude(archive_date=None))
         for application in revoked:
             restore_application(application)
-        self._tell(request, len(revoked), "restored")
+        self.report_count(request, len(revoked), "restored")
 
 
 @admin.register(AccessToken)

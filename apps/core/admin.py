@@ -16,6 +16,7 @@ from unfold.views import ChangeList
 from apps.core import history_display
 from apps.core.admin_base import RecordAdmin
 from apps.core.models import Change, Subscriber
+from apps.core.services import save_settings
 
 admin.site.unregister(Group)  # what somebody may do, their role says
 
@@ -24,6 +25,8 @@ admin.site.unregister(Group)  # what somebody may do, their role says
 class SubscriberAdmin(RecordAdmin):
     """One record, so no list: the menu leads straight to the form."""
 
+    create = staticmethod(save_settings)
+    update = staticmethod(save_settings)
     menu_group = "Administration"
     menu_order = 900
     icon = "tune"

@@ -1,4 +1,4 @@
-"""Rows into a table in one statement, however many: COPY on PostgreSQL, one prepared INSERT on SQLite."""
+"""Writes of many rows in few trips: inserts and statements are collected in a batch, and sent together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain, islice
@@ -21,91 +22,122 @@ from apps.core.identifiers import normalised
 from apps.odata.any_of import array_of_guids
 from apps.odata.declaration.schema import final_field
 
-#: So few rows go as a plain INSERT: one round trip, where COPY takes two.
+#: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
 FEW = 3
-
-#: Inserts of few rows that wait to be sent together, within ``at_once``.
-_WAITING: ContextVar[list[str] | None] = ContextVar("waiting_inserts", default=None)
 
 Adapter = Callable[[Any], Any]
 
 
-@contextmanager
-def deferred_writes() -> Iterator[None]:
-    """Within the block, inserts of few rows and marks wait for its end and go to PostgreSQL in one trip.
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of SQL."""
 
-    For what is written and not read in the block.
+    sql: str
+    params: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Rows of Python values for a table."""
+
+    table: str
+    fields: tuple[models.Field, ...]
+    rows: Iterable[Sequence[Any]]
+
+
+class WriteBatch:
+    """Inserts and statements that are sent where the code says ``send``, in the order they were added.
+
+    On PostgreSQL statements and inserts of few rows go in one trip, many rows by COPY; on SQLite each goes by
+    itself. Nothing is read back, and no history is written: that is the caller's.
     """
-    if connection.vendor != "postgresql" or connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
-        yield
-        return
-    # Statements with their values written in: psycopg takes its time to read a long one with many places.
-    waiting: list[str] = []
-    token = _WAITING.set(waiting)
-    try:
-        yield
-    finally:
-        _WAITING.reset(token)
-    if waiting:
-        with connection.cursor() as cursor:
-            cursor.execute("; ".join(waiting))
 
+    def __init__(self) -> None:
+        self.writes: list[Statement | Insert] = []
 
-def is_deferred(statement: str, params: Sequence[Any]) -> bool:
-    """Whether a statement waits for the end of the block; whoever is told that it does not executes it."""
-    waiting = _WAITING.get()
-    if waiting is None:
-        return False
-    waiting.append(ClientCursor(connection.connection).mogrify(statement, params))
-    return True
+    def execute(self, sql: str, params: Sequence[Any]) -> None:
+        """Add a statement."""
+        self.writes.append(Statement(sql, params))
+
+    def insert(
+        self, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Add rows; ``columns`` name their fields in the same order (``client_id``).
+
+        Columns that are not named get the field's default, normalised columns the form of their text, keys
+        that the database numbers their number. The rows are taken when the batch is sent.
+        """
+        fields = {field.attname: field for field in model._meta.concrete_fields}
+        missing = dict(missing_columns(fields, columns))
+        if missing:
+            rows = rows_with(rows, list(missing.values()))
+        written = tuple(fields[name] for name in (*columns, *missing))
+        self.writes.append(Insert(model._meta.db_table, written, rows))
+
+    def set_flag(self, model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
+        """Add that a boolean column becomes true in the records with these guids."""
+        if not keys:
+            return
+        key = model._meta.pk
+        assert key is not None
+        values, guids = "SELECT value FROM json_each(%s)", json.dumps([guid.hex for guid in keys])
+        if connection.vendor == "postgresql":
+            values, guids = "SELECT unnest(%s::uuid[])", array_of_guids(keys)
+        self.execute(
+            f"UPDATE {quoted(model._meta.db_table)} SET {quoted(column)} = TRUE"  # noqa: S608  our own names
+            f" WHERE {quoted(str(key.column))} IN ({values})",
+            [guids],
+        )
+
+    def send(self) -> None:
+        """Send all that was added."""
+        writes, self.writes = self.writes, []
+        if connection.vendor == "postgresql":
+            send_to_postgresql(writes)
+        else:
+            send_to_sqlite(writes)
 
 
 def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Store rows of Python values; ``columns`` name their fields in the same order (``client_id``).
-
-    Columns that are not named get the field's default, folded twins their text's fold, keys that the
-    database numbers their number. Nothing is read back and nobody is told: history is the caller's.
-    """
-    fields = {field.attname: field for field in model._meta.concrete_fields}
-    additions = [*_missing(fields, columns)]
-    if additions:
-        rows = _with(rows, [make for _, make in additions])
-    written = [fields[name] for name in (*columns, *(name for name, _ in additions))]
-    write = _copy if connection.vendor == "postgresql" else _execute_many
-    write(model._meta.db_table, written, iter(rows))
+    """Insert rows at once: ``WriteBatch.insert`` in a batch of its own."""
+    batch = _DEFERRED.get() or WriteBatch()
+    batch.insert(model, columns, rows)
+    if batch is not _DEFERRED.get():
+        batch.send()
 
 
-def _missing(
+def missing_columns(
     fields: dict[str, models.Field], columns: Sequence[str]
 ) -> Iterator[tuple[str, Callable[[Sequence[Any]], Any]]]:
     """(column, what makes its value of a row) of the columns that the rows lack and cannot do without."""
     for name, field in fields.items():
-        of = getattr(field, "of", None)
+        text_field = getattr(field, "of", None)
         if name in columns:
             continue
-        if of is not None:
-            yield name, _folding(columns.index(of)) if of in columns else _nothing
+        if text_field is not None:
+            yield (
+                name,
+                normalised_of(columns.index(text_field)) if text_field in columns else lambda row: None,
+            )
         elif field.has_default():
-            yield name, _defaulting(field)
+            yield name, default_of(field)
 
 
-def _folding(place: int) -> Callable[[Sequence[Any]], Any]:
-    text = itemgetter(place)
+def normalised_of(position: int) -> Callable[[Sequence[Any]], Any]:
+    text = itemgetter(position)
     return lambda row: normalised(text(row))
 
 
-def _defaulting(field: models.Field) -> Callable[[Sequence[Any]], Any]:
+def default_of(field: models.Field) -> Callable[[Sequence[Any]], Any]:
     if callable(field.default):
         return lambda row: field.get_default()
     constant = plain(field.get_default())
     return lambda row: constant
 
 
-def _nothing(row: Sequence[Any]) -> None:
-    return None
-
-
-def _with(rows: Iterable[Sequence[Any]], makers: Sequence[Callable[[Any], Any]]) -> Iterator[Sequence[Any]]:
+def rows_with(
+    rows: Iterable[Sequence[Any]], makers: Sequence[Callable[[Any], Any]]
+) -> Iterator[Sequence[Any]]:
     for row in rows:
         yield (*row, *[make(row) for make in makers])
 
@@ -113,73 +145,63 @@ def _with(rows: Iterable[Sequence[Any]], makers: Sequence[Callable[[Any], Any]])
 # --- PostgreSQL -----------------------------------------------------------------------------------------
 
 
-def _copy(table: str, fields: Sequence[models.Field], rows: Iterator[Sequence[Any]]) -> None:
-    adapted = _adapted(rows, [_postgresql_adapter(field) for field in fields])
-    head = list(islice(adapted, FEW + 1))
-    if not head:
-        return
+def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
+    waiting: list[Statement] = []
     with connection.cursor() as cursor:
-        if len(head) <= FEW:
-            _insert_few(cursor, table, tuple(fields), head)
-            return
-        # Unlike execute, copy would let the driver's own errors through: an IntegrityError is one we catch.
-        statement = f"COPY {_quoted(table)} ({_column_list(fields)}) FROM STDIN"
-        with connection.wrap_database_errors, cursor.copy(statement) as copy:
-            for cells in chain(head, adapted):
-                copy.write_row(cells)
+        for write in writes:
+            if isinstance(write, Statement):
+                waiting.append(write)
+                continue
+            rows = adapted(
+                write.rows, [Jsonb if isinstance(f, models.JSONField) else None for f in write.fields]
+            )
+            first = list(islice(rows, FEW + 1))
+            if len(first) <= FEW:
+                sql = insert_statement(write.table, write.fields)
+                waiting += [Statement(sql, row) for row in first]
+                continue
+            execute_together(cursor, waiting)
+            waiting = []
+            # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
+            statement = f"COPY {quoted(write.table)} ({column_list(write.fields)}) FROM STDIN"
+            with connection.wrap_database_errors, cursor.copy(statement) as copy:
+                for row in chain(first, rows):
+                    copy.write_row(row)
+        execute_together(cursor, waiting)
 
 
-def _insert_few(
-    cursor: Any, table: str, fields: tuple[models.Field, ...], rows: Sequence[Sequence[Any]]
-) -> None:
-    head, row = _insert_texts(table, fields)
-    if not all(is_deferred(f"{head}{row}", values) for values in rows):
-        cursor.execute(f"{head}{', '.join([row] * len(rows))}", list(chain.from_iterable(rows)))
-
-
-def set_flag(model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
-    """Set a yes-or-no column to yes in the records with these guids, in one statement.
-
-    Within ``at_once`` it waits as inserts of few rows do. Nobody is told: history is the caller's.
-    """
-    if not keys:
-        return
-    key = model._meta.pk
-    assert key is not None
-    table, where = _quoted(model._meta.db_table), _quoted(str(key.column))
-    told = f"UPDATE {table} SET {_quoted(column)} = TRUE WHERE {where} = "  # noqa: S608  our own names
-    with connection.cursor() as cursor:
-        if connection.vendor != "postgresql":
-            cursor.executemany(f"{told}%s", [(guid.hex,) for guid in keys])
-        elif not is_deferred(f"{told}ANY(%s::uuid[])", [array_of_guids(keys)]):
-            cursor.execute(f"{told}ANY(%s::uuid[])", [array_of_guids(keys)])
+def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
+    """Execute statements in one trip."""
+    if connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
+        for statement in statements:
+            cursor.execute(statement.sql, statement.params)
+    elif statements:
+        # With their values written in: psycopg takes its time to read a long statement with many places, and
+        # keeps what it read of short ones.
+        mogrify = ClientCursor(connection.connection).mogrify
+        cursor.execute("; ".join([mogrify(each.sql, each.params) for each in statements]))
 
 
 @lru_cache(maxsize=256)
-def _insert_texts(table: str, fields: tuple[models.Field, ...]) -> tuple[str, str]:
-    """An INSERT up to its rows, and one row of it."""
-    row = f"({', '.join(['%s'] * len(fields))})"
-    return f"INSERT INTO {_quoted(table)} ({_column_list(fields)}) VALUES ", row  # noqa: S608  our own names
-
-
-def _postgresql_adapter(field: models.Field) -> Adapter | None:
-    return Jsonb if isinstance(field, models.JSONField) else None
+def insert_statement(table: str, fields: tuple[models.Field, ...]) -> str:
+    """An INSERT of one row."""
+    places = ", ".join(["%s"] * len(fields))
+    return f"INSERT INTO {quoted(table)} ({column_list(fields)}) VALUES ({places})"  # noqa: S608  our own names
 
 
 # --- SQLite ---------------------------------------------------------------------------------------------
 
 
-def _execute_many(table: str, fields: Sequence[models.Field], rows: Iterator[Sequence[Any]]) -> None:
-    adapted = _adapted(rows, [_sqlite_adapter(field) for field in fields])
-    places = ", ".join(["%s"] * len(fields))
+def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
     with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {_quoted(table)} ({_column_list(fields)}) VALUES ({places})",  # noqa: S608  our own names
-            list(adapted),
-        )
+        for write in writes:
+            if isinstance(write, Statement):
+                cursor.execute(write.sql, write.params)
+            elif rows := list(adapted(write.rows, [sqlite_adapter(field) for field in write.fields])):
+                cursor.executemany(insert_statement(write.table, write.fields), rows)
 
 
-def _sqlite_adapter(field: models.Field) -> Adapter | None:
+def sqlite_adapter(field: models.Field) -> Adapter | None:
     """What makes of a value that is not null what Django itself stores."""
     # Taken once: the connection is looked up by thread whenever it is named.
     field, operations = final_field(field), connection.ops
@@ -200,27 +222,59 @@ def _sqlite_adapter(field: models.Field) -> Adapter | None:
 # --- both -----------------------------------------------------------------------------------------------
 
 
-def _adapted(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
-    needed = [(place, adapt) for place, adapt in enumerate(adapters) if adapt is not None]
+def adapted(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
+    needed = [(position, adapt) for position, adapt in enumerate(adapters) if adapt is not None]
     if not needed:
         yield from rows
         return
     for row in rows:
         cells = list(row)
-        for place, adapt in needed:
-            if cells[place] is not None:
-                cells[place] = adapt(cells[place])
+        for position, adapt in needed:
+            if cells[position] is not None:
+                cells[position] = adapt(cells[position])
         yield cells
 
 
 def plain(value: Any) -> Any:
-    """A member of an enumeration as the text it stands for; drivers would write its name."""
+    """A member of an enumeration as its text; drivers would write its name."""
     return value.value if isinstance(value, Enum) else value
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return connection.ops.quote_name(name)
 
 
-def _column_list(fields: Sequence[models.Field]) -> str:
-    return ", ".join(_quoted(str(field.column)) for field in fields)
+def column_list(fields: Sequence[models.Field]) -> str:
+    return ", ".join(quoted(str(field.column)) for field in fields)
+
+
+# --- until the last callers have a batch of their own ---------------------------------------------------
+
+_DEFERRED: ContextVar[WriteBatch | None] = ContextVar("deferred_writes", default=None)
+
+
+@contextmanager
+def deferred_writes() -> Iterator[None]:
+    """Within the block, inserts and flags wait for its end."""
+    batch = WriteBatch()
+    token = _DEFERRED.set(batch)
+    try:
+        yield
+    finally:
+        _DEFERRED.reset(token)
+    batch.send()
+
+
+def is_deferred(statement: str, params: Sequence[Any]) -> bool:
+    """Whether a statement waits for the end of the block."""
+    batch = _DEFERRED.get()
+    if batch is not None:
+        batch.execute(statement, params)
+    return batch is not None
+
+
+def set_flag(model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
+    batch = _DEFERRED.get() or WriteBatch()
+    batch.set_flag(model, column, keys)
+    if batch is not _DEFERRED.get():
+        batch.send()

@@ -1,4 +1,4 @@
-"""Who changed what: one line per record written, in the same transaction as the change itself."""
+"""Who changed what: one entry for each record written, in the same transaction as the change itself."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 from django.apps import apps
 from django.db import models
 
-from apps.core.bulk_insert import bulk_insert
+from apps.core.bulk_insert import WriteBatch, bulk_insert
 from apps.odata import clock
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who writes, and through which door. A person, an API application, or neither (a command)."""
+    """Who writes, and through which channel: a person, an API application, or neither (a command)."""
 
     channel: str = "Command"
     staff_id: uuid.UUID | None = None
@@ -33,18 +33,18 @@ _AUTHOR: ContextVar[Author] = ContextVar("history_author", default=NOBODY)
 
 
 def author() -> Author:
-    """Whoever writes now."""
+    """The current author."""
     return _AUTHOR.get()
 
 
 def set_author(who: Author) -> None:
-    """From here on in this context, ``who`` writes (a request's authentication says so)."""
+    """Make ``who`` the author from here on in this context (a request's authentication does)."""
     _AUTHOR.set(who)
 
 
 @contextmanager
 def as_author(who: Author) -> Iterator[None]:
-    """Within the block, ``who`` writes."""
+    """Make ``who`` the author within the block."""
     token = _AUTHOR.set(who)
     try:
         yield
@@ -53,17 +53,17 @@ def as_author(who: Author) -> Iterator[None]:
 
 
 def column_values(record: models.Model) -> dict[str, Any]:
-    """The values of the record's loaded columns; folded twins of a column are not told twice."""
-    held = record.__dict__
+    """The values of the record's loaded columns, without the normalised columns."""
+    loaded = record.__dict__  # an attribute that is not loaded would be read from the database
     return {
-        field.attname: held[field.attname]
+        field.attname: loaded[field.attname]
         for field in record._meta.concrete_fields
-        if field.attname in held and not hasattr(field, "of")
+        if field.attname in loaded and not hasattr(field, "of")
     }
 
 
 def differences(record: Any) -> dict[str, list[Any]]:
-    """``{column: [before, after]}`` against what was loaded, as JSON values; stamps are left out."""
+    """``{column: [before, after]}`` against what was loaded, as JSON values; without the time stamps."""
     before = getattr(record, "_stored", {})
     left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
     found: dict[str, list[Any]] = {}
@@ -96,7 +96,7 @@ def json_value(value: Any) -> Any:
 
 
 def record_save(record: Any, adding: bool) -> None:
-    """Write the line of a record just saved; nothing when nothing changed."""
+    """Write the entry of a record just saved; nothing when nothing changed."""
     if adding:
         write_entries(type(record), [record.pk], "Created")
         return
@@ -110,13 +110,13 @@ def record_save(record: Any, adding: bool) -> None:
 
 
 def record_delete(record: Any) -> None:
-    """Write the line of a record about to be deleted, with all it held."""
-    held = {
+    """Write the entry of a record about to be deleted, with all its values."""
+    values = {
         name: [json_value(value), None]
         for name, value in column_values(record).items()
         if value is not None and name not in record.secret_columns
     }
-    write_entries(type(record), [record.pk], "Deleted", held)
+    write_entries(type(record), [record.pk], "Deleted", values)
 
 
 def record_list(record: Any, name: str, before: Iterable[str], after: Iterable[str]) -> None:
@@ -131,31 +131,29 @@ def write_entries(
     keys: Iterable[Any],
     kind: str,
     changed: dict[str, list[Any]] | None = None,
+    batch: WriteBatch | None = None,
 ) -> None:
-    """One line for each key, by whoever writes now."""
-    write_changes(model, ((key, kind, changed) for key in keys))
+    """One entry for each key, by the current author; sent with the ``batch`` when one is given."""
+    write_changes(model, ((key, kind, changed) for key in keys), batch)
+
+
+#: The columns of an entry.
+COLUMNS = (
+    *("record_key", "kind", "differences", "at", "record_type"),
+    *("staff_id", "application", "channel", "request_id"),
+)
 
 
 def write_changes(
-    model: type[models.Model], entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]]
+    model: type[models.Model],
+    entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]],
+    batch: WriteBatch | None = None,
 ) -> None:
-    """A line for each (key, kind, differences), by whoever writes now, in one statement."""
+    """An entry for each (key, kind, differences), by the current author."""
     who, at, label = author(), clock.now(), model._meta.label_lower
-    bulk_insert(
-        apps.get_model("core", "Change"),
-        (
-            "record_key",
-            "kind",
-            "differences",
-            "at",
-            "record_type",
-            "staff_id",
-            "application",
-            "channel",
-            "request_id",
-        ),
-        (
-            (str(key), kind, changed, at, label, who.staff_id, who.application, who.channel, who.request_id)
-            for key, kind, changed in entries
-        ),
+    rows = (
+        (str(key), kind, changed, at, label, who.staff_id, who.application, who.channel, who.request_id)
+        for key, kind, changed in entries
     )
+    insert = bulk_insert if batch is None else batch.insert
+    insert(apps.get_model("core", "Change"), COLUMNS, rows)

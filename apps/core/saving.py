@@ -1,4 +1,4 @@
-"""Drafts become records: held against their rules, stored in bulk, their history written with them."""
+"""Drafts become records: validated, inserted or updated in bulk, with their lists and their history."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import bulk_insert, plain
+from apps.core.bulk_insert import WriteBatch, plain, quoted
 from apps.core.identifiers import normalised
 from apps.core.unique import find_conflicts
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import alone
 from apps.odata.write.drafts import (
     Draft,
     Issue,
@@ -32,9 +32,9 @@ SYSTEM_COLUMNS = frozenset({"creation_date", "modify_date", "archive_date"})
 
 @contextmanager
 def in_transaction() -> Iterator[None]:
-    """The transaction that the caller is in, or one of its own; a savepoint within it would cost two trips.
+    """The transaction that the caller is in, or a new one; a savepoint within it would cost two trips.
 
-    For verbs that write only once nothing can refuse them any more.
+    For services that write only when nothing can raise an issue any more.
     """
     if connection.in_atomic_block:
         yield
@@ -51,7 +51,7 @@ def validate(
     Each list is applied only when those before it found nothing. A ``context`` is passed to every rule after
     the draft.
     """
-    validate_with(alone(find_conflicts(model, drafts)), drafts, *rule_lists, context=context)
+    validate_with(find_conflicts(model, drafts), drafts, *rule_lists, context=context)
 
 
 def validate_with(
@@ -83,54 +83,83 @@ def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any
     return []
 
 
+#: What gives the values of columns that no draft holds, by the name of the field.
+ExtraColumns = Mapping[str, Callable[[Draft], Any]]
+
+
 def insert_records(
     model: type[models.Model],
     drafts: Sequence[Draft],
-    filled: Mapping[str, Callable[[Draft], Any]] | None = None,
+    extra_columns: ExtraColumns | None = None,
+    batch: WriteBatch | None = None,
 ) -> list[Any]:
     """Insert the drafts as new records with their lists and history; their keys in the same order.
 
-    ``filled`` says of columns that no draft holds what they are. Contained lists are stored by the verb, by
+    They are sent with the ``batch`` when one is given. Contained lists are the service's to insert, by
     ``insert_rows``.
     """
     if not drafts:
         return []
-    keys = insert_rows(model, drafts, filled)
+    own_batch = batch or WriteBatch()
+    keys = insert_rows(model, drafts, extra_columns, own_batch)
     for field in model._meta.many_to_many:
-        pairs = [
-            (key, one.pk) for key, draft in zip(keys, drafts, strict=True) for one in listed(draft, field)
-        ]
-        insert_links(field, pairs)
-    history.write_entries(model, keys, "Created")
+        lists = [draft.get(field.name) or () for draft in drafts]
+        links = [(key, one.pk) for key, records in zip(keys, lists, strict=True) for one in records]
+        columns = (f"{field.m2m_field_name()}_id", f"{field.m2m_reverse_field_name()}_id")
+        if links:
+            own_batch.insert(field.remote_field.through, columns, links)  # type: ignore[arg-type]
+    history.write_entries(model, keys, "Created", batch=own_batch)
+    if batch is None:
+        own_batch.send()
     return keys
 
 
 def insert_rows(
     model: type[models.Model],
     drafts: Sequence[Draft],
-    filled: Mapping[str, Callable[[Draft], Any]] | None = None,
+    extra_columns: ExtraColumns | None = None,
+    batch: WriteBatch | None = None,
 ) -> list[Any]:
-    """Insert the drafts as new rows, and nothing besides; their keys in the same order.
+    """Insert the drafts as new rows, without lists and history; their keys in the same order.
 
-    So the rows of contained lists are stored, whose history is their record's. ``filled``: as for ``store``.
+    So the rows of contained lists are inserted, whose history is their record's.
     """
     if not drafts:
         return []
     keys = new_keys(model, len(drafts))
     columns = {
-        field.attname: column_of(field, drafts, filled or {}, keys) for field in model._meta.concrete_fields
+        field.attname: keys if field.primary_key else column_values(field, drafts, extra_columns or {})
+        for field in model._meta.concrete_fields
     }
-    bulk_insert(model, tuple(columns), zip(*columns.values(), strict=False))
+    own_batch = batch or WriteBatch()
+    own_batch.insert(model, tuple(columns), zip(*columns.values(), strict=False))
+    if batch is None:
+        own_batch.send()
     return keys
 
 
+def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: ExtraColumns) -> Iterable[Any]:
+    """The values of a column in each of the new records."""
+    if field.name in extra_columns:
+        return map(extra_columns[field.name], drafts)
+    text_field = getattr(field, "of", None)
+    if text_field is not None:
+        return [normalised(draft.get(text_field)) for draft in drafts]
+    if field.name in SYSTEM_COLUMNS or not drafts[0].has(field.name):
+        return repeat(plain(field.get_default()), len(drafts))
+    values = map(attrgetter(field.name), drafts)
+    if field.is_relation:
+        return [value and value.pk for value in values]
+    return map(plain, values) if field.choices else values
+
+
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
-    """Give drafts of new records the model's defaults for what they do not know of, so that rules can ask."""
+    """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
     for field in model._meta.concrete_fields:
         if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "of"):
             continue
         for draft in drafts:
-            if field.name not in draft.__dict__ and field.name not in draft.invalid:
+            if not draft.has(field.name) and field.name not in draft.invalid:
                 draft.fill(field.name, plain(field.get_default()))
 
 
@@ -145,57 +174,23 @@ def new_keys(model: type[models.Model], number: int) -> list[Any]:
         if connection.vendor == "postgresql":
             cursor.execute(
                 "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
-                [connection.ops.quote_name(table), key.column, number],
+                [quoted(table), key.column, number],
             )
             return [value for (value,) in cursor.fetchall()]
-        # Whoever writes is alone on SQLite, and a number is used once even when its record is deleted.
+        # SQLite has one writer at a time, and a number is used once even when its record is deleted.
         cursor.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = %s", [table])
         last = cursor.fetchone()[0]
     return list(range(last + 1, last + 1 + number))
 
 
-def column_of(
-    field: models.Field,
-    drafts: Sequence[Draft],
-    filled: Mapping[str, Callable[[Draft], Any]],
-    keys: Sequence[Any],
-) -> Iterable[Any]:
-    """The values that a column has in each of the new records."""
-    if field.primary_key:
-        return keys
-    if field.name in filled:
-        return map(filled[field.name], drafts)
-    of = getattr(field, "of", None)
-    if of is not None:
-        return [normalised(draft.__dict__.get(of)) for draft in drafts]
-    if field.name in SYSTEM_COLUMNS or field.name not in drafts[0].__dict__:
-        return repeat(plain(field.get_default()), len(drafts))
-    held = [draft.__dict__[field.name] for draft in drafts]
-    if field.is_relation:
-        return [value and value.pk for value in held]
-    return map(plain, held) if field.choices else held
-
-
-def listed(draft: Draft, field: models.ManyToManyField) -> Sequence[Any]:
-    """The records in a list of the draft; none when the draft has no such list."""
-    return draft.__dict__.get(field.name) or ()
-
-
-def insert_links(field: models.ManyToManyField, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Store (record's key, linked record's key) pairs of a list."""
-    if pairs:
-        through: Any = field.remote_field.through
-        bulk_insert(through, (f"{field.m2m_field_name()}_id", f"{field.m2m_reverse_field_name()}_id"), pairs)
-
-
-# --- records that stand already -------------------------------------------------------------------------
+# --- existing records -----------------------------------------------------------------------------------
 
 
 def replace_record(record: Any, draft: Draft) -> None:
-    """Make a record what the draft says, lists included; everything the draft does not speak of stays."""
+    """Make a record what the draft says, lists included; what the draft has no member for stays."""
     for field in record._meta.concrete_fields:
-        if field.name in draft.__dict__ and field.name not in SYSTEM_COLUMNS and not field.primary_key:
-            setattr(record, field.name, draft.__dict__[field.name])
+        if draft.has(field.name) and field.name not in SYSTEM_COLUMNS and not field.primary_key:
+            setattr(record, field.name, draft.get(field.name))
     changed = [field for field in record._meta.many_to_many if replace_list(record, field, draft)]
     if changed and not history.differences(record):
         type(record)._base_manager.filter(pk=record.pk).update(modify_date=clock.now())
@@ -204,11 +199,12 @@ def replace_record(record: Any, draft: Draft) -> None:
 
 
 def replace_list(record: Any, field: models.ManyToManyField, draft: Draft) -> bool:
-    """Whether the list of the record changed; its history says from what to what."""
-    if field.name not in draft.__dict__:
+    """Replace a list by the draft's; whether it changed. Its history says from what to what."""
+    if not draft.has(field.name):
         return False
     links = getattr(record, field.name)
-    before, after = {one.pk: one for one in links.all()}, {one.pk: one for one in listed(draft, field)}
+    before = {one.pk: one for one in links.all()}
+    after = {one.pk: one for one in draft.get(field.name) or ()}
     if before.keys() == after.keys():
         return False
     links.set(after.values())
@@ -217,92 +213,82 @@ def replace_list(record: Any, field: models.ManyToManyField, draft: Draft) -> bo
 
 
 def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[Any, Any]:
-    """Fill what drafts of standing records do not give from what stands; the records by key, locked.
+    """The records that the drafts change, by key and locked; what the drafts do not give is filled from them.
 
-    So that rules can judge the whole. References that stand are given by their key alone.
+    So that rules can validate the whole. References that are filled have their key alone.
     """
     key = model._meta.pk
     assert key is not None
     records = model._base_manager.filter(AnyOf(key, [draft.key for draft in drafts])).select_for_update()
-    standing = {record.pk: record for record in records.order_by("pk")}
+    existing: dict[Any, Any] = {record.pk: record for record in records.order_by("pk")}
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     for draft in drafts:
-        record = standing.get(draft.key)
+        record = existing.get(draft.key)
         for field in fields if record is not None else ():
             if field.name not in draft.given and field.name not in draft.invalid:
-                draft.__dict__[field.name] = existing_value(record, field)
-    return standing
+                draft.fill(field.name, existing_value(record, field))
+    return existing
 
 
 def existing_value(record: Any, field: models.Field) -> Any:
-    value = record.__dict__[field.attname]
-    model: Any = field.related_model
-    return value if value is None or model is None else model(pk=value)
+    """The value of a column, of a reference a record that has its key alone."""
+    value, related = getattr(record, field.attname), field.related_model
+    return value if value is None or related is None else related(pk=value)
 
 
 def save_changes(
     model: type[models.Model],
     drafts: Sequence[Draft],
-    standing: Mapping[Any, Any],
-    told: Mapping[Any, dict[str, list[Any]]] | None = None,
+    existing: Mapping[Any, Any],
+    row_changes: Mapping[Any, dict[str, list[Any]]] | None = None,
 ) -> list[Any]:
-    """Write the given columns and lists that differ from what stands; the keys of the records changed.
+    """Write the given columns and lists that differ from the existing records; the keys of those changed.
 
-    One statement for each set of columns that changed together, and one for the history. ``told`` is what
-    the verb changed in contained lists, by key, as ``{label: [before, after]}``: part of the same line.
+    One statement for each set of columns that changed together, and one for the history. ``row_changes`` are
+    what the service changed in contained lists, by key, as ``{label: [before, after]}``: part of the same
+    history entry.
     """
-    told = told or {}
+    row_changes = row_changes or {}
     fields = [f for f in model._meta.concrete_fields if f.name not in SYSTEM_COLUMNS and not f.primary_key]
-    together: dict[tuple[str, ...], list[Any]] = defaultdict(list)
-    changed: list[Any] = []
+    changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
+    entries: list[tuple[Any, str, dict[str, list[Any]]]] = []
+    keys: list[Any] = []
     for draft in drafts:
-        record = standing[draft.key]
+        record = existing[draft.key]
         for field in fields:
-            if field.name in draft.given and field.name in draft.__dict__:
-                setattr(record, field.name, draft.__dict__[field.name])
-        names = tuple(history.differences(record))
+            if field.name in draft.given and draft.has(field.name):
+                setattr(record, field.name, draft.get(field.name))
+        differences = history.differences(record)
         lists = [
             f for f in model._meta.many_to_many if f.name in draft.given and replace_list(record, f, draft)
         ]
-        if names or lists or told.get(draft.key):
-            together[names].append(record)
-            changed.append(record)
-    for names, records in together.items():
-        update(model, names, records)
-    history.write_changes(
-        model,
-        (
-            (record.pk, "Changed", differences)
-            for record in changed
-            if (differences := history.differences(record) | told.get(record.pk, {}))
-        ),
-    )
-    return [record.pk for record in changed]
+        entry = differences | row_changes.get(draft.key, {})
+        if entry or lists:
+            keys.append(record.pk)
+            changed[tuple(differences)].append(record)
+        if entry:
+            entries.append((record.pk, "Changed", entry))
+    for columns, records in changed.items():
+        update(model, columns, records)
+    history.write_changes(model, entries)
+    return keys
 
 
-def update(model: type[models.Model], attnames: Sequence[str], records: Sequence[Any]) -> None:
-    """Write these columns of the records, their folded twins and the modify stamp in one statement."""
-    fields = [
-        field
-        for field in model._meta.concrete_fields
-        if {field.attname, getattr(field, "of", None)} & {*attnames, "modify_date"}
-    ]
+def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
+    """Write these columns of the records, their normalised columns and the modify stamp in one statement."""
+    written = {*columns, "modify_date"}
+    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "of", None)} & written]
     key = model._meta.pk
     assert key is not None
-    quote = connection.ops.quote_name
-    columns = ", ".join(f"{quote(str(field.column))} = %s" for field in fields)
     rows = []
     for record in records:
         record.modify_date = clock.now()
-        values = [field.pre_save(record, False) for field in fields]
-        rows.append(
-            [
-                f.get_db_prep_save(v, connection)
-                for f, v in zip([*fields, key], [*values, record.pk], strict=True)
-            ]
-        )
+        values = [*(field.pre_save(record, False) for field in fields), record.pk]
+        prepared = zip([*fields, key], values, strict=True)
+        rows.append([field.get_db_prep_save(value, connection) for field, value in prepared])
+    assignments = ", ".join(f"{quoted(str(field.column))} = %s" for field in fields)
     with connection.cursor() as cursor:
         cursor.executemany(
-            f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {quote(str(key.column))} = %s",  # noqa: S608  our own names
+            f"UPDATE {quoted(model._meta.db_table)} SET {assignments} WHERE {quoted(str(key.column))} = %s",  # noqa: S608  our own names
             rows,
         )

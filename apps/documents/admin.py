@@ -1,12 +1,15 @@
-"""The back office's pages for documents and their categories."""
+"""The back office of documents and their categories."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -19,24 +22,50 @@ from django.utils.html import format_html
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilter, RelatedDropdownFilter
 from unfold.decorators import display
 from unfold.utils import parse_date_str
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
-from apps.documents import document_rules
-from apps.documents.file_types import allowed
+from apps.documents.downloads import IMAGES, PDF, file_response
+from apps.documents.file_types import allowed_extensions
 from apps.documents.models import Document, DocumentCategory
-from apps.documents.receiving import FILES, LISTS
-from apps.documents.sending import IMAGES, PDF, file_answer
-from apps.documents.upload_forms import UploadForm, upload
+from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
+from apps.documents.services import update_documents
+from apps.documents.storage import FileBatch
+from apps.documents.uploads import create_documents_of_upload
+from apps.odata.declaration.service import get_service
 from apps.odata.errors import ErrorDetail, ODataError, plural
 from apps.people.admin import LookupAdmin
+from apps.people.models import Client
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
 
-STAFF, CATEGORIES, CLIENTS, NAMES = (each.name for each in LISTS)
+STAFF, CATEGORIES, CLIENTS, NAMES = (each.name for each in PARALLEL_LISTS)
 
 
-class DaysFilter(RangeDateFilter):
-    """From the first day to the end of the last, in the subscriber's zone."""
+class UploadForm(forms.Form):
+    """The category and client of all files of an upload, for the files without their own."""
+
+    category = forms.ModelChoiceField(
+        queryset=DocumentCategory.objects.none(),
+        required=False,
+        label="Category of all files",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    client = forms.ModelChoiceField(
+        queryset=Client.objects.filter(archive_date=None), required=False, label="Client of all files"
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        category, client = cast("Any", self.fields["category"]), cast("Any", self.fields["client"])
+        category.queryset = DocumentCategory.objects.filter(archive_date=None)
+        client.widget = AutocompleteSelect(
+            Document._meta.get_field("client"), admin.site, choices=client.choices
+        )
+
+
+class DateTimeRangeFilter(RangeDateFilter):
+    """From the start of the first day to the end of the last, in the subscriber's time zone."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         first, last = (self.used_parameters.get(f"{self.parameter_name}_{end}") for end in ("from", "to"))
@@ -49,7 +78,7 @@ class DaysFilter(RangeDateFilter):
 
 @admin.register(DocumentCategory)
 class DocumentCategoryAdmin(LookupAdmin):
-    """What kinds of papers are told apart."""
+    """Categories of documents."""
 
     menu_order = 850
     icon = "category"
@@ -57,9 +86,9 @@ class DocumentCategoryAdmin(LookupAdmin):
 
 @admin.register(Document)
 class DocumentAdmin(RecordAdmin):
-    """Documents: uploaded here or elsewhere, looked at, filed under another name, archived."""
+    """Documents: upload, preview, download, rename, archive."""
 
-    rules = document_rules.RULES
+    update = staticmethod(update_documents)
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"
@@ -75,7 +104,7 @@ class DocumentAdmin(RecordAdmin):
         ("client", AutocompleteSelectFilter),
         ("category", RelatedDropdownFilter),
         ("created_by", AutocompleteSelectFilter),
-        ("creation_date", DaysFilter),
+        ("creation_date", DateTimeRangeFilter),
     )
     list_filter_submit = True
     search_fields = ("name", "file_name", "client__business_name", "sha256__exact")
@@ -93,10 +122,10 @@ class DocumentAdmin(RecordAdmin):
 
     @display(description="file")
     def file(self, document: Document) -> str:
-        address = self.address("download", document.pk)
+        address = self.page_url("download", document.pk)
         return format_html('<a class="rs-link" href="{}">{}</a>', address, document.file_name)
 
-    # --- its own pages
+    # --- download and preview
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -107,33 +136,33 @@ class DocumentAdmin(RecordAdmin):
         ]
 
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        link = {"title": "Download", "icon": "download", "link": self.address("download", object_id)}
+        link = {"title": "Download", "icon": "download", "link": self.page_url("download", object_id)}
         return [link, *super().record_links(request, object_id)]
 
     def download_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        return self.sent(request, object_id)
+        return self.file_view(request, object_id)
 
     def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """The file as a browser shows it, for a frame of ours that lets it do nothing."""
-        return self.sent(request, object_id, inline=True)
+        """The file as a browser shows it, for a frame without any rights."""
+        return self.file_view(request, object_id, inline=True)
 
-    def sent(self, request: HttpRequest, object_id: str, inline: bool = False) -> HttpResponseBase:
+    def file_view(self, request: HttpRequest, object_id: str, inline: bool = False) -> HttpResponseBase:
         document = self.get_object(request, object_id)
         if document is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         if not self.has_view_permission(request, document):
             raise PermissionDenied
         try:
-            return file_answer(document, request, inline and preview_of(document) is not None)
-        except ODataError as refused:
-            return HttpResponse(refused.message, status=refused.status, content_type="text/plain")
+            return file_response(document, request, inline and preview_kind(document) is not None)
+        except ODataError as error:
+            return HttpResponse(error.message, status=error.status, content_type="text/plain")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         document = self.get_object(request, object_id)
-        shown = preview_of(document) if document is not None else None
-        preview = (shown, self.address("preview", object_id)) if shown else None
+        kind = preview_kind(document) if document is not None else None
+        preview = (kind, self.page_url("preview", object_id)) if kind else None
         return super().change_view(
             request, object_id, form_url, {"preview": preview, **(extra_context or {})}
         )
@@ -141,20 +170,20 @@ class DocumentAdmin(RecordAdmin):
     # --- uploading
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Many files at once, a row for each; without the page's script all are filed alike."""
+        """Many files at once, a row for each; without the page's script all have the same category."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = UploadForm(request.POST if request.method == "POST" else None)
-        refusals: list[str] = []
+        errors: list[str] = []
         if request.method == "POST" and form.is_valid():
             try:
-                number = len(upload(*self.asked(request, form)))
-            except ODataError as refused:
+                count = len(self.upload(request, form))
+            except ODataError as error:
                 if wants_json(request):
-                    return JsonResponse(told(refused), status=refused.status)
-                refusals = [refused.message, *(sentence(fault) for fault in refused.details)]
+                    return JsonResponse(error_json(error), status=error.status)
+                errors = [error.message, *(error_text(detail) for detail in error.details)]
             else:
-                self.message_user(request, f"{plural(number, 'document')} uploaded.", messages.SUCCESS)
+                self.message_user(request, f"{plural(count, 'document')} uploaded.", messages.SUCCESS)
                 address = reverse("admin:documents_document_changelist")
                 return JsonResponse({"url": address}) if wants_json(request) else redirect(address)
         context = {
@@ -163,30 +192,34 @@ class DocumentAdmin(RecordAdmin):
             "opts": self.opts,
             "form": form,
             "media": self.media + form.media,
-            "refusals": refusals,
+            "errors": errors,
             "limits": {
                 "files": settings.DOCUMENT_MAX_FILES,
                 "bytes": settings.DOCUMENT_MAX_BYTES,
-                "types": sorted(allowed()),
+                "types": sorted(allowed_extensions()),
             },
         }
         return TemplateResponse(request, "documents/upload.html", context)
 
-    def asked(self, request: HttpRequest, form: UploadForm) -> tuple[list[Any], dict[str, list[str]]]:
-        """The files, and the lists that go with them: of the rows, else the same for all."""
+    def upload(self, request: HttpRequest, form: UploadForm) -> Sequence[Any]:
+        """Store the files with the values of their rows, or those for all files; the documents' keys."""
         files: Any = request.FILES.getlist(FILES)
-        same = {
+        defaults = {
             CATEGORIES: getattr(form.cleaned_data["category"], "pk", ""),
             CLIENTS: getattr(form.cleaned_data["client"], "pk", ""),
             NAMES: "",
         }
         lists = {
-            name: request.POST.getlist(name) or [str(value)] * len(files) for name, value in same.items()
+            name: request.POST.getlist(name) or [str(value)] * len(files) for name, value in defaults.items()
         }
-        return files, {STAFF: [str(request.user.pk)] * len(files), **lists}
+        lists[STAFF] = [str(request.user.pk)] * len(files)
+        with FileBatch() as file_batch:
+            stored_files = [file_batch.store(file.chunks(), file.name or "") for file in files]
+            entity_set = get_service().by_model[Document]
+            return create_documents_of_upload(entity_set, Upload(stored_files, lists)).keys
 
 
-def preview_of(document: Document) -> str | None:
+def preview_kind(document: Document) -> str | None:
     """How a browser can show the file: ``image``, ``pdf``, or not."""
     if document.media_type in IMAGES:
         return "image"
@@ -197,22 +230,22 @@ def wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept", "") == "application/json"
 
 
-LABELS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "name", FILES: "file"}
+COLUMNS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "name", FILES: "file"}
 
 
-def told(refused: ODataError) -> dict[str, Any]:
-    """A refusal for the page's script: each fault with its row and column."""
-    return {"message": refused.message, "faults": [placed(fault) for fault in refused.details]}
+def error_json(error: ODataError) -> dict[str, Any]:
+    """An error for the page's script: each detail with its row and column."""
+    return {"message": error.message, "faults": [located_detail(detail) for detail in error.details]}
 
 
-def placed(fault: ErrorDetail) -> dict[str, Any]:
-    found = _PLACE.fullmatch(fault.target or "")
-    row, name = (int(found[2]), found[1]) if found else (None, fault.target or "")
-    return {"row": row, "column": LABELS.get(name, ""), "message": fault.message}
+def located_detail(detail: ErrorDetail) -> dict[str, Any]:
+    match = _PLACE.fullmatch(detail.target or "")
+    row, name = (int(match[2]), match[1]) if match else (None, detail.target or "")
+    return {"row": row, "column": COLUMNS.get(name, ""), "message": detail.message}
 
 
-def sentence(fault: ErrorDetail) -> str:
-    """A fault for people without a script: ``File 2, category: …``."""
-    at = placed(fault)
-    place = "" if at["row"] is None else f"File {at['row'] + 1}, {at['column']}: "
-    return place + fault.message
+def error_text(detail: ErrorDetail) -> str:
+    """A detail for people without a script: ``File 2, category: …``."""
+    located = located_detail(detail)
+    place = "" if located["row"] is None else f"File {located['row'] + 1}, {located['column']}: "
+    return place + detail.message

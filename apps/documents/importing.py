@@ -11,11 +11,10 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from apps.core.importing.additions import Cleaning, Importing
-from apps.documents import document_rules
-from apps.documents.filing import describe, file_documents, revise_documents
-from apps.documents.keeping import Keeping
-from apps.documents.models import LONGEST_PATH, Document, DocumentCategory
-from apps.documents.storage import PIECE
+from apps.documents import validation
+from apps.documents.models import MAX_PATH_LENGTH, Document, DocumentCategory
+from apps.documents.services import attach_file, create_documents, update_documents
+from apps.documents.storage import CHUNK_SIZE, FileBatch
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required, Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
@@ -77,12 +76,12 @@ class DocumentImport(Importing):
         "Path": "File",
     }
     alike = ("import_source",)
-    rules = document_rules.RULES
+    rules = validation.DOCUMENT_RULES
 
     def __init__(self, served: EntitySet) -> None:
         super().__init__(bind_resource(DocumentIndex))
         self.cleaners = {"File": self.with_hash}
-        self.keeping = Keeping()
+        self.keeping = FileBatch()
 
     def with_hash(self, text: str) -> Cleaning:
         """A path with the hash of the file there, so that another file of the same name is another one."""
@@ -93,8 +92,8 @@ class DocumentImport(Importing):
 
     def file_at(self, text: str) -> Path:
         """The file of that path below the folder of the index; ``ValueFault`` when there is none to take."""
-        if len(text) > LONGEST_PATH:
-            raise JsonValueError("TooLong", f"may have {LONGEST_PATH} characters at most.")
+        if len(text) > MAX_PATH_LENGTH:
+            raise JsonValueError("TooLong", f"may have {MAX_PATH_LENGTH} characters at most.")
         path = (self.folder / text.replace("\\", "/")).resolve()
         if not path.is_relative_to(self.folder):
             raise JsonValueError("NotAllowed", "lies outside the folder of the index.")
@@ -111,8 +110,8 @@ class DocumentImport(Importing):
                     draft.mark_invalid(name)
             elif "storage_key" not in draft.__dict__:  # kept before, if the verb is asked again
                 path = self.folder / draft.import_source.rpartition(HASH)[0]
-                describe(draft, self.keeping.keep(pieces_of(path), path.name))
-        return file_documents(drafts)
+                attach_file(draft, self.keeping.store(pieces_of(path), path.name))
+        return create_documents(drafts)
 
     def revise(self, drafts: Sequence[Draft]) -> Any:
         standing = dict(
@@ -125,13 +124,13 @@ class DocumentImport(Importing):
         ]
         if moved:
             raise ValidationFailed(moved)
-        return revise_documents(drafts)
+        return update_documents(drafts)
 
     def close(self) -> None:
-        self.keeping.drop_unfiled()
+        self.keeping.delete_unused()
 
 
 def pieces_of(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
+        while piece := file.read(CHUNK_SIZE):
             yield piece

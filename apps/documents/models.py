@@ -1,4 +1,4 @@
-"""Documents and the categories they are filed under (interface.md 2.6, 4.5; decisions.md 6)."""
+"""Documents and their categories (interface.md 2.6, 4.5; decisions.md 6)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from apps.people.models import Client, Staff
 
 #: Hexadecimal digits of a SHA-256.
 SHA256_DIGITS = 64
-#: An import's path of a file in its folder, what parts it from the hash, and the hash.
-LONGEST_PATH = 400
+#: The path of an imported file in its folder; a separator and the hash follow it.
+MAX_PATH_LENGTH = 400
 
 
 class DocumentCategory(Lookup, Record):
-    """What kind of paper a document is."""
+    """A category of documents."""
 
     class Meta(Record.Meta):
         ordering = ("name",)
@@ -25,11 +25,10 @@ class DocumentCategory(Lookup, Record):
 
 
 class Document(Record):
-    """A file that somebody uploaded, under a name of its own.
+    """An uploaded file with a name of its own.
 
-    The bytes lie in the storage under ``storage_key``, a key of ours; no part of a caller's name is in it.
-    ``file_name`` is what the file was called where it came from. Bytes never change: another version is
-    another document.
+    The bytes are in the storage under ``storage_key``, which has no part of a caller's name in it.
+    ``file_name`` is the file's name at its origin. Bytes never change: another version is another document.
     """
 
     name = models.CharField(max_length=256)
@@ -46,7 +45,7 @@ class Document(Record):
     sha256 = models.CharField("SHA-256", max_length=SHA256_DIGITS, editable=False)
     storage_key = models.CharField(max_length=100, unique=True, editable=False)
     import_source = models.CharField(
-        max_length=LONGEST_PATH + 1 + SHA256_DIGITS,
+        max_length=MAX_PATH_LENGTH + 1 + SHA256_DIGITS,
         null=True,
         editable=False,
         db_index=True,

@@ -4,11 +4,25 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.documents.filing import file_documents
 from apps.documents.importing import DocumentImport
 from apps.documents.models import Document, DocumentCategory
-from apps.documents.shapes import DocumentCategoryBrief
-from apps.odata.declaration.resource import GET, POST, Key, Optional, ReadOnly, RefersTo, Required, Resource
+from apps.documents.services import create_documents
+from apps.odata.declaration.resource import (
+    GET,
+    POST,
+    Key,
+    NestedType,
+    Optional,
+    ReadOnly,
+    RefersTo,
+    Required,
+    Resource,
+)
+
+
+class DocumentCategoryBrief(NestedType):
+    model = DocumentCategory
+    fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
 class DocumentResource(Resource):
@@ -27,7 +41,7 @@ class DocumentResource(Resource):
         ReadOnly("ArchiveDate"),
         RefersTo("DocumentCategory", DocumentCategoryBrief, source="category", required=True),
     )
-    create = file_documents
+    create = create_documents
     importing = DocumentImport
 
     def visible_to(self, caller: Any) -> QuerySet[Document]:

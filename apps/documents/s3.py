@@ -1,6 +1,6 @@
 """Documents in a bucket of Amazon S3, or of anything else that speaks its protocol.
 
-Needs the libraries of requirements-s3.txt; nothing imports it but the setting that names it.
+Needs the libraries of requirements-s3.txt; only the setting that names it imports it.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from storages.backends.s3 import S3Storage
 
-from apps.documents.storage import PIECE
+from apps.documents.storage import CHUNK_SIZE
 
 PART = 8 * 1024 * 1024
 
 
-class ObjectPieces:
-    """A part of an object, as it comes from the bucket."""
+class ObjectRange:
+    """A range of an object's bytes, in chunks."""
 
     def __init__(self, body: Any) -> None:
         self.body = body
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self.body.iter_chunks(PIECE)
+        yield from self.body.iter_chunks(CHUNK_SIZE)
 
     def close(self) -> None:
         self.body.close()
 
 
 class DocumentBucket(S3Storage):
-    """Files in a bucket. An object is there whole or not at all."""
+    """Files in a bucket. An object is complete or does not exist."""
 
     def get_default_settings(self) -> dict[str, Any]:
         return {
             **super().get_default_settings(),
             "default_acl": None,
             "querystring_auth": True,
-            "file_overwrite": True,  # keys are new; nobody needs to look first
+            "file_overwrite": True,  # keys are new: no need to look for an existing object
             # One part in memory at a time, however many uploads are under way.
             "transfer_config": TransferConfig(
                 use_threads=False, multipart_threshold=PART, multipart_chunksize=PART
@@ -54,23 +54,23 @@ class DocumentBucket(S3Storage):
             ),
         }
 
-    def reading(self, name: str, start: int, length: int) -> ObjectPieces:
-        part = {"Range": f"bytes={start}-{start + length - 1}"}
-        found = self.bucket.Object(self._normalize_name(name)).get(**part)
-        return ObjectPieces(found["Body"])
+    def read_range(self, name: str, start: int, length: int) -> ObjectRange:
+        byte_range = f"bytes={start}-{start + length - 1}"
+        response = self.bucket.Object(self._normalize_name(name)).get(Range=byte_range)
+        return ObjectRange(response["Body"])
 
-    def listing(self) -> Iterator[tuple[str, dt.datetime]]:
-        before = self._normalize_name("")
-        for found in self.bucket.objects.filter(Prefix=before):
-            yield found.key.removeprefix(before).removeprefix("/"), found.last_modified
+    def list_files(self) -> Iterator[tuple[str, dt.datetime]]:
+        prefix = self._normalize_name("")
+        for item in self.bucket.objects.filter(Prefix=prefix):
+            yield item.key.removeprefix(prefix).removeprefix("/"), item.last_modified
 
-    def drop_unfinished(self, before: dt.datetime) -> int:
-        """Parts of uploads that were never finished are seen by nobody, and paid for."""
-        dropped = 0
+    def abort_uploads(self, before: dt.datetime) -> int:
+        """Parts of unfinished uploads are invisible, and paid for."""
+        aborted = 0
         for upload in self.bucket.multipart_uploads.filter(Prefix=self._normalize_name("")):
             if upload.initiated < before:
                 upload.Object().meta.client.abort_multipart_upload(
                     Bucket=self.bucket_name, Key=upload.object_key, UploadId=upload.id
                 )
-                dropped += 1
-        return dropped
+                aborted += 1
+        return aborted

@@ -1,29 +1,67 @@
-"""Where the bytes of documents lie: a folder, unless the settings name something else.
+"""Storage of documents: a folder (or a bucket, ``s3.py``), and the batches of files that uploads store in it.
 
-A storage of documents is a Django storage with two words more: ``reading``, a part of a file in pieces,
-and ``listing``, every file it holds. ``apps.documents.s3`` has the one for buckets.
+A storage of documents is a Django storage with three more methods, those of ``DocumentStorage``. Files are
+stored first and the rows that name them after, in one transaction. A file without a row, left by a process
+that died in between, is deleted by ``services.sweep``.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import errno
+import hashlib
+import io
+import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
+from django.conf import settings
 from django.core.files.storage import FileSystemStorage, storages
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
 from django.utils.deconstruct import deconstructible
 
-#: Bytes read or written at a time.
-PIECE = 64 * 1024
+from apps.core.identifiers import new_guid
+from apps.documents import file_types
+from apps.documents.models import Document
+from apps.odata.errors import ODataError, TooLarge, Unavailable
 
-#: Behind the name of a file that is not whole yet.
+logger = logging.getLogger("records.documents")
+
+#: Bytes read or written at a time.
+CHUNK_SIZE = 64 * 1024
+
+#: Suffix of a file that is not complete yet.
 PARTIAL = ".part"
 
 
-class Pieces(Protocol):
-    """A part of a file, piece by piece."""
+class StorageUnavailable(Unavailable):
+    """The storage of documents cannot be written or read now."""
+
+
+class StorageFull(ODataError):
+    """The storage of documents has no space left."""
+
+    status: ClassVar[int] = 507
+    default_code: ClassVar[str] = "StorageFull"
+
+
+def storage_error(action: str, error: Exception) -> ODataError:
+    """The response to an error of the storage; the reason goes to the log."""
+    logger.error("a document could not be %s: %s: %s", action, type(error).__name__, error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull(f"The document could not be {action}: the storage is full.")
+    return StorageUnavailable(f"The document cannot be {action} now.", headers={"Retry-After": "30"})
+
+
+# --- the storage ----------------------------------------------------------------------------------------
+
+
+class FileRange(Protocol):
+    """A range of a file's bytes, in chunks."""
 
     def __iter__(self) -> Iterator[bytes]: ...
 
@@ -31,7 +69,7 @@ class Pieces(Protocol):
 
 
 class DocumentStorage(Protocol):
-    """What is asked of a storage of documents."""
+    """The methods of a storage of documents."""
 
     def save(self, name: str, content: Any) -> str: ...
 
@@ -41,36 +79,36 @@ class DocumentStorage(Protocol):
 
     def open(self, name: str) -> Any: ...
 
-    def reading(self, name: str, start: int, length: int) -> Pieces:
+    def read_range(self, name: str, start: int, length: int) -> FileRange:
         """``length`` bytes from ``start`` on; raises at once when there is no such file."""
         ...
 
-    def listing(self) -> Iterator[tuple[str, dt.datetime]]:
+    def list_files(self) -> Iterator[tuple[str, dt.datetime]]:
         """The key of every file, and when it was last written."""
         ...
 
-    def drop_unfinished(self, before: dt.datetime) -> int:
-        """Give up uploads that began before a moment and left no file behind; how many there were."""
+    def abort_uploads(self, before: dt.datetime) -> int:
+        """Abort uploads that began before a moment and left no file; how many there were."""
         ...
 
 
-def documents() -> DocumentStorage:
+def document_storage() -> DocumentStorage:
     """The storage that the setting ``STORAGES["documents"]`` names."""
     storage: Any = storages["documents"]
     return storage
 
 
-class FilePieces:
-    """A part of an open file."""
+class OpenFileRange:
+    """A range of an open file."""
 
     def __init__(self, file: Any, length: int) -> None:
         self.file = file
-        self.left = length
+        self.remaining = length
 
     def __iter__(self) -> Iterator[bytes]:
-        while self.left > 0 and (piece := self.file.read(min(PIECE, self.left))):
-            self.left -= len(piece)
-            yield piece
+        while self.remaining > 0 and (chunk := self.file.read(min(CHUNK_SIZE, self.remaining))):
+            self.remaining -= len(chunk)
+            yield chunk
 
     def close(self) -> None:
         self.file.close()
@@ -78,31 +116,31 @@ class FilePieces:
 
 @deconstructible
 class DocumentFolder(FileSystemStorage):
-    """Files on a disk. Each is there whole, and has reached the disk, before its name is."""
+    """Files on a disk. A file gets its name when it is complete and has reached the disk."""
 
     def _save(self, name: str, content: Any) -> str:
         path = Path(self.path(name))
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         partial = path.with_name(path.name + PARTIAL)
-        with open(partial, "xb", opener=owner_and_group) as file:
-            for piece in content.chunks():
-                file.write(piece)
+        with open(partial, "xb", opener=open_for_owner_and_group) as file:
+            for chunk in content.chunks():
+                file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
         partial.rename(path)
-        reach_the_disk(path.parent)
+        sync_folder(path.parent)
         return name
 
     def delete(self, name: str) -> None:
         super().delete(name)
         Path(self.path(name) + PARTIAL).unlink(missing_ok=True)
 
-    def reading(self, name: str, start: int, length: int) -> FilePieces:
-        file = Path(self.path(name)).open("rb")  # noqa: SIM115  closed by whoever reads the pieces
+    def read_range(self, name: str, start: int, length: int) -> OpenFileRange:
+        file = Path(self.path(name)).open("rb")  # noqa: SIM115  closed by the reader of the range
         file.seek(start)
-        return FilePieces(file, length)
+        return OpenFileRange(file, length)
 
-    def listing(self) -> Iterator[tuple[str, dt.datetime]]:
+    def list_files(self) -> Iterator[tuple[str, dt.datetime]]:
         root = Path(self.location)
         for folder, _, names in os.walk(root):
             for name in names:
@@ -113,19 +151,149 @@ class DocumentFolder(FileSystemStorage):
                     continue  # finished or deleted since the folder was read
                 yield path.relative_to(root).as_posix(), dt.datetime.fromtimestamp(written, dt.UTC)
 
-    def drop_unfinished(self, before: dt.datetime) -> int:
-        return 0  # they are listed, under a name of their own
+    def abort_uploads(self, before: dt.datetime) -> int:
+        return 0  # incomplete files are listed, under their partial name
 
 
-def owner_and_group(path: str, flags: int) -> int:
-    """Open a new file for us to write and our group (the web server's) to read."""
+def open_for_owner_and_group(path: str, flags: int) -> int:
+    """Open a new file, writable for the service and readable for its group (the web server's)."""
     return os.open(path, flags, 0o640)
 
 
-def reach_the_disk(folder: Path) -> None:
-    """A name is only safe when the folder it stands in has been written."""
+def sync_folder(folder: Path) -> None:
+    """Write the folder itself to the disk: only then is the name of a new file safe."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# --- files of an upload ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file in the storage; ``content`` are the extensions that its bytes may rightly have."""
+
+    storage_key: str
+    file_name: str
+    media_type: str
+    size: int
+    sha256: str
+    content: frozenset[str]
+
+
+class UploadStream(io.IOBase):
+    """A stream of chunks as a file that a storage reads once; hashed and measured on the way.
+
+    Raises ``TooLarge`` as soon as there are more than ``limit`` bytes. ``error`` is what ended the stream
+    when that was not the storage.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
+        super().__init__()
+        self.source = iter(chunks)
+        self.limit = limit
+        self.hash = hashlib.sha256()
+        self.size = 0
+        self.head = b""
+        self.tail = b""
+        self.error: Exception | None = None
+        self._unread = b""
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        while chunk := self._next():
+            yield chunk
+
+    def read(self, size: int = -1) -> bytes:
+        """For the S3 client; ``size`` bytes unless the stream ends before."""
+        chunks = [self._unread]
+        length = len(self._unread)
+        while (size < 0 or length < size) and (chunk := self._next()):
+            chunks.append(chunk)
+            length += len(chunk)
+        joined = b"".join(chunks)
+        self._unread = b"" if size < 0 else joined[size:]
+        return joined if size < 0 else joined[:size]
+
+    def _next(self) -> bytes:
+        try:
+            chunk = next(self.source, b"")
+            self._measure(chunk)
+        except Exception as error:
+            self.error = error
+            raise
+        return chunk
+
+    def _measure(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        if self.size > self.limit:
+            raise TooLarge(f"A file holds at most {self.limit:,} bytes.")
+        self.hash.update(chunk)
+        if len(self.head) < file_types.HEAD:
+            self.head += chunk[: file_types.HEAD - len(self.head)]
+        self.tail = (self.tail + chunk)[-file_types.TAIL :]
+
+
+class FileBatch:
+    """The files of one upload or import; a context manager that deletes those without a document."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error_class: type[BaseException] | None, *_: object) -> None:
+        if error_class is None:
+            self.delete_unused()
+        elif not issubclass(error_class, OperationalError | InterfaceError):
+            self.delete_all()
+        # Else nobody knows whether the rows were committed. If they were not, the sweep finds the files.
+
+    def store(self, chunks: Iterable[bytes], file_name: str) -> StoredFile:
+        """Store a stream; raises its error, ``TooLarge``, ``StorageUnavailable`` or ``StorageFull``."""
+        stream = UploadStream(chunks, settings.DOCUMENT_MAX_BYTES)
+        key = f"{timezone.now():%Y/%m/%d}/{new_guid().hex}"
+        self.keys.append(key)
+        try:
+            # The key is new: the storage has no reason to change it.
+            document_storage().save(key, stream)
+        except Exception as error:
+            if stream.error is not None:
+                raise stream.error from None
+            raise storage_error("stored", error) from error
+        content = file_types.detect_extensions(stream.head, stream.tail)
+        return StoredFile(
+            storage_key=key,
+            file_name=file_name,
+            media_type=file_types.media_type(file_name, content),
+            size=stream.size,
+            sha256=stream.hash.hexdigest(),
+            content=content,
+        )
+
+    def delete_all(self) -> None:
+        """Delete all files; those that cannot be deleted now are left to the sweep."""
+        delete_files(self.keys)
+        self.keys = []
+
+    def delete_unused(self) -> None:
+        """Delete the files that no document has."""
+        delete_files(set(self.keys) - find_used_keys(self.keys))
+        self.keys = []
+
+
+def find_used_keys(keys: Iterable[str]) -> set[str]:
+    """Those of the keys that documents have."""
+    return set(Document.objects.filter(storage_key__in=list(keys)).values_list("storage_key", flat=True))
+
+
+def delete_files(keys: Iterable[str]) -> None:
+    storage = document_storage()
+    for key in keys:
+        try:
+            storage.delete(key)
+        except Exception:
+            logger.exception("the file %s could not be deleted; a sweep will", key)

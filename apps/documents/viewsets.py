@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.documents import resources
-from apps.documents.describing import DOWNLOAD, UPLOAD
-from apps.documents.keeping import kept_together
+from apps.documents.downloads import file_response
 from apps.documents.models import Document
-from apps.documents.receiving import Upload, receive, store_upload
-from apps.documents.sending import file_answer
-from apps.odata.errors import NotFound, UnsupportedMediaType
-from apps.odata.http.parsers import content_length
+from apps.documents.openapi import DOWNLOAD, UPLOAD
+from apps.documents.parsers import Upload, UploadParser
+from apps.documents.storage import FileBatch
+from apps.documents.uploads import create_documents_of_upload
+from apps.odata.errors import NotFound
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.query.keys import read_key
@@ -26,22 +29,26 @@ class DocumentViewSet(ODataViewSet):
     """Uploaded files."""
 
     resource = resources.DocumentResource
+    parser_classes = (UploadParser,)
+
+    @cached_property
+    def file_batch(self) -> FileBatch:
+        """The files that the parser stores."""
+        return FileBatch()
+
+    def get_parser_context(self, http_request: HttpRequest) -> dict[str, Any]:
+        return {**super().get_parser_context(http_request), "file_batch": self.file_batch}
 
     @extend_schema(operation=UPLOAD)
     def create(self, request: Request) -> HttpResponse:
-        """POST: all files of the form are stored, or none; the digest of an upload identifies its body."""
+        """POST: all files of the form are stored, or none; a repeated upload is recognised by its digest."""
         self.refuse_plain_filters()
-        if not request.content_type.lower().startswith("multipart/form-data"):
-            raise UnsupportedMediaType("Documents are sent as multipart/form-data.")
-        length = content_length(request)
-        with kept_together() as keeping:
-            self.upload = receive(request.read, request.content_type, length, keeping)
+        with self.file_batch:
+            self.upload: Upload = self.parse_body(request)
             return self.respond_once(request, lambda: self.respond_created(request), self.upload.digest)
 
-    upload: Upload
-
     def store(self, request: Request) -> Created:
-        return store_upload(self.entity_set, self.upload)
+        return create_documents_of_upload(self.entity_set, self.upload)
 
     @extend_schema(operation=DOWNLOAD)
     @action(detail=True, methods=["get"], url_path="Download", url_name="download")
@@ -52,7 +59,7 @@ class DocumentViewSet(ODataViewSet):
         document: Document | None = self.get_queryset().filter(pk=guid).first()
         if document is None:
             raise NotFound(f"There is no {self.entity_set.name} {guid}.")
-        return file_answer(document, request._request)
+        return file_response(document, request._request)
 
 
 class DocumentCategoryViewSet(ODataViewSet):

@@ -35,9 +35,17 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
+from apps.engagements.services import (
+    create_bookings,
+    create_category_budgets,
+    create_engagements,
+    update_bookings,
+    update_category_budgets,
+    update_engagements,
+)
 from apps.engagements.spending import Spending
 from apps.odata import clock
-from apps.people.admin import FindsByNumber, LookupAdmin
+from apps.people.admin import LookupAdmin, NumberSearchAdmin
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +121,12 @@ class ManagementFilter(RadioFilter):
 
 
 @admin.register(ClientEngagement)
-class ClientEngagementAdmin(FindsByNumber):
+class ClientEngagementAdmin(NumberSearchAdmin):
     """Plans; a plan's own page shows how its budgets are spent."""
 
-    rules = validation.ENGAGEMENT_RULES
-    cautions = validation.ENGAGEMENT_WARNINGS
+    create = staticmethod(create_engagements)
+    update = staticmethod(update_engagements)
+    warnings = validation.ENGAGEMENT_WARNINGS
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"
@@ -182,7 +191,7 @@ class ClientEngagementAdmin(FindsByNumber):
     def plan(self, plan: ClientEngagement) -> str:
         return format_html(
             '<a class="rs-link" href="{}">{}</a><br><span class="rs-faint">{}</span>',
-            self.address("plan", plan.pk),
+            self.page_url("plan", plan.pk),
             plan.participant,
             plan.participant.scheme_number or "No scheme number",
         )
@@ -221,7 +230,7 @@ class ClientEngagementAdmin(FindsByNumber):
         ]
 
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        link = {"title": "Budgets", "icon": "bar_chart", "link": self.address("plan", object_id)}
+        link = {"title": "Budgets", "icon": "bar_chart", "link": self.page_url("plan", object_id)}
         return [link, *super().record_links(request, object_id)]
 
     def plan_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -433,8 +442,9 @@ def address_of(engagement: Any) -> str:
 class ServiceBookingAdmin(BudgetAdmin):
     """Service bookings of all plans."""
 
-    rules = validation.BOOKING_RULES
-    cautions = validation.BOOKING_WARNINGS
+    create = staticmethod(create_bookings)
+    update = staticmethod(update_bookings)
+    warnings = validation.BOOKING_WARNINGS
     menu_order = 50
     icon = "event_available"
     list_display = ("what", "plan", "booking_number", "management_type", "amount", "rest", "spending")
@@ -471,8 +481,9 @@ class ServiceBookingAdmin(BudgetAdmin):
 class CategoryBudgetAdmin(BudgetAdmin):
     """Budgets by category, which PACE plans have."""
 
-    rules = validation.CATEGORY_BUDGET_RULES
-    cautions = validation.CATEGORY_BUDGET_WARNINGS
+    create = staticmethod(create_category_budgets)
+    update = staticmethod(update_category_budgets)
+    warnings = validation.CATEGORY_BUDGET_WARNINGS
     menu_order = 60
     icon = "donut_small"
     list_display = ("category", "plan", "management_type", "amount", "rest", "spending")

@@ -42,8 +42,8 @@ from apps.odata.declaration import service
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, apply_rules
 from apps.odata.write.json_values import JsonValueError
-from apps.people.enrolling import create_contacts
 from apps.people.models import Client, Contact
+from apps.people.services import create_contacts
 
 PARTICIPANT, NAME, NUMBER = "participant", "participant_name", "service_booking_id"
 TYPE, CATEGORY, ITEM = "booking_type", "product_category", "product_category_item"

@@ -88,6 +88,14 @@ def create_category_budgets(drafts: Sequence[Draft]) -> list[Any]:
     return saving.insert_records(CategoryBudget, drafts)
 
 
+def update_category_budgets(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of existing category budgets give; the keys of the budgets that changed."""
+    existing = saving.load_existing(CategoryBudget, drafts)
+    load_booking_context(drafts)
+    saving.validate(CategoryBudget, drafts, validation.CATEGORY_BUDGET_RULES)
+    return saving.save_changes(CategoryBudget, drafts, existing)
+
+
 def load_booking_context(drafts: Sequence[Draft]) -> None:
     """Fill in whole plans and categories where drafts have bare keys, and the sums of the other bookings.
 

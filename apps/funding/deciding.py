@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,8 @@ from apps.odata.metadata.json_schema import URI, reference
 from apps.odata.metadata.openapi import JSON, refusals, shared
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
-from apps.odata.write.drafts import Issue, ValidationFailed
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
+from apps.odata.write.references import attach_references
 
 Json = dict[str, Any]
 
@@ -67,10 +68,12 @@ def take(
             raise NotFound(f"There is no {name} {key}.")
         check(record)
         body = read_record(body_type(), raw)
-        dispatch.find_references(body_type(), body)
-        with dispatch.issues_as_errors(body_type(), body):
-            for refusal in act_on_provider_invoices([key], body.drafts[0]).refused:
-                raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
+        issues = attach_references(body_type().type, body.drafts)
+        dispatch.run_service(body_type(), body, issues, act)
+
+    def act(drafts: Sequence[Draft]) -> None:
+        for refusal in act_on_provider_invoices([key], drafts[0]).refused:
+            raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
 
     dispatch.retry_on_conflict(write)
 

@@ -54,7 +54,7 @@ class Status:
         return str(self.value.label)
 
     @property
-    def is_open(self) -> bool:
+    def is_editable(self) -> bool:
         """The bill may still be edited."""
         return self.phase is Phase.ENTERED
 
@@ -102,7 +102,7 @@ def statuses_where(condition: Callable[[Status], bool]) -> frozenset[str]:
     return frozenset(name for name, row in STATUSES.items() if condition(row))
 
 
-OPEN = statuses_where(lambda row: row.is_open)
+EDITABLE = statuses_where(lambda row: row.is_editable)
 ENDED = statuses_where(lambda row: not row.counts_as_duplicate)
 SETTLED = statuses_where(lambda row: row.is_settled)
 
@@ -159,10 +159,10 @@ class Target(Enum):
 
 
 class PaymentExtent(Enum):
-    """How much of what is open a transition pays."""
+    """How much of what is outstanding a transition pays."""
 
-    FULL = "all that is open"
-    PART = "a part of what is open"
+    FULL = "all that is outstanding"
+    PART = "a part of what is outstanding"
 
 
 class Resubmission(Enum):
@@ -206,7 +206,7 @@ RESUBMITTABLE = _from(S.AGENCY_PARTIALLY_PAID, S.REJECTED, S.CANCELLED)
 TRANSITIONS: tuple[Transition, ...] = (
     Transition(T.HOLD, "Hold", _from(S.AWAITING_STAFF_APPROVAL), S.ON_HOLD, needs_reason=True),
     Transition(T.RELEASE, "Release", _from(S.ON_HOLD), S.AWAITING_STAFF_APPROVAL),
-    Transition(T.APPROVE, "Approve", OPEN, S.APPROVED, sets={"approved_date": NOW}),
+    Transition(T.APPROVE, "Approve", EDITABLE, S.APPROVED, sets={"approved_date": NOW}),
     Transition(
         T.WITHDRAW,
         "Withdraw approval",
@@ -283,6 +283,6 @@ TRANSITIONS: tuple[Transition, ...] = (
         invoices_only=True,
         sets={"resubmitted": True, "approved_date": None},
     ),
-    Transition(T.ARCHIVE, "Archive", OPEN | ENDED, Target.SAME, sets={"archive_date": NOW}),
-    Transition(T.RESTORE, "Restore", OPEN | ENDED, Target.SAME, sets={"archive_date": None}),
+    Transition(T.ARCHIVE, "Archive", EDITABLE | ENDED, Target.SAME, sets={"archive_date": NOW}),
+    Transition(T.RESTORE, "Restore", EDITABLE | ENDED, Target.SAME, sets={"archive_date": None}),
 )

@@ -38,7 +38,7 @@ class ProviderInvoiceViewSet(ODataViewSet):
 
     def respond_acted(self, request: Request, key: str) -> Response:
         self.refuse_plain_filters()
-        body = self.read_body(request)
+        body = self.parse_body(request)
         guid = read_key(self.entity_set, key)
         take(guid, body, self.get_queryset(), self.check_if_match, self.entity_set.name)
         return self.respond_updated(request, guid)

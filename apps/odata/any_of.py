@@ -1,4 +1,4 @@
-"""A condition that a column holds one of many values, sent as one parameter however many they are."""
+"""A condition that a column holds any of many values, sent as one parameter however many they are."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from django.db.models.expressions import F, Func
 from apps.odata.declaration.schema import final_field
 
 
-class Deferred:
-    """The values of a question, by their number; they are told when it is asked (``asking.Kept``)."""
+class Placeholder:
+    """The place of an argument of a prepared query, by its number; ``adapt`` makes the parameter of it."""
 
-    def __init__(self, number: int, adapted: Callable[[Iterable[Any]], Any] = list) -> None:
-        self.number, self.adapted = number, adapted
+    def __init__(self, number: int, adapt: Callable[[Iterable[Any]], Any] = list) -> None:
+        self.number, self.adapt = number, adapt
 
 
 class AnyOf(Func):
-    """``queryset.filter(Among(field, values))``; the statement is the same text for any number of values."""
+    """``queryset.filter(AnyOf(field, values))``; the statement is the same text for any number of values."""
 
     output_field = models.BooleanField()
 
-    def __init__(self, field: models.Field, values: Iterable[Any] | Deferred) -> None:
+    def __init__(self, field: models.Field, values: Iterable[Any] | Placeholder) -> None:
         super().__init__(F(field.name))
         self.compared = final_field(field)
-        self.later = values if isinstance(values, Deferred) else None
-        self.values = [] if isinstance(values, Deferred) else list(values)
+        self.values = values if isinstance(values, Placeholder) else list(values)
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
-        if isinstance(self.compared, models.UUIDField) and all(type(value) is UUID for value in self.values):
-            told = (
-                array_of_guids(self.values)
-                if self.later is None
-                else Deferred(self.later.number, array_of_guids)
-            )
-            return f"{column} = ANY(%s::uuid[])", [*params, told]
-        return f"{column} = ANY(%s)", [*params, self.values if self.later is None else self.later]
+        if not isinstance(self.compared, models.UUIDField):
+            return f"{column} = ANY(%s)", [*params, self.values]
+        values: Any = self.values
+        if isinstance(values, Placeholder):
+            values = Placeholder(values.number, array_of_guids)
+        elif all(type(value) is UUID for value in values):
+            values = array_of_guids(values)
+        else:
+            return f"{column} = ANY(%s)", [*params, values]
+        return f"{column} = ANY(%s::uuid[])", [*params, values]
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
-        stored = [self.compared.get_db_prep_value(value, connection) for value in self.values]
+        values = () if isinstance(self.values, Placeholder) else self.values
+        stored = [self.compared.get_db_prep_value(value, connection) for value in values]
         return f"{column} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(stored)]
 
 

@@ -1,18 +1,13 @@
-"""Questions that are asked again and again with other keys: their text is made once, several go in one trip.
+"""Batched queries: several prepared queries in one trip to the database.
 
 Making the text of a query costs Python several times what sending it does, and every trip to PostgreSQL
-costs as much again. So whoever looks up many small things writes each look-up as a *conversation*, a
-generator that yields questions and is sent their rows, and lets ``together`` hold several at once::
+costs as much again. A prepared query keeps its text; ``fetch_all`` sends several at once::
 
-    @kept
-    def names(keys):
-        return Staff.objects.filter(Among(KEY, keys)).order_by().values_list("pk", "last_name")
+    @prepared_query
+    def staff_names(keys):
+        return Staff.objects.filter(AnyOf(KEY, keys)).order_by().values_list("pk", "last_name")
 
-    def look_up_names(drafts):
-        rows = yield names({draft.staff.pk for draft in drafts})
-        ...
-
-    together(look_up_names(drafts), look_up_prices(drafts))
+    names, prices = fetch_all([staff_names(keys), price_query(products, zones)])
 """
 
 from __future__ import annotations
@@ -23,100 +18,123 @@ from typing import Any, Protocol, TypeVar
 
 from django.db import connections, models
 
-from apps.odata.any_of import Deferred
+from apps.odata.any_of import Placeholder
 
 Rows = list[tuple[Any, ...]]
-Result = TypeVar("Result")
 
 
 class Query(Protocol):
-    """Something that the database is asked."""
+    """Something that ``fetch_all`` can send."""
 
-    def text(self, alias: str) -> tuple[str, Sequence[Any]] | None:
-        """The statement and its parameters; ``None`` when only ``alone`` can ask it."""
+    def statement(self, alias: str) -> tuple[str, Sequence[Any]] | None:
+        """The text and its parameters; ``None`` when only ``fetch`` reads the rows rightly."""
 
-    def alone(self) -> Rows:
-        """Its rows, asked by itself."""
+    def fetch(self) -> Rows:
+        """Its rows, in a trip of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawQuery:
-    """A question in SQL of our own; its rows are as the driver reads them."""
+    """A query in SQL; its rows are as the driver reads them."""
 
     sql: str
     params: Sequence[Any]
 
-    def text(self, alias: str) -> tuple[str, Sequence[Any]]:
+    def statement(self, alias: str) -> tuple[str, Sequence[Any]]:
         return self.sql, self.params
 
-    def alone(self) -> Rows:
+    def fetch(self) -> Rows:
         with connections["default"].cursor() as cursor:
             cursor.execute(self.sql, self.params)
             return list(cursor.fetchall())
 
 
-@dataclass(frozen=True, slots=True)
-class BoundQuery:
-    """A kept query with the values it is asked for."""
-
-    query: PreparedQuery
-    values: tuple[Iterable[Any], ...]
-
-    def text(self, alias: str) -> tuple[str, Sequence[Any]] | None:
-        text = self.query.text(alias)
-        return None if text is None else (text.sql, text.filled(self.values))
-
-    def alone(self) -> Rows:
-        return list(self.query.make(*self.values))
-
-    def ask(self) -> Rows:
-        """Its rows."""
-        return fetch_all([self])[0]
-
-
-#: A look-up on its way: yields questions (one, or a list of them), is sent the rows of each, and returns what
-#: it found.
-Conversation = Generator[Any, Any, Result]
-
-
 @dataclass(eq=False, slots=True)
 class PreparedQuery:
-    """A query whose text is made once: ``make`` gives the queryset for lists of values to be ``Among``.
+    """A query whose text is made once. ``make`` gives its queryset for lists of values, for ``AnyOf``.
 
     The queryset is one of ``values_list``; nothing in it but those lists may change from call to call.
     """
 
     make: Callable[..., models.QuerySet[Any, Any]]
-    texts: dict[str, Statement | None] = field(default_factory=dict)
+    texts: dict[str, tuple[str, tuple[Any, ...]] | None] = field(default_factory=dict)
 
     def __call__(self, *values: Iterable[Any]) -> BoundQuery:
         return BoundQuery(self, values)
 
-    def text(self, alias: str) -> Statement | None:
-        """What PostgreSQL is sent; ``None`` where the values of a row are not those that the driver reads."""
+    def text(self, alias: str) -> tuple[str, tuple[Any, ...]] | None:
+        """The text and its parameters, placeholders among them.
+
+        ``None`` where the values of a row are not those that the driver reads.
+        """
         if alias not in self.texts:
             count = self.make.__code__.co_argcount
-            compiler = self.make(*map(Deferred, range(count))).query.get_compiler(alias)
+            compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(alias)
             sql, params = compiler.as_sql()
-            is_plain = not compiler.get_converters([shown[0] for shown in compiler.select])
-            self.texts[alias] = Statement(sql, tuple(params)) if is_plain else None
+            has_converters = compiler.get_converters([column[0] for column in compiler.select])
+            self.texts[alias] = None if has_converters else (sql, tuple(params))
         return self.texts[alias]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement and its parameters, some of which are told later."""
-
-    sql: str
-    params: tuple[Any, ...]
-
-    def filled(self, values: Sequence[Iterable[Any]]) -> list[Any]:
-        return [p.adapted(values[p.number]) if isinstance(p, Deferred) else p for p in self.params]
-
-
 def prepared_query(make: Callable[..., models.QuerySet[Any, Any]]) -> PreparedQuery:
-    """Keep the query that a function makes of lists of values."""
+    """Prepare the query that a function makes of lists of values."""
     return PreparedQuery(make)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A prepared query with its lists of values."""
+
+    query: PreparedQuery
+    values: tuple[Iterable[Any], ...]
+
+    def statement(self, alias: str) -> tuple[str, Sequence[Any]] | None:
+        text = self.query.text(alias)
+        if text is None:
+            return None
+        sql, params = text
+        return sql, [p.adapt(self.values[p.number]) if isinstance(p, Placeholder) else p for p in params]
+
+    def fetch(self) -> Rows:
+        return list(self.query.make(*self.values))
+
+
+def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[Rows]:
+    """The rows of each query: one trip to PostgreSQL, one statement after the other on SQLite.
+
+    ``None`` stands for a query that is not needed: it has no rows.
+    """
+    rows = iter(fetch_needed([query for query in queries if query is not None], alias))
+    return [[] if query is None else next(rows) for query in queries]
+
+
+def fetch_needed(queries: Sequence[Query], alias: str) -> list[Rows]:
+    connection = connections[alias]
+    one_by_one = connection.vendor != "postgresql" or connection.features.uses_server_side_binding  # type: ignore[attr-defined]
+    statements = [] if one_by_one else [s for query in queries if (s := query.statement(alias)) is not None]
+    if not queries or one_by_one or len(statements) < len(queries):
+        return [query.fetch() for query in queries]
+    with connection.cursor() as cursor:
+        params = [param for _, params in statements for param in params]
+        cursor.execute("; ".join(sql for sql, _ in statements), params)
+        rows = [cursor.fetchall()]
+        while cursor.nextset():
+            rows.append(cursor.fetchall())
+    return rows
+
+
+def fetch_groups(*groups: Sequence[Query | None]) -> list[list[Rows]]:
+    """``fetch_all`` of groups of queries, all in one trip: the rows of each query of each group."""
+    rows = iter(fetch_all([query for group in groups for query in group]))
+    return [[next(rows) for _ in group] for group in groups]
+
+
+# --- look-ups written as generators, until their last callers send queries themselves --------------------
+
+Result = TypeVar("Result")
+
+#: Yields queries (one, or a list of them), is sent the rows of each, and returns what it found.
+Conversation = Generator[Any, Any, Result]
 
 
 def all_of(*conversations: Conversation[Any]) -> Conversation[list[Any]]:
@@ -157,18 +175,3 @@ def alone(conversation: Conversation[Result]) -> Result:
     """What one conversation found."""
     result: Result = together(conversation)[0]
     return result
-
-
-def fetch_all(questions: Sequence[Query], alias: str = "default") -> list[Rows]:
-    """The rows of each question: one trip to PostgreSQL, one statement after the other on SQLite."""
-    connection = connections[alias]
-    one_by_one = connection.vendor != "postgresql" or connection.features.uses_server_side_binding  # type: ignore[attr-defined]
-    texts = [] if one_by_one else [text for each in questions if (text := each.text(alias)) is not None]
-    if one_by_one or len(texts) < len(questions):
-        return [each.alone() for each in questions]
-    with connection.cursor() as cursor:
-        cursor.execute("; ".join(sql for sql, _ in texts), [param for _, params in texts for param in params])
-        answers = [cursor.fetchall()]
-        while cursor.nextset():
-            answers.append(cursor.fetchall())
-    return answers

@@ -8,8 +8,7 @@ from typing import Any
 
 from apps.core.importing.additions import Cleaning, Importing
 from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.people import client_rules, contact_rules, staff_rules
-from apps.people.enrolling import (
+from apps.people.services import (
     create_clients,
     create_contacts,
     create_staff,
@@ -17,6 +16,7 @@ from apps.people.enrolling import (
     update_contacts,
     update_staff,
 )
+from apps.people.validation import CLIENT_RULES, CLIENT_WARNINGS, CONTACT_RULES, PERSON_WARNINGS, STAFF_RULES
 
 # --- Australian addresses -------------------------------------------------------------------------------
 
@@ -195,8 +195,8 @@ class StaffImport(Importing):
     synonyms = STAFF_HEADERS
     match = ("UniqueCode", "PrimaryEmail")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    rules = staff_rules.RULES
-    warnings = (*staff_rules.WARNINGS, *ADDRESS_WARNINGS)
+    rules = STAFF_RULES
+    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     def create(self, drafts: Sequence[Draft]) -> Any:
         return create_staff(drafts)
@@ -211,8 +211,8 @@ class ClientImport(Importing):
     synonyms = CLIENT_HEADERS
     match = ("UniqueCode", "BusinessName")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    rules = client_rules.RULES
-    warnings = (*client_rules.WARNINGS, *ADDRESS_WARNINGS)
+    rules = CLIENT_RULES
+    warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
     def create(self, drafts: Sequence[Draft]) -> Any:
         return create_clients(drafts)
@@ -228,8 +228,8 @@ class ContactImport(Importing):
     match = ("UniqueCode", "SchemeNumber")
     alike = ("last_name", "first_name")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    rules = contact_rules.RULES
-    warnings = (*contact_rules.WARNINGS, *ADDRESS_WARNINGS)
+    rules = CONTACT_RULES
+    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     def create(self, drafts: Sequence[Draft]) -> Any:
         return create_contacts(drafts)

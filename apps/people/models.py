@@ -298,6 +298,11 @@ class CustomField(Lookup, Record):
             models.UniqueConstraint(fields=["applies_to", "name_key"], name="people_customfield_unique_name"),
         )
 
+    @property
+    def choices(self) -> list[str]:
+        """The options that are chosen from, in their order."""
+        return [line.strip() for line in self.options.splitlines() if line.strip()]
+
 
 class CustomFieldAnswer(models.Model):
     """One record's answer to one custom field; exactly one of staff, client and contact is set."""
@@ -326,7 +331,11 @@ class CustomFieldAnswer(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.custom_field}: {', '.join(r.response for r in self.responses.all())}"
+        return f"{self.custom_field}: {', '.join(self.texts)}"
+
+    @property
+    def texts(self) -> list[str]:
+        return [each.response for each in self.responses.all()]
 
 
 class CustomFieldResponse(models.Model):

@@ -17,9 +17,9 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.people.enrolling import create_clients, create_contacts, create_staff, replace_staff
 from apps.people.importing import ClientImport, ContactImport, StaffImport
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
+from apps.people.services import AnsweredDraft, create_clients, create_contacts, create_staff, replace_staff
 from apps.people.shapes import (
     ClientBrief,
     ContactBrief,
@@ -104,6 +104,7 @@ class StaffResource(Resource):
         RefersTo("PositionTitle", PositionBrief, source="position"),
         RefersTo("Location", LocationBrief),
     )
+    draft_class = AnsweredDraft
     create = create_staff
     importing = StaffImport
     replace = replace_staff
@@ -135,6 +136,7 @@ class ClientResource(Resource):
         custom_fields(),
         RefersTo("KeyContact", ContactBrief),
     )
+    draft_class = AnsweredDraft
     create = create_clients
     importing = ClientImport
 
@@ -169,6 +171,7 @@ class ContactResource(Resource):
         Embedded("Representative", RepresentativeShape),
         account_manager(),
     )
+    draft_class = AnsweredDraft
     create = create_contacts
     importing = ContactImport
 

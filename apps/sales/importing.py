@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from apps.core.importing.additions import Importing
-from apps.sales import opportunity_rules, template_rules
-from apps.sales.opening import keep_templates, open_opportunities, revise_opportunities, revise_templates
+from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
+from apps.sales.validation import OPPORTUNITY_RULES, TEMPLATE_RULES
 
 PROSPECT_HEADERS = {
     "Lead source": "Source",
@@ -55,9 +55,9 @@ class OpportunityImport(Importing):
 
     synonyms = OPPORTUNITY_HEADERS
     alike = ("name",)
-    create = staticmethod(open_opportunities)
-    revise = staticmethod(revise_opportunities)
-    rules = opportunity_rules.RULES
+    create = staticmethod(create_opportunities)
+    revise = staticmethod(update_opportunities)
+    rules = OPPORTUNITY_RULES
 
 
 class TemplateImport(Importing):
@@ -65,6 +65,6 @@ class TemplateImport(Importing):
 
     synonyms = TEMPLATE_HEADERS
     match = ("TemplateName",)
-    create = staticmethod(keep_templates)
-    revise = staticmethod(revise_templates)
-    rules = template_rules.RULES
+    create = staticmethod(create_templates)
+    revise = staticmethod(update_templates)
+    rules = TEMPLATE_RULES

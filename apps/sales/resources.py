@@ -9,6 +9,7 @@ from apps.odata.declaration.resource import (
     POST,
     Key,
     Navigation,
+    NestedType,
     Optional,
     Property,
     ReadOnly,
@@ -25,8 +26,23 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.opening import open_opportunities
-from apps.sales.shapes import OutcomeReasonBrief, StageBrief, TypeBrief
+from apps.sales.services import create_opportunities
+
+
+class TypeBrief(NestedType):
+    model = OpportunityType
+    fields = (Key("TypeId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class StageBrief(NestedType):
+    model = OpportunityStage
+    fields = (Key("StageId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class OutcomeReasonBrief(NestedType):
+    model = OpportunityOutcomeReason
+    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
 
 STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
@@ -108,7 +124,7 @@ class OpportunityResource(Resource):
             rule_columns=("outcome",),
         ),
     )
-    create = open_opportunities
+    create = create_opportunities
     importing = OpportunityImport
 
     def visible_to(self, caller: Any) -> QuerySet[Opportunity]:

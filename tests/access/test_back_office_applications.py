@@ -22,7 +22,7 @@ LIST = "admin:access_apiapplication_changelist"
 def office(client):
     """A browser in which an administrator is signed in."""
     call_command("create_staff_login", "ann@example.org", stdout=StringIO())
-    client.force_login(Staff.objects.get(), backend="apps.people.signing_in.StaffBackend")
+    client.force_login(Staff.objects.get(), backend="apps.people.authentication.StaffBackend")
     return client
 
 

@@ -74,7 +74,7 @@ def signed_in(db, client):
             found = role.permissions.model.objects.get(content_type__app_label=app, codename=codename)
             role.permissions.add(found)
         member = a_staff_member(role=role)
-        client.force_login(member, backend="apps.people.signing_in.StaffBackend")
+        client.force_login(member, backend="apps.people.authentication.StaffBackend")
         client.raise_request_exception = False
         return Caller(session=client), member
 

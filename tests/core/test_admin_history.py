@@ -11,7 +11,7 @@ from apps.people.models import Client, Team
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 
 
 @pytest.fixture(autouse=True)

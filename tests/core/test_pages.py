@@ -39,7 +39,7 @@ def test_only_the_back_office_evaluates_expressions_and_nobody_runs_scripts_of_a
 @pytest.mark.django_db
 def test_nothing_keeps_a_page_of_the_back_office(client):
     client.force_login(
-        a_staff_member(role=a_role("people.view_client")), "apps.people.signing_in.StaffBackend"
+        a_staff_member(role=a_role("people.view_client")), "apps.people.authentication.StaffBackend"
     )
     answers = [client.get(route) for route in ("/admin/", "/admin/people/staff/", "/admin/nothing-here/")]
     assert [answer.status_code for answer in answers] == [200, 403, 404]

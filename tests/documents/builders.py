@@ -6,9 +6,9 @@ import struct
 import zipfile
 import zlib
 
-from apps.documents.filing import describe, file_documents
-from apps.documents.keeping import kept_together
 from apps.documents.models import Document, DocumentCategory
+from apps.documents.services import attach_file, create_documents
+from apps.documents.storage import FileBatch
 from apps.odata.write.drafts import Draft
 from tests.people.builders import a_lookup, a_staff_member
 
@@ -84,8 +84,8 @@ def a_document(content=PDF, file_name="plan.pdf", **values):
     given = {"name": None, "client": None, "category": None, "created_by": None, **values}
     given["category"] = given["category"] or a_category()
     given["created_by"] = given["created_by"] or a_staff_member()
-    with kept_together() as keeping:
+    with FileBatch() as file_batch:
         draft = Draft(given, given=given)
-        describe(draft, keeping.keep(iter([content]), file_name))
-        (guid,) = file_documents([draft])
+        attach_file(draft, file_batch.store(iter([content]), file_name))
+        (guid,) = create_documents([draft])
     return Document.objects.get(pk=guid)

@@ -15,7 +15,7 @@ from tests.documents.conftest import stored
 from tests.people.records import a_client, a_role, a_staff_member, an_administrator, form_data
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 LIST, ADD = "/admin/documents/document/", "/admin/documents/document/add/"
 
 

@@ -18,11 +18,10 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connections, transaction
 
-from apps.documents import filing, keeping
-from apps.documents.keeping import kept_together
+from apps.documents import services, storage
 from apps.documents.models import Document
-from apps.documents.storage import DocumentFolder, documents
-from apps.documents.sweeping import sweep
+from apps.documents.services import sweep
+from apps.documents.storage import DocumentFolder, FileBatch
 from apps.odata.write import dispatch
 from apps.odata.write.drafts import Draft
 from tests.api.caller import refused
@@ -78,7 +77,7 @@ def test_a_database_that_fails_leaves_nothing(post, lists, nothing_is_left, monk
     def failing(*args, **words):
         raise RuntimeError("no")
 
-    monkeypatch.setattr(filing.saving, "insert_records", failing)
+    monkeypatch.setattr(services.saving, "insert_records", failing)
     answer = post(a_file(), *lists)
     assert answer.status_code == 500
     nothing_is_left()
@@ -107,14 +106,12 @@ def test_a_body_that_breaks_off_in_a_file_leaves_nothing(api, lists, nothing_is_
 
 
 @pytest.mark.django_db
-def test_a_file_that_is_not_there_when_it_is_filed_is_refused(post, lists, folder, monkeypatch):
-    real = filing.check_files_are_there
+def test_a_file_that_was_deleted_before_its_document_is_stored_is_refused(post, lists, folder, monkeypatch):
+    def delete_files(shared=False):
+        for path in stored(folder):
+            path.unlink()
 
-    def swept_just_before(keys):
-        sweep(NOW)
-        real(keys)
-
-    monkeypatch.setattr(filing, "check_files_are_there", swept_just_before)
+    monkeypatch.setattr(services, "lock_sweeps", delete_files)
     refused(post(a_file(), *lists), 503, "Unavailable")
     assert Document.objects.count() == 0
     assert stored(folder) == []
@@ -146,10 +143,10 @@ def test_a_sweep_removes_old_files_without_a_document_and_no_others(folder):
 
 @pytest.mark.django_db
 def test_a_sweep_of_many_files_judges_them_in_batches(folder, monkeypatch):
-    monkeypatch.setattr("apps.documents.sweeping.BATCH", 2)
+    monkeypatch.setattr("apps.documents.services.SWEEP_BATCH", 2)
     kept = {a_document().storage_key for _ in range(3)}
     for number in range(5):
-        documents().save(f"orphan{number}", keeping.Incoming([b"x"], 9))
+        storage.document_storage().save(f"orphan{number}", storage.UploadStream([b"x"], 9))
     assert sorted(sweep(NOW).keys) == [f"orphan{number}" for number in range(5)]
     assert {str(path.relative_to(folder)) for path in stored(folder)} == kept
 
@@ -164,12 +161,12 @@ def test_a_sweep_waits_for_documents_that_are_being_filed(folder):
         swept.append(sweep(NOW).keys)
         connections.close_all()
 
-    with kept_together() as kept:
-        file = kept.keep(iter([PDF]), "a.pdf")
+    with FileBatch() as file_batch:
+        file = file_batch.store(iter([PDF]), "a.pdf")
         with transaction.atomic():
             filed = Draft(draft, given=draft)
-            filing.describe(filed, file)
-            filing.file_documents([filed])
+            services.attach_file(filed, file)
+            services.create_documents([filed])
             thread = threading.Thread(target=sweeping)
             thread.start()
             thread.join(0.5)
@@ -227,7 +224,7 @@ print(json.dumps(issue_token(caller, ("read", "write"))))
 LOOK = """
 import datetime, json
 from apps.documents.models import Document
-from apps.documents.sweeping import sweep
+from apps.documents.services import sweep
 print(json.dumps([Document.objects.count(), len(sweep(datetime.timedelta(0)).keys)]))
 """
 
@@ -273,12 +270,12 @@ def test_a_process_killed_amid_an_upload_leaves_no_document_and_the_sweep_finds_
 def test_an_upload_takes_no_more_memory_than_a_few_pieces(settings, folder):
     settings.DOCUMENT_MAX_BYTES = 200 * 1024 * 1024
     pieces = (bytes(64 * 1024) for _ in range(1600))  # 100 MiB
-    kept = keeping.Keeping()
+    file_batch = storage.FileBatch()
     tracemalloc.start()
-    file = kept.keep(pieces, "a.bin")
+    file = file_batch.store(pieces, "a.bin")
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert file.size == 100 * 1024 * 1024
     assert most < 2 * 1024 * 1024
-    kept.drop()
+    file_batch.delete_all()
     assert stored(folder) == []

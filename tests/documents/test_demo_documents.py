@@ -15,7 +15,7 @@ from django.core.management import call_command
 from apps.documents.demo import papers
 from apps.documents.demo.loading import CATEGORIES, paper
 from apps.documents.models import Document, DocumentCategory
-from apps.documents.storage import documents
+from apps.documents.storage import document_storage
 
 MOMENT = dt.datetime(2026, 7, 1, tzinfo=dt.UTC)
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def loaded(db):
 
 
 def content(document):
-    with closing(documents().reading(document.storage_key, 0, document.size)) as pieces:
+    with closing(document_storage().read_range(document.storage_key, 0, document.size)) as pieces:
         return b"".join(pieces)
 
 

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from apps.core import archive
+from apps.documents.downloads import content_disposition
 from apps.documents.models import Document
-from apps.documents.sending import disposition
 from tests.api.caller import Caller, an_application, refused
 from tests.documents.builders import PDF, a_document
 
@@ -141,7 +141,7 @@ def test_a_range_of_another_version_is_answered_with_the_whole(get):
     ],
 )  # fmt: skip
 def test_any_name_is_told_as_rfc_6266_says(name, told):
-    assert disposition(name, "attachment") == told
+    assert content_disposition(name, "attachment") == told
 
 
 def test_only_callers_who_may_read_documents_download(document):

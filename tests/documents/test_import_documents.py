@@ -100,7 +100,7 @@ def test_one_file_may_be_about_two_clients(index):
         (("letters", "", "", "Invoices", "grace@example.com"), "is not there"),
         (("x" * 401, "", "", "Invoices", "grace@example.com"), "400 characters"),
         (("fake.pdf", "", "", "Invoices", "grace@example.com"), "not by its content"),
-        (("page.html", "", "", "Invoices", "grace@example.com"), "html files are not kept"),
+        (("page.html", "", "", "Invoices", "grace@example.com"), "html files are not allowed"),
         (("empty.pdf", "", "", "Invoices", "grace@example.com"), "is empty"),
         (("plan.pdf", "", "Nobody", "Invoices", "grace@example.com"), "no client called Nobody"),
         (("plan.pdf", "", "", "Novels", "grace@example.com"), "no document category called Novels"),

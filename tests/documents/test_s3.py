@@ -7,10 +7,10 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from apps.documents import keeping
+from apps.documents import storage
 from apps.documents.models import Document
-from apps.documents.storage import documents
-from apps.documents.sweeping import sweep
+from apps.documents.services import sweep
+from apps.documents.storage import document_storage
 from tests.api.caller import ok, refused
 from tests.documents.builders import PDF, a_document, a_file, fields
 
@@ -102,8 +102,8 @@ def test_an_upload_that_breaks_off_leaves_nothing_in_the_bucket(bucket):
         yield LARGE
         raise ConnectionResetError
 
-    with pytest.raises(ConnectionResetError), keeping.kept_together() as kept:
-        kept.keep(pieces(), "a.pdf")
+    with pytest.raises(ConnectionResetError), storage.FileBatch() as file_batch:
+        file_batch.store(pieces(), "a.pdf")
     assert objects(bucket) == []
     assert list(bucket.multipart_uploads.all()) == []
 
@@ -111,7 +111,7 @@ def test_an_upload_that_breaks_off_leaves_nothing_in_the_bucket(bucket):
 @pytest.mark.django_db
 def test_a_sweep_finds_objects_without_a_document_and_unfinished_uploads(bucket):
     document = a_document()
-    documents().save("2020/01/01/orphan", keeping.Incoming([b"x"], 9))
+    document_storage().save("2020/01/01/orphan", storage.UploadStream([b"x"], 9))
     bucket.put_object(Key="elsewhere/not ours", Body=b"x")
     bucket.Object("kept/half").initiate_multipart_upload()
     swept = sweep(dt.timedelta(seconds=-5))
@@ -122,7 +122,7 @@ def test_a_sweep_finds_objects_without_a_document_and_unfinished_uploads(bucket)
 
 def test_an_upload_of_any_size_takes_the_memory_of_a_few_parts(bucket, settings, monkeypatch):
     settings.DOCUMENT_MAX_BYTES = 200 * 1024 * 1024
-    client = documents().bucket.meta.client
+    client = document_storage().bucket.meta.client
     sent = []
     # The test's own server keeps what it is sent in this process, so nothing is sent.
     monkeypatch.setattr(
@@ -130,7 +130,7 @@ def test_an_upload_of_any_size_takes_the_memory_of_a_few_parts(bucket, settings,
     )
     pieces = (bytes(64 * 1024) for _ in range(1600))  # 100 MiB
     tracemalloc.start()
-    keeping.Keeping().keep(pieces, "a.bin")
+    storage.FileBatch().store(pieces, "a.bin")
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert sent.count("UploadPart") == 13

@@ -23,7 +23,7 @@ from tests.engagements.builders import (
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, form_data
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 PLANS = "/admin/engagements/clientengagement/"
 
 

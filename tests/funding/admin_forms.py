@@ -2,7 +2,7 @@
 
 from tests.people.records import form_data
 
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 CLAIMS, INVOICES, PAPERS = (f"/admin/funding/{name}/" for name in ("claim", "invoice", "providerinvoice"))
 
 

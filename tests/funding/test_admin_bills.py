@@ -294,7 +294,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     page = client.get(address)
     Claim.objects.update(modify_date=claim.modify_date + dt.timedelta(minutes=1))
     answer = client.post(address, sent(page, line(scene.entry, "9")))
-    assert b"Nothing was stored" in answer.content
+    assert b"Nothing was saved" in answer.content
     assert claim.line_items.get().quantity == 2
 
 

@@ -11,7 +11,7 @@ from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_p
 from tests.people.records import a_role, a_staff_member, an_administrator, form_data
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 ENTRIES = "/admin/funding/pricebookentry/"
 
 

@@ -89,7 +89,7 @@ def test_looking_at_the_page_that_asks_changes_nothing(client):
 def test_a_part_payment_asks_how_much(client):
     claim = a_claim(funding_status="AgencyClaimed")
     answer = do(client, claim, "pay-in-part", amount="200", day="01/07/2025")
-    assert "more than the 140.00 that is open" in answer.content.decode()
+    assert "more than the 140.00 that is outstanding" in answer.content.decode()
     do(client, claim, "pay-in-part", amount="40.50", day="01/07/2025")
     claim = fresh(claim)
     assert (claim.funding_status, claim.amount_paid) == ("AgencyPartiallyPaid", Decimal("40.50"))

@@ -25,11 +25,11 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.funding.recurring import make_recurring_invoices
 from apps.funding.services import budgets
 from apps.funding.services.check import CLAIMS, INVOICES, judged
 from apps.funding.services.claim_effects import update_claim_flags
 from apps.funding.services.create import create_claims
+from apps.funding.services.recurring import create_recurring_invoices
 from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
@@ -189,7 +189,7 @@ def test_invoices_that_recur_have_come_up_to_the_day():
     heads = Invoice.objects.filter(is_recurring=True)
     assert heads.exists()
     assert Invoice.objects.filter(recurrence_of__in=heads).count() >= heads.count()
-    due = list(make_recurring_invoices(DAY - dt.timedelta(days=1), dry_run=True))
+    due = list(create_recurring_invoices(DAY - dt.timedelta(days=1), dry_run=True))
     assert due == []
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from apps.core.models import Subscriber
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.models import ZERO, Claim, Invoice, StatusMove
-from apps.funding.moving import move, possible
 from apps.funding.services import budgets
+from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import RESUBMITTABLE, PaymentExtent, TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
@@ -64,20 +64,20 @@ def resubmitted_ones():
     """A claim that was paid in part, and what its gap was resubmitted as."""
     line = {"booking": a_booking(), "quantity": "3", "price": "33.3333"}
     old = a_claim([line], funding_status="AgencyClaimed")
-    move(Claim, [old.pk], "pay-in-part", amounts={old.pk: Decimal("40.01")})
-    made = move(Claim, [old.pk], "resubmit-gap").made
+    apply_transition(Claim, [old.pk], "pay-in-part", amounts={old.pk: Decimal("40.01")})
+    made = apply_transition(Claim, [old.pk], "resubmit-gap").resubmissions
     return [old, Claim.objects.get(pk=made[old.pk])]
 
 
 def refused_again():
     """A claim that was paid in part, resubmitted in full, refused, and resubmitted again."""
     old, gap = resubmitted_ones()
-    move(Claim, [gap.pk], "archive")
-    second = move(Claim, [old.pk], "resubmit").made[old.pk]
+    apply_transition(Claim, [gap.pk], "archive")
+    second = apply_transition(Claim, [old.pk], "resubmit").resubmissions[old.pk]
     for verb in ("approve", "submit", "reject"):
-        move(Claim, [second], verb)
-    third = move(Claim, [second], "resubmit").made[second]
-    move(Claim, [third], "archive")
+        apply_transition(Claim, [second], verb)
+    third = apply_transition(Claim, [second], "resubmit").resubmissions[second]
+    apply_transition(Claim, [third], "archive")
     return [Claim.objects.get(pk=key) for key in (second, third, old.pk)]
 
 
@@ -89,7 +89,7 @@ def take(step, bills):
     which, verb_number, as_possible, percent = step
     bill = bills[which % len(bills)]
     bill.refresh_from_db()
-    rows = possible(bill)
+    rows = list_transitions(bill)
     verbs = [row.name for row in rows] if as_possible and rows else list(TransitionName)
     verb = verbs[verb_number % len(verbs)]
     is_open = bill.total - bill.amount_paid
@@ -98,11 +98,11 @@ def take(step, bills):
         {bill.pk: part} if any(row.pays is PaymentExtent.PART and row.name is verb for row in rows) else None
     )
     before = StatusMove.objects.count()
-    result = move(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
+    result = apply_transition(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
     assert bool(result.done) == (verb in {row.name for row in rows}), (verb, bill, result)
     assert len(result.done) + len(result.refused) == 1
     assert StatusMove.objects.count() == before + len(result.done)
-    return [type(bill).objects.get(pk=key) for key in result.made.values()]
+    return [type(bill).objects.get(pk=key) for key in result.resubmissions.values()]
 
 
 def sums_agree(bills):

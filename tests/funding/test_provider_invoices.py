@@ -13,13 +13,13 @@ from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
-from apps.funding.moving import move
 from apps.funding.services.claim_effects import update_claim_flags
 from apps.funding.services.provider_invoices import (
     HOLD_REASON,
     create_provider_invoices,
     update_provider_invoices,
 )
+from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
@@ -332,7 +332,7 @@ def test_a_hold_holds_the_claims_that_await_approval_and_says_why():
 def test_when_the_hold_ends_the_claims_it_held_go_on_and_no_others(action):
     record, member = a_provider_invoice(is_reusable=True), a_member()
     held, held_otherwise = a_claim(provider_invoice=record), a_claim(provider_invoice=record)
-    move(Claim, [held_otherwise.pk], "hold", member, "The roster is missing")
+    apply_transition(Claim, [held_otherwise.pk], "hold", member, "The roster is missing")
     act([record.pk], "HoldByPlanManager", member, "Not signed")
     act([record.pk], "HoldByClient", member, "Asks")
     act([record.pk], action, member)
@@ -372,7 +372,7 @@ def test_a_hold_and_an_approval_at_the_same_moment_end_in_one_of_two_ways():
         papers = [claim.provider_invoice_id for claim in claims]
         calls = (
             lambda papers=papers: act(papers[::-1], "HoldByClient", member, "Asks"),
-            lambda claims=claims: move(Claim, [claim.pk for claim in claims], "approve", member),
+            lambda claims=claims: apply_transition(Claim, [claim.pk for claim in claims], "approve", member),
         )
         assert at_once(*calls) == []
         statuses = set(

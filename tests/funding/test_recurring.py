@@ -1,4 +1,4 @@
-"""The run that makes recurring invoices again (interface.md 2.4)."""
+"""Invoices created from recurring ones (interface.md 2.4)."""
 
 import datetime as dt
 import threading
@@ -7,15 +7,20 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
-from apps.funding import recurring
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import AcknowledgedWarning, Invoice, InvoiceLine, StatusMove
-from apps.funding.recurring import ENDED, Made, NotMade, make_recurring_invoices
+from apps.funding.services import recurring
+from apps.funding.services.recurring import (
+    RECURRENCE_ENDED,
+    CreatedInvoice,
+    FailedInvoice,
+    create_recurring_invoices,
+)
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_cost_centre, a_price, a_product, an_entry, an_invoice
@@ -48,7 +53,7 @@ def a_recurring_invoice(lines=1, **columns):
 
 
 def run(until, dry_run=False):
-    return list(make_recurring_invoices(until, dry_run))
+    return list(create_recurring_invoices(until, dry_run))
 
 
 def made_of(invoice):
@@ -84,7 +89,7 @@ def test_the_invoice_of_the_next_period_is_entered_anew():
     )
     (told,) = run(AUGUST)
     (made,) = made_of(entered)
-    assert told == Made(entered.invoice_number, AUGUST, made.invoice_number, Decimal("70.00"))
+    assert told == CreatedInvoice(entered.invoice_number, AUGUST, made.invoice_number, Decimal("70.00"))
     assert (made.start_date, made.end_date, made.due_date) == (AUGUST, D(2026, 8, 31), D(2026, 9, 14))
     assert (made.is_recurring, made.recurring_start_date, made.recurring_frequency) == (False, None, None)
     assert (made.contact, made.staff, made.invoice_claim_type) == (
@@ -141,7 +146,7 @@ def test_a_second_run_makes_nothing():
 
 
 def test_more_than_are_stored_at_once_are_made(monkeypatch):
-    monkeypatch.setattr(recurring, "STORED_AT_ONCE", 7)
+    monkeypatch.setattr(recurring, "CREATED_AT_ONCE", 7)
     monkeypatch.setattr(recurring, "BATCH", 2)
     entered = [
         a_recurring_invoice(recurring_frequency="Daily", end_date=JULY, staff=a_member()) for _ in range(3)
@@ -159,9 +164,8 @@ def test_lines_taken_out_of_it_do_not_come_back():
 
 def test_only_the_periods_that_were_asked_for_are_stored():
     entered = a_recurring_invoice()
-    dues = [due for due, _ in recurring.due_of([entered.pk], SEPTEMBER)]
-    with transaction.atomic():
-        recurring.store(dues[:1], SEPTEMBER, dry_run=False)
+    periods = [period for period, _ in recurring.load_due_periods([entered.pk], SEPTEMBER)]
+    recurring.create_for_periods(periods[:1], SEPTEMBER, dry_run=False)
     assert days_of(entered) == [AUGUST]
 
 
@@ -235,7 +239,7 @@ def test_without_a_plan_only_its_own_end_stops_it():
 @pytest.mark.parametrize("status", InvoiceStatus.values)
 def test_rejected_and_cancelled_ones_make_none(status):
     a_recurring_invoice(funding_status=status)
-    assert len(run(AUGUST)) == (0 if status in ENDED else 1)
+    assert len(run(AUGUST)) == (0 if status in RECURRENCE_ENDED else 1)
 
 
 def test_archived_ones_make_none():
@@ -263,7 +267,7 @@ def test_an_archived_participant_is_told_of_and_not_invoiced():
     entered.contact.save()
     other = a_recurring_invoice()
     told = run(AUGUST)
-    assert [each.recurring for each in told if isinstance(each, NotMade)] == [entered.invoice_number]
+    assert [each.recurring for each in told if isinstance(each, FailedInvoice)] == [entered.invoice_number]
     assert (days_of(entered), days_of(other)) == ([], [AUGUST])
 
 
@@ -339,7 +343,7 @@ def test_a_fault_of_one_does_not_stop_the_others():
     invalid = a_recurring_invoice(staff=a_staff_member(role=a_role()))
     others = [a_recurring_invoice(), a_recurring_invoice()]
     told = run(AUGUST)
-    (missed,) = [each for each in told if isinstance(each, NotMade)]
+    (missed,) = [each for each in told if isinstance(each, FailedInvoice)]
     assert (missed.recurring, missed.day) == (invalid.invoice_number, AUGUST)
     assert "permission" in missed.reason
     assert [days_of(invoice) for invoice in (invalid, *others)] == [[], [AUGUST], [AUGUST]]
@@ -349,14 +353,14 @@ def test_a_fault_nobody_foresaw_is_narrowed_down_to_its_invoice(caplog):
     invalid = a_recurring_invoice(due_date=D(9999, 12, 31))
     others = [a_recurring_invoice() for _ in range(5)]
     told = run(AUGUST)
-    assert [each.recurring for each in told if isinstance(each, NotMade)] == [invalid.invoice_number]
+    assert [each.recurring for each in told if isinstance(each, FailedInvoice)] == [invalid.invoice_number]
     assert [days_of(invoice) for invoice in others] == [[AUGUST]] * 5
     assert invalid.invoice_number in caplog.text
 
 
 def test_what_could_not_be_made_is_made_when_it_can():
     invalid = a_recurring_invoice(staff=a_staff_member(role=a_role()))
-    assert isinstance(run(AUGUST)[0], NotMade)
+    assert isinstance(run(AUGUST)[0], FailedInvoice)
     invalid.staff.role.all_permissions = True
     invalid.staff.role.save()
     run(SEPTEMBER)
@@ -390,7 +394,7 @@ def test_a_slip_in_the_dates_does_not_make_thousands():
     )
     other = a_recurring_invoice()
     told = run(AUGUST)
-    (missed,) = [each for each in told if isinstance(each, NotMade)]
+    (missed,) = [each for each in told if isinstance(each, FailedInvoice)]
     assert missed.recurring == slip.invoice_number
     assert "1,100" in missed.reason
     assert (days_of(slip), days_of(other)) == ([], [AUGUST])
@@ -398,7 +402,7 @@ def test_a_slip_in_the_dates_does_not_make_thousands():
 
 @pytest.mark.parametrize(("number", "expected"), [(3, 3), (4, 0)])
 def test_as_many_as_can_be_caught_up_are(monkeypatch, number, expected):
-    monkeypatch.setattr(recurring, "MOST_CAUGHT_UP", 3)
+    monkeypatch.setattr(recurring, "MAX_MISSED_PERIODS", 3)
     entered = a_recurring_invoice(recurring_frequency="Daily", end_date=JULY)
     run(JULY + dt.timedelta(days=number))
     assert len(days_of(entered)) == expected
@@ -482,7 +486,7 @@ def test_machines_that_run_at_the_same_moment_make_each_invoice_once():
     for thread in threads:
         thread.join(60)
     assert not errors
-    assert not [each for each in told if isinstance(each, NotMade)]
+    assert not [each for each in told if isinstance(each, FailedInvoice)]
     assert [len(days_of(invoice)) for invoice in entered] == [5] * 20
     assert len(told) == 100
     assert len({each.number for each in told}) == 100

@@ -8,7 +8,7 @@ from apps.funding import statuses
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.statuses import STATUSES, TRANSITIONS, Target, TransitionName
-from apps.funding.transitions import GUARDS, transitions_of
+from apps.funding.validation.transitions import GUARDS, transitions_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "life_of_a_claim.md"
 

@@ -19,9 +19,9 @@ from apps.core.models import Change
 from apps.funding.admin import inbox
 from apps.funding.choices import ApprovalAction
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.moving import move, possible
 from apps.funding.services.claim_effects import recount_claim_flags
 from apps.funding.services.provider_invoices import update_provider_invoices
+from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.services.update import update_claims
 from apps.funding.statuses import TransitionName
 from apps.odata.errors import ODataError
@@ -99,12 +99,12 @@ class Office:
             values = {"provider_invoice": self.paper(how)}
             update_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
 
-    def move(self, which, how):
+    def apply_transition(self, which, how):
         for claim in self.claims(which):
-            rows = possible(claim)
+            rows = list_transitions(claim)
             verbs = [row.name for row in rows] if rows and how % 4 else list(TransitionName)
             verb = verbs[how % len(verbs)]
-            move(Claim, [claim.pk], verb, reason="Because", amounts={claim.pk: Decimal("0.01")})
+            apply_transition(Claim, [claim.pk], verb, reason="Because", amounts={claim.pk: Decimal("0.01")})
 
     def decide(self, which, how):
         action = ApprovalAction.values[how % len(ApprovalAction.values)]
@@ -150,9 +150,9 @@ def test_a_claim_that_moves_lets_one_wait_and_takes_the_other():
 def test_an_archived_claim_lets_its_provider_invoice_wait_and_takes_it_again_when_restored():
     paper = a_paper()
     keys = submitted("claim", a_claim_body(paper))
-    move(Claim, keys, "archive")
+    apply_transition(Claim, keys, "archive")
     assert not is_claimed(paper)
-    move(Claim, keys, "restore")
+    apply_transition(Claim, keys, "restore")
     assert is_claimed(paper)
 
 
@@ -192,7 +192,7 @@ def some_of_each():
     claimed, used = a_paper(), a_paper(is_reusable=True)
     for paper in (claimed, used):
         a_claim(provider_invoice=paper)
-    move(Claim, [a_claim(provider_invoice=archived).pk], "archive")
+    apply_transition(Claim, [a_claim(provider_invoice=archived).pk], "archive")
     right = {paper.pk: is_claimed(paper) for paper in (free, shared, archived, claimed, used)}
     assert sorted(right.values()) == [False, False, False, True, True]
     ProviderInvoice.objects.filter(pk__in=right).update(is_claimed=~F("is_claimed"))

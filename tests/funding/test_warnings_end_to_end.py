@@ -9,10 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
-from apps.funding.moving import move
 from apps.funding.services.budgets import recount_budgets
 from apps.funding.services.context import lines_on_budget
 from apps.funding.services.create import create_claims
+from apps.funding.services.transitions import apply_transition
 from apps.funding.services.update import find_warnings, update_claims
 from apps.odata.write.drafts import WarningsPresent
 from tests.api.caller import Caller, an_application
@@ -122,14 +122,14 @@ def test_a_claim_in_another_request_is_warned_of_what_the_first_left(api, client
     message = answer.json()["error"]["details"][0]["message"]
     assert message.startswith("The line's total of 280.00 is 20.00 more than the 260.00 left of")
     assert api.post("claim", {"value": [more]}, "ignoreWarnings=true").status_code == 201
-    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    client.force_login(staff, "apps.people.authentication.StaffBackend")
     assert "Claimed 0.00 Paid 0.00 Waiting 420.00 Left -20.00" in plan_page(client, scene.plan)
 
 
 def test_the_plan_s_page_follows_a_claim_through_its_life(api, client, scene, staff):
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
     claim = Claim.objects.get()
-    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    client.force_login(staff, "apps.people.authentication.StaffBackend")
     assert "Claimed 0.00 Paid 0.00 Waiting 140.00 Left 260.00" in plan_page(client, scene.plan)
     told = {
         "approve": "Claimed 0.00 Paid 0.00 Waiting 140.00 Left 260.00",
@@ -137,15 +137,15 @@ def test_the_plan_s_page_follows_a_claim_through_its_life(api, client, scene, st
         "pay": "Claimed 140.00 Paid 140.00 Waiting 0.00 Left 260.00",
     }
     for verb, shown in told.items():
-        moved = move(Claim, [claim.pk], verb)
+        moved = apply_transition(Claim, [claim.pk], verb)
         assert (moved.done, moved.refused) == ([claim.pk], [])
         assert shown in plan_page(client, scene.plan)
 
 
 def test_an_archived_claim_gives_back_what_it_drew(api, client, scene, staff):
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
-    assert move(Claim, [Claim.objects.get().pk], "archive").refused == []
-    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    assert apply_transition(Claim, [Claim.objects.get().pk], "archive").refused == []
+    client.force_login(staff, "apps.people.authentication.StaffBackend")
     assert "Waiting 0.00 Left 400.00" in plan_page(client, scene.plan)
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
 
@@ -158,7 +158,7 @@ def test_a_pace_plan_s_budget_is_drawn_on(api, client, scene, staff):
     assert api.post("claim", {"value": [body]}).status_code == 201
     budget.refresh_from_db()
     assert budget.waiting == Decimal("140.00")
-    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    client.force_login(staff, "apps.people.authentication.StaffBackend")
     assert "Waiting 140.00 Left 10.00" in plan_page(client, plan)
 
 
@@ -234,9 +234,9 @@ def test_bills_on_a_booking_may_come_to_more_than_one_bill_can(api, client, scen
     assert warned == ("OverBudget", "value[0]/LineItems[0]/Quantity")
     assert amounts(scene)[2:] == cents("1399999999860.00", "-1399999999460.00")
     claims = list(Claim.objects.values_list("pk", flat=True))
-    assert len(move(Claim, claims, "approve", staff).done) == 2
-    assert len(move(Claim, claims, "claim", staff).done) == 2
+    assert len(apply_transition(Claim, claims, "approve", staff).done) == 2
+    assert len(apply_transition(Claim, claims, "claim", staff).done) == 2
     assert amounts(scene)[0] == Decimal("1399999999860.00")
     assert recount_budgets() == (0, 0)
-    client.force_login(staff, "apps.people.signing_in.StaffBackend")
+    client.force_login(staff, "apps.people.authentication.StaffBackend")
     assert "1,399,999,999,860.00" in plan_page(client, scene.plan)

@@ -1,4 +1,4 @@
-"""The records a body refers to are found in one query for each kind (apps/odata/references.py)."""
+"""The records that a body refers to are loaded by one query for each model."""
 
 import uuid
 
@@ -7,8 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.odata import clock
+from apps.odata.batched_queries import RawQuery, fetch_groups
 from apps.odata.write.bodies import read_records
-from apps.odata.write.references import resolve_references
+from apps.odata.write.drafts import Draft
+from apps.odata.write.references import References, attach_references
+from apps.odata.write.targets import wire_target
 from apps.people.models import Contact
 from tests.funding.bodies import a_claim_body, a_paper
 from tests.odata.sample import JOBS
@@ -28,12 +31,13 @@ pytestmark = pytest.mark.django_db
 
 
 def resolved(path, *bodies):
-    """The drafts of a body, and what is wrong with their references as (record, code, place)."""
-    found = entity_set(path)
-    drafts = read_records(found, as_body(*bodies)).drafts
-    places = [f"value[{number}]" for number in range(len(drafts))]
-    faults = resolve_references(found.type, drafts, places)
-    return drafts, [(number, fault.code, fault.target) for number, fault in faults]
+    """The drafts of a body, and its issues with references as (record, code, field in wire names)."""
+    type_ = entity_set(path).type
+    drafts = read_records(entity_set(path), as_body(*bodies)).drafts
+    issues = attach_references(type_, drafts)
+    return drafts, [
+        (number, issue.code, wire_target(type_, issue.field, issue.code)) for number, issue in issues
+    ]
 
 
 def archived(record):
@@ -100,8 +104,8 @@ def test_unknown_records_are_told_on_their_keys_and_cannot_be_read():
         {**a_staff_body(), "PrimaryRole": {"RoleGuid": nobody}},
     )
     assert faults == [
-        (0, "NotFound", "value[0]/Teams[1]/TeamId"),
-        (1, "NotFound", "value[1]/PrimaryRole/RoleGuid"),
+        (0, "NotFound", "Teams[1]/TeamId"),
+        (1, "NotFound", "PrimaryRole/RoleGuid"),
     ]
     assert "teams" in drafts[0].invalid
     assert "role" in drafts[1].invalid
@@ -110,15 +114,15 @@ def test_unknown_records_are_told_on_their_keys_and_cannot_be_read():
 def test_a_record_of_another_kind_is_unknown():
     location = a_location()
     _, faults = resolved("staff", a_staff_body(PositionTitle={"PositionGuid": str(location.pk)}))
-    assert faults == [(0, "NotFound", "value[0]/PositionTitle/PositionGuid")]
+    assert faults == [(0, "NotFound", "PositionTitle/PositionGuid")]
 
 
 def test_archived_entries_of_short_lists_cannot_be_chosen():
     role, location = archived(a_role()), archived(a_location())
     _, faults = resolved("staff", a_staff_body(role, Location={"LocationGuid": str(location.pk)}))
     assert faults == [
-        (0, "Archived", "value[0]/PrimaryRole/RoleGuid"),
-        (0, "Archived", "value[0]/Location/LocationGuid"),
+        (0, "Archived", "PrimaryRole/RoleGuid"),
+        (0, "Archived", "Location/LocationGuid"),
     ]
 
 
@@ -154,10 +158,31 @@ def test_more_references_than_a_statement_may_have_parameters_are_found():
     assert drafts[-1].representative == Contact.objects.get()
 
 
-def test_references_of_contained_rows_are_told_in_their_row(stored_jobs):
+def test_references_of_contained_rows_are_reported_in_their_row(stored_jobs):
     nobody = {"OwnerGuid": str(uuid.uuid4())}
     body = read_records(JOBS, as_body({"Code": "a", "Lines": [{"Note": "x"}, {"Owner": nobody}]}))
-    faults = resolve_references(JOBS.type, body.drafts, ["value[0]"])
-    assert [fault.target for _, fault in faults] == ["value[0]/Lines[1]/Owner/OwnerGuid"]
+    ((_, issue),) = attach_references(JOBS.type, body.drafts)
+    assert issue.field == ("lines", 1, "owner")
+    assert wire_target(JOBS.type, issue.field, issue.code).endswith("[1]/Owner/OwnerGuid")
     assert "owner" in body.drafts[0].lines[1].invalid
-    assert body.drafts[0].invalid
+    assert "lines[1]" in body.drafts[0].invalid
+
+
+def test_a_service_may_send_the_queries_of_references_with_its_own():
+    role, team = a_role(), a_team()
+    (draft,) = read_records(
+        entity_set("staff"), as_body(a_staff_body(role, Teams=[{"TeamId": team.pk}]))
+    ).drafts
+    references = References(entity_set("staff").type, [draft])
+    with CaptureQueriesContext(connection) as queries:
+        _, reference_rows = fetch_groups([RawQuery("SELECT 1", ())], references.queries)
+    assert references.attach(reference_rows) == []
+    assert (draft.role, draft.teams) == (role, [team])
+    if connection.vendor == "postgresql":
+        assert len(queries) == 1
+
+
+def test_members_that_hold_records_already_stay_as_they_are():
+    role = a_role()
+    draft = Draft({"role": role, "teams": [a_team()]})
+    assert References(entity_set("staff").type, [draft]).queries == []

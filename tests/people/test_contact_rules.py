@@ -3,8 +3,7 @@
 import pytest
 
 from apps.odata.write.drafts import Draft, apply_rules
-from apps.people.contact_rules import nobody_represents_themselves
-from apps.people.person_rules import nobody_manages_their_own_account
+from apps.people.validation import account_manager_is_somebody_else, representative_is_somebody_else
 from tests.people.builders import a_contact, a_contact_body
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +49,10 @@ def test_a_representative_is_another_contact(refused):
 
 @pytest.mark.parametrize(
     ("rule", "member"),
-    [(nobody_represents_themselves, "representative"), (nobody_manages_their_own_account, "account_manager")],
+    [
+        (representative_is_somebody_else, "representative"),
+        (account_manager_is_somebody_else, "account_manager"),
+    ],
 )
 def test_nobody_looks_after_themselves(rule, member):
     one, other = a_contact(), a_contact()

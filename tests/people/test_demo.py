@@ -15,11 +15,11 @@ from stdnum.au import abn
 
 from apps.core.demo import Context
 from apps.odata.write.drafts import Draft, apply_rules
-from apps.people import client_rules, contact_rules, staff_rules
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.demo import answers, businesses, lists, names, numbers, plan, rows, tour
 from apps.people.demo.places import PLACES
 from apps.people.models import Client, Contact, Staff
+from apps.people.validation import CLIENT_RULES, CLIENT_WARNINGS, CONTACT_RULES, PERSON_WARNINGS, STAFF_RULES
 
 DAY = dt.date(2026, 7, 1)
 ZONE = ZoneInfo("Australia/Sydney")
@@ -300,13 +300,16 @@ def test_every_row_has_every_column_and_passes_the_models_own_checks(drawn, mode
 
 
 @pytest.mark.parametrize(
-    ("model", "rules"), [(Client, client_rules), (Staff, staff_rules), (Contact, contact_rules)]
+    ("model", "rules"),
+    [
+        (Client, CLIENT_RULES + CLIENT_WARNINGS),
+        (Staff, STAFF_RULES + PERSON_WARNINGS),
+        (Contact, CONTACT_RULES + PERSON_WARNINGS),
+    ],
 )
 def test_every_row_keeps_every_rule_and_deserves_no_warning(drawn, model, rules):
     drafts = [a_draft(model, row) for row in drawn[model]]
-    assert rules.RULES
-    assert rules.WARNINGS
-    found = [*apply_rules(drafts, rules.RULES), *apply_rules(drafts, rules.WARNINGS)]
+    found = [*apply_rules(drafts, rules)]
     planted = [drafts[number] for number, _ in found if model is Client]
     assert len(planted) == len(found)
     assert {draft.business_number for draft in planted} <= {tour.WRONG_BUSINESS_NUMBER}

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.odata.write.drafts import apply_rules
-from apps.people.person_rules import PERSON_WARNINGS
+from apps.people.validation import PERSON_WARNINGS
 from tests.people.builders import a_contact, a_contact_body, a_staff_body, a_staff_member
 
 pytestmark = pytest.mark.django_db

@@ -30,7 +30,7 @@ ADD = "/admin/sales/opportunity/add/"
 @pytest.fixture(autouse=True)
 def ada(client):
     person = records.an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, "apps.people.signing_in.StaffBackend")
+    client.force_login(person, "apps.people.authentication.StaffBackend")
     return person
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.sales import counting
+from apps.sales import pipeline
 from apps.sales.models import Opportunity
 from tests.people import records
 from tests.people.builders import a_staff_member, a_team
@@ -23,7 +23,7 @@ from tests.sales.builders import (
 )
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.signing_in.StaffBackend"
+BACKEND = "apps.people.authentication.StaffBackend"
 BOARD = "/admin/sales/opportunity/board/"
 MOVE = "/admin/sales/opportunity/board/move/"
 FOLLOW_UPS = "/admin/sales/opportunity/follow-ups/"
@@ -87,11 +87,11 @@ def test_what_is_won_counts_whole_and_what_is_lost_not_at_all(client, ada):
 def test_a_column_shows_the_latest_and_says_how_many_more_there_are(client, ada):
     stage = a_stage(name="Busy")
     body = an_opportunity_body(stage=stage)
-    keys = posted("opportunity", *[body] * (counting.CARDS + 3))
+    keys = posted("opportunity", *[body] * (pipeline.CARD_LIMIT + 3))
     answer = client.get(BOARD)
     column = columns_of(answer)["Busy"]
-    assert [card["id"] for card in column.cards] == sorted(keys, reverse=True)[: counting.CARDS]
-    assert column.write_only == 3
+    assert [card["id"] for card in column.cards] == sorted(keys, reverse=True)[: pipeline.CARD_LIMIT]
+    assert column.more == 3
     assert "3 more in the list" in answer.content.decode()
 
 
@@ -114,8 +114,8 @@ def test_the_board_can_be_mine_of_a_team_and_of_a_type(client, ada):
     def count(**asked):
         return columns_of(client.get(BOARD, asked))["One"].count
 
-    assert (count(), count(whose="mine"), count(team=team.pk)) == (2, 1, 1)
-    assert count(whose="mine", team=team.pk) == 0
+    assert (count(), count(owner="mine"), count(team=team.pk)) == (2, 1, 1)
+    assert count(owner="mine", team=team.pk) == 0
     assert count(team="nonsense") == 2
 
 
@@ -125,21 +125,21 @@ def test_the_board_costs_the_same_queries_however_full_it_is(client, ada, django
         an_opportunity(stage=stage)
     Subscriber.current()
     with django_assert_num_queries(3):
-        counting.board(counting.current())
+        pipeline.stage_columns(pipeline.current_opportunities())
     owner = a_staff_member()
     posted("opportunity", *(an_opportunity_body(owner, stage) for stage in stages for _ in range(30)))
     with django_assert_num_queries(3):
-        counting.board(counting.current())
+        pipeline.stage_columns(pipeline.current_opportunities())
 
 
 def test_a_card_is_moved_without_dragging(client, ada):
     record, stage = an_opportunity(), a_stage(name="Next")
     answer = client.post(
-        MOVE, {"opportunity": record.pk, "stage": stage.pk, "here": "whose=mine"}, follow=True
+        MOVE, {"opportunity": record.pk, "stage": stage.pk, "query": "owner=mine"}, follow=True
     )
     record.refresh_from_db()
     assert record.stage == stage
-    assert answer.redirect_chain == [(f"{BOARD}?whose=mine#opportunity-{record.pk}", 302)]
+    assert answer.redirect_chain == [(f"{BOARD}?owner=mine#opportunity-{record.pk}", 302)]
     assert f"{record} is in Next now." in answer.content.decode()
 
 
@@ -207,7 +207,7 @@ def on_a_wednesday(monkeypatch):
 
 
 def titles(person):
-    return {part.title: [card["name"] for card in part.cards] for part in counting.follow_ups(person)}
+    return {part.title: [card["name"] for card in part.cards] for part in pipeline.follow_up_periods(person)}
 
 
 def test_follow_ups_stand_under_when_they_are_due(on_a_wednesday):
@@ -231,27 +231,27 @@ def test_counts_tell_of_those_that_are_not_shown(django_assert_num_queries):
     for key in keys:
         due(Opportunity(pk=key), person, -1)
     with django_assert_num_queries(2):
-        overdue, *_ = counting.follow_ups(person, size=3)
+        overdue, *_ = pipeline.follow_up_periods(person, limit=3)
     assert (overdue.count, len(overdue.cards)) == (4, 3)
 
 
 def test_a_follow_up_is_done_and_the_next_one_set(client, ada):
     record = due(an_opportunity(), ada, -3)
     assert str(record) in client.get(FOLLOW_UPS).content.decode()
-    client.post(DONE, {"opportunity": record.pk, "next_day": in_days(7).isoformat()})
+    client.post(DONE, {"opportunity": record.pk, "next_date": in_days(7).isoformat()})
     record.refresh_from_db()
     assert (record.follow_up_date, record.follow_up_staff) == (in_days(7), ada)
-    client.post(DONE, {"opportunity": record.pk, "next_day": ""})
+    client.post(DONE, {"opportunity": record.pk, "next_date": ""})
     record.refresh_from_db()
     assert (record.follow_up_date, record.follow_up_staff) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("day", "said"), [("2020-01-01", "It must be after today."), ("soon", "the next date is no date")]
+    ("day", "said"), [("2020-01-01", "It must be after today."), ("soon", "the next date is not a date")]
 )
 def test_a_next_date_that_cannot_be_is_refused(client, ada, day, said):
     record = due(an_opportunity(), ada, -3)
-    answer = client.post(DONE, {"opportunity": record.pk, "next_day": day}, follow=True)
+    answer = client.post(DONE, {"opportunity": record.pk, "next_date": day}, follow=True)
     assert said in answer.content.decode()
     record.refresh_from_db()
     assert record.follow_up_date == in_days(-3)
@@ -272,12 +272,12 @@ def test_the_funnel_counts_who_reached_each_stage_and_how_they_ended(client, ada
     posted("opportunity", a_result_body())
     funnel = client.get(FUNNEL).context["funnel"]
     row = funnel.rows[0]
-    assert (row.label, row.all, row.reached) == ("Referral", 6, [6, 5, 4])
+    assert (row.label, row.count, row.reached) == ("Referral", 6, [6, 5, 4])
     assert (row.won, row.lost, row.deferred, row.win_rate) == (2, 1, 1, Decimal("66.7"))
     assert row.value_won == 240
-    assert [each.label for each in funnel.rows] == ["Referral", "Not told"]
+    assert [each.label for each in funnel.rows] == ["Referral", "Not stated"]
     assert funnel.rows[1].win_rate is None
-    assert funnel.total.all == 7
+    assert funnel.total.count == 7
 
 
 def test_the_funnel_looks_back_as_far_as_it_is_asked(client, ada, django_assert_num_queries):
@@ -285,9 +285,9 @@ def test_the_funnel_looks_back_as_far_as_it_is_asked(client, ada, django_assert_
     long_ago = clock.now() - dt.timedelta(days=200)
     Opportunity.objects.filter(pk=record.pk).update(creation_date=long_ago)
     all_told = {
-        period: client.get(FUNNEL, {"period": period}).context["funnel"].total.all
+        period: client.get(FUNNEL, {"period": period}).context["funnel"].total.count
         for period in ("90", "365", "all", "nonsense")
     }
     assert all_told == {"90": 0, "365": 1, "all": 1, "nonsense": 1}
     with django_assert_num_queries(2):
-        counting.funnel(None)
+        pipeline.load_funnel(None)

@@ -9,8 +9,9 @@ from django.db import connection
 from apps.core.models import Change, Subscriber
 from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.models import Staff
-from apps.sales import counting, opportunity_rules, template_rules
+from apps.sales import pipeline
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
+from apps.sales.validation import FUTURE_DATES, OPPORTUNITY_RULES, TEMPLATE_RULES
 
 pytestmark = pytest.mark.django_db
 
@@ -32,8 +33,8 @@ def drafts_of(model):
 
 def test_every_opportunity_and_template_keeps_every_rule():
     load()
-    assert list(apply_rules(list(drafts_of(Opportunity)), opportunity_rules.RULES)) == []
-    assert list(apply_rules(list(drafts_of(OpportunityTemplate)), template_rules.RULES)) == []
+    assert list(apply_rules(list(drafts_of(Opportunity)), OPPORTUNITY_RULES)) == []
+    assert list(apply_rules(list(drafts_of(OpportunityTemplate)), TEMPLATE_RULES)) == []
     connection.check_constraints()
 
 
@@ -42,7 +43,7 @@ def test_dates_ahead_lay_ahead_when_the_opportunity_was_made():
     zone = Subscriber.current().zone
     for record in Opportunity.objects.all():
         made = record.creation_date.astimezone(zone).date()
-        for name in opportunity_rules.AHEAD:
+        for name in FUTURE_DATES:
             day = getattr(record, name)
             assert day is None or day > made, (record.pk, name)
         if record.outcome_moment is not None:
@@ -54,7 +55,7 @@ def test_dates_ahead_lay_ahead_when_the_opportunity_was_made():
 def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
     at(f"2026-06-{22 + weekday} 10:00")
     load()
-    overdue, today, later = counting.follow_ups(None)
+    overdue, today, later = pipeline.follow_up_periods(None)
     assert overdue.count
     assert today.count
     assert bool(later.count) == (weekday != SUNDAY)  # a week ends on Sunday
@@ -62,8 +63,8 @@ def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
 
 def test_a_first_look_shows_a_living_office():
     load()
-    assert all(column.count for column in counting.board(counting.current()))
-    total = counting.funnel(None).total
+    assert all(column.count for column in pipeline.stage_columns(pipeline.current_opportunities()))
+    total = pipeline.load_funnel(None).total
     assert total.won > total.lost > 0
     assert total.deferred > 0
     assert OpportunityStage.objects.filter(is_result=True).count() == 1

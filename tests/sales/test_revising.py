@@ -7,9 +7,8 @@ import pytest
 from apps.core.models import Change
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
-from apps.sales.advancing import finish_follow_up, move
 from apps.sales.models import Opportunity
-from apps.sales.opening import revise_opportunities
+from apps.sales.services import change_stage, complete_follow_up, update_opportunities
 from tests.people.builders import a_staff_member, a_team
 from tests.sales.builders import (
     a_reason,
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def revise(record, **values):
-    changed = revise_opportunities([Draft(values, given=values, key=record.pk)])
+    changed = update_opportunities([Draft(values, given=values, key=record.pk)])
     record.refresh_from_db()
     return changed
 
@@ -45,14 +44,14 @@ def a_lost_one():
 
 def test_an_opportunity_that_reaches_the_result_is_deferred():
     record = an_opportunity()
-    move(record, the_result())
+    change_stage(record, the_result())
     record.refresh_from_db()
     assert (record.stage, record.outcome, record.outcome_date) == (the_result(), "Deferred", None)
 
 
 def test_an_opportunity_that_leaves_the_result_has_no_outcome():
     record = a_lost_one()
-    move(record, a_stage())
+    change_stage(record, a_stage())
     record.refresh_from_db()
     assert (record.outcome, record.outcome_date, record.outcome_moment) == (None, None, None)
     assert not record.outcome_reasons.exists()
@@ -60,14 +59,14 @@ def test_an_opportunity_that_leaves_the_result_has_no_outcome():
 
 def test_a_move_is_written_to_the_history():
     record, stage = an_opportunity(), a_stage()
-    move(record, stage)
+    change_stage(record, stage)
     change = Change.objects.filter(record_key=str(record.pk), kind="Changed").get()
     assert change.differences == {"stage_id": [record.stage_id, stage.pk]}
 
 
 def test_a_move_to_where_it_stands_changes_nothing():
     record = an_opportunity()
-    move(record, record.stage)
+    change_stage(record, record.stage)
     assert not Change.objects.filter(record_key=str(record.pk), kind="Changed").exists()
 
 
@@ -97,7 +96,7 @@ def test_rules_judge_the_whole_record_after_the_change():
 
 def test_a_follow_up_that_is_done_needs_nobody_any_more():
     record = overdue(an_opportunity(), a_staff_member())
-    finish_follow_up(record, None)
+    complete_follow_up(record, None)
     record.refresh_from_db()
     assert (record.follow_up_date, record.follow_up_staff) == (None, None)
 
@@ -105,11 +104,11 @@ def test_a_follow_up_that_is_done_needs_nobody_any_more():
 def test_a_follow_up_can_be_done_with_the_next_one_set():
     person = a_staff_member()
     record = overdue(an_opportunity(), person)
-    finish_follow_up(record, in_days(7))
+    complete_follow_up(record, in_days(7))
     record.refresh_from_db()
     assert (record.follow_up_date, record.follow_up_staff) == (in_days(7), person)
     with pytest.raises(ValidationFailed):
-        finish_follow_up(record, in_days(0))
+        complete_follow_up(record, in_days(0))
 
 
 def test_many_are_revised_with_the_queries_of_a_few(django_assert_max_num_queries):
@@ -117,4 +116,4 @@ def test_many_are_revised_with_the_queries_of_a_few(django_assert_max_num_querie
     result = the_result()
     drafts = [Draft({"stage": result}, given=["stage"], key=record.pk) for record in records]
     with django_assert_max_num_queries(12):
-        assert len(revise_opportunities(drafts)) == 8
+        assert len(update_opportunities(drafts)) == 8

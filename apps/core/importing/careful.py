@@ -25,7 +25,7 @@ from apps.odata.any_of import AnyOf
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ErrorDetail
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
-from apps.odata.write.references import resolve_references
+from apps.odata.write.references import attach_references
 from apps.odata.write.targets import wire_target
 
 Verb = Callable[..., Any]
@@ -332,8 +332,8 @@ class CarefulWay:
     def _put(self, candidates: Sequence[Candidate], verb: Verb) -> None:
         """Store the drafts by the verb; those it refuses get its findings, the others are tried again."""
         drafts = [one.draft for one in candidates if one.draft is not None]
-        for number, fault in resolve_references(self.entity_set.type, drafts, [""] * len(drafts)):
-            self._blame(candidates[number], fault)
+        for number, finding in attach_references(self.entity_set.type, drafts):
+            self._blame(candidates[number], self._fault(finding))
         waiting = list(candidates)
         while waiting:
             refused: ValidationFailed | None = None

@@ -11,11 +11,11 @@ from typing import Any
 from apps.core.demo import Context, DemoSet, Series, Size
 from apps.core.identifiers import normalised
 from apps.core.saving import validate
-from apps.documents import document_rules
+from apps.documents import validation
 from apps.documents.demo import papers
-from apps.documents.filing import describe
-from apps.documents.keeping import Keeping, kept_together
 from apps.documents.models import Document, DocumentCategory
+from apps.documents.services import attach_file
+from apps.documents.storage import FileBatch
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client
 
@@ -54,9 +54,9 @@ def load(context: Context) -> None:
     number = context.sizes["documents"]
     made = context.make_series("documents", number)
     names = client_names(context.series["clients"], number)
-    with kept_together() as keeping:
+    with FileBatch() as keeping:
         drafts = [draft_of(context, keeping, made, place, names, categories) for place in range(number)]
-        validate(Document, drafts, document_rules.FILE_RULES)
+        validate(Document, drafts, validation.FILE_RULES)
         context.insert(Document, COLUMNS, map(attrgetter(*COLUMNS), drafts), number)
 
 
@@ -93,7 +93,7 @@ def client_of(clients: Series, place: int) -> int:
 
 def draft_of(
     context: Context,
-    keeping: Keeping,
+    keeping: FileBatch,
     made: Series,
     place: int,
     names: dict[Any, str],
@@ -118,7 +118,7 @@ def draft_of(
             "created_by_id": staff.guid(place % staff.count),
         }
     )
-    describe(draft, keeping.keep(iter([content]), file_name))
+    attach_file(draft, keeping.store(iter([content]), file_name))
     return draft
 
 

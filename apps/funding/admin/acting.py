@@ -149,7 +149,7 @@ class ActsOnMany(Administered):
                 "label": verb.label,
                 "done": outcome.done,
                 "refused": [
-                    {"label": label, "message": message, "link": self.address("change", key)}
+                    {"label": label, "message": message, "link": self.page_url("change", key)}
                     for key, label, message in outcome.refused[:MOST_LISTED]
                 ],
                 "refused_count": len(outcome.refused),
@@ -162,7 +162,7 @@ class ActsOnMany(Administered):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.verb_view)
-        ours = path("<uuid:object_id>/do/<str:name>/", view, name=f"{self._url_name()}_do")
+        ours = path("<uuid:object_id>/do/<str:name>/", view, name=self.url_name("do"))
         return [ours, *super().get_urls()]
 
     def verbs_context(self, request: HttpRequest, record: Any) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ class ActsOnMany(Administered):
             {
                 "label": verb.label,
                 "asks": verb.asks,
-                "address": reverse(f"admin:{self._url_name()}_do", args=[record.pk, verb.name]),
+                "address": reverse(f"admin:{self.url_name('do')}", args=[record.pk, verb.name]),
             }
             for verb in self.offered_for_one(request, record)
         ]
@@ -185,7 +185,7 @@ class ActsOnMany(Administered):
             raise Http404
         if not self.has_change_permission(request, record):
             raise PermissionDenied
-        back = self.address("change", record.pk)
+        back = self.page_url("change", record.pk)
         verb = next((each for each in self.offered_for_one(request, record) if each.name == name), None)
         if verb is None:
             self.message_user(request, f"{record} has moved on: that is not possible now.", messages.ERROR)
@@ -212,7 +212,7 @@ class ActsOnMany(Administered):
             self.message_user(request, message, messages.ERROR)
         if outcome.done:
             self.message_user(request, f"{verb.label}: done.", messages.SUCCESS)
-        return redirect(self.address("change", outcome.made.get(record.pk, record.pk)))
+        return redirect(self.page_url("change", outcome.made.get(record.pk, record.pk)))
 
     def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
         request.current_app = self.admin_site.name

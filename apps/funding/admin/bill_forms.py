@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
-from apps.core.admin_base import RulesForm
+from apps.core.admin_base import RecordForm
 from apps.core.identifiers import normalised
 from apps.funding.admin.lookups import digits, product_told, products_by_code
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
@@ -29,7 +29,7 @@ BLANK_ROWS = 1
 MORE_ROWS = 5
 
 
-class BillForm(RulesForm):
+class BillForm(RecordForm):
     """The head of a claim or an invoice. Its verb stores it with its lines, so nothing is put on a record."""
 
     #: What the interface asks of a bill, by our names; the rest of the model is worked out.
@@ -43,7 +43,7 @@ class BillForm(RulesForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = forms.ModelForm.clean(self) or self.cleaned_data
-        self._refuse_what_is_stale(cleaned.get("opened_version"))
+        self.refuse_other_version(cleaned.get("opened_version"))
         return cleaned
 
     def _post_clean(self) -> None:
@@ -53,7 +53,7 @@ class BillForm(RulesForm):
         """The bill that is asked for, in the members of the interface, unless its lines cannot be read."""
         said = {name: self.cleaned_data.get(name) for name in self.members if name in self.fields}
         values: dict[str, Any] = {name: None if value == "" else value for name, value in said.items()}
-        key = self.instance.pk if self._stands() else None
+        key = None if self.is_new else self.instance.pk
         given = {name for name, value in values.items() if value is not None or key is not None}
         invalid = set(self.errors) | {f"{LINES}[{n}]" for n, line in enumerate(lines) if line.invalid}
         values = {name: value for name, value in values.items() if name not in self.errors}
@@ -316,7 +316,7 @@ def put(finding: Issue, form: BillForm, lines: LineFormSet) -> None:
     place = (finding.field,) if isinstance(finding.field, str) else tuple(finding.field)
     error = forms.ValidationError(sentence(finding), code=finding.code)
     if place[0] != LINES:
-        form.refuse(Issue(finding.code, str(place[0]), sentence(finding)))
+        form.add_issue(Issue(finding.code, str(place[0]), sentence(finding)))
         return
     rows = lines.rows()
     if len(place) < 2 or int(place[1]) >= len(rows):

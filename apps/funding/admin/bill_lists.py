@@ -17,7 +17,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.core.identifiers import normalised
-from apps.documents.admin import DaysFilter
+from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import DRAWN_BY, DrawnBy
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.lookups import key_in
@@ -29,7 +29,7 @@ from apps.funding.services.context import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata import clock
-from apps.people.admin import number_in, without_blanks
+from apps.people.admin import digits_of, searched_digits
 from apps.people.models import Client, Contact
 
 STATUS = "status"
@@ -179,7 +179,7 @@ class BillList(Administered):
         AgeFilter,
         DrawsOnFilter,
         ("start_date", ServicesFilter),
-        ("status_date", DaysFilter),
+        ("status_date", DateTimeRangeFilter),
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),
     )
@@ -217,7 +217,7 @@ class BillList(Administered):
         found = Q(contact__in=contacts)
         if self.model is Claim:
             found |= Q(provider__in=providers)
-        if number_in(search_term) is None and (contacts != [] or providers != []):
+        if searched_digits(search_term) is None and (contacts != [] or providers != []):
             return queryset.filter(found), False
         found |= Q(**{f"{self.number_key}__contains": words})
         if self.model is Claim:
@@ -297,10 +297,10 @@ class BillList(Administered):
 
 def contacts_named(term: str) -> Any:
     """The participants whom a search means: by their scheme number as people write it, else by name."""
-    digits = number_in(term)
+    digits = searched_digits(term)
     people = Contact.objects.order_by()
     if digits is not None:
-        people = people.alias(digits=without_blanks("scheme_number")).filter(digits__contains=digits)
+        people = people.alias(digits=digits_of("scheme_number")).filter(digits__contains=digits)
     else:
         for word in term.split():
             people = people.filter(
@@ -311,10 +311,10 @@ def contacts_named(term: str) -> Any:
 
 def providers_named(term: str) -> Any:
     """The providers whom a search means: by name, or by business number without its blanks."""
-    digits = number_in(term)
+    digits = searched_digits(term)
     providers = Client.objects.order_by()
     if digits is not None:
-        providers = providers.alias(digits=without_blanks("business_number")).filter(digits__contains=digits)
+        providers = providers.alias(digits=digits_of("business_number")).filter(digits__contains=digits)
     else:
         providers = providers.filter(business_name__icontains=term.strip())
     return keys_of(providers)

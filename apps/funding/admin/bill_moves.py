@@ -9,12 +9,12 @@ from django import forms
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.funding import moving
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome, ReasonForm
 from apps.funding.admin.bill_lists import COLOURS, STATUS, BillList, statuses_of
 from apps.funding.admin.prices import money
+from apps.funding.services.transitions import apply_transition, explain_missing_approval, list_transitions
 from apps.funding.statuses import TRANSITIONS, PaymentExtent, Transition, TransitionName
-from apps.funding.transitions import leaving, refusal, transitions_of
+from apps.funding.validation.transitions import transitions_of
 from apps.odata import clock
 from apps.people.models import Staff
 
@@ -70,7 +70,7 @@ class MovingBills(ActsOnMany, BillList):
         return [offered(row) for row in in_order(rows) if row.name is not TransitionName.RESTORE]
 
     def offered_for_one(self, request: HttpRequest, record: Any) -> Sequence[Offered]:
-        return [offered(row) for row in in_order(moving.possible(record, staff_of(request)))]
+        return [offered(row) for row in in_order(list_transitions(record, staff_of(request)))]
 
     def told_of(self, record: Any) -> str:
         return f"{super().told_of(record)}: {record.contact}, {money(record.total)}"
@@ -83,11 +83,11 @@ class MovingBills(ActsOnMany, BillList):
 
     def do(self, request: HttpRequest, keys: Sequence[Any], name: str, told: dict[str, Any]) -> Outcome:
         amounts = dict.fromkeys(keys, told["amount"]) if "amount" in told else None
-        moved = moving.move(
+        result = apply_transition(
             self.model, keys, name, staff_of(request), told.get("reason"), amounts, told.get("day")
         )
-        refused = [(each.key, each.label, each.message) for each in moved.refused]
-        return Outcome(len(moved.done), refused, moved.made)
+        refused = [(each.key, each.label, each.message) for each in result.refused]
+        return Outcome(len(result.done), refused, result.resubmissions)
 
     def moves_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """What may be done with a bill, what speaks against approving it, and what was done."""
@@ -101,10 +101,9 @@ class MovingBills(ActsOnMany, BillList):
 
     def why_not_approved(self, request: HttpRequest, record: Any) -> str | None:
         """Why the button that is looked for first is not there."""
-        row = next((row for row in leaving(record) if row.name is TransitionName.APPROVE), None)
-        if row is None or not self.has_change_permission(request, record):
+        if not self.has_change_permission(request, record):
             return None
-        return refusal(row, record, moving.facts_of(self.model, [record], staff_of(request)))
+        return explain_missing_approval(record, staff_of(request))
 
 
 def goes_in_numbers(row: Transition) -> bool:

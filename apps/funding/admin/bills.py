@@ -233,7 +233,7 @@ class BillAdmin(MovingBills):
             raise WarningsPresent((0, Issue(each.code, each.place or "", each.message)) for each in stored)
 
     def after_storing(self, request: HttpRequest, record: Any, is_new: bool) -> HttpResponse:
-        link = format_html('<a class="rs-link" href="{}">{}</a>', self.address("change", record.pk), record)
+        link = format_html('<a class="rs-link" href="{}">{}</a>', self.page_url("change", record.pk), record)
         what = f"{money(record.total)} for {record.contact}"
         done = "stored" if is_new else "changed"
         told = format_html("{} {} {}: {}.", self.opts.verbose_name.capitalize(), link, done, what)
@@ -244,11 +244,11 @@ class BillAdmin(MovingBills):
         if then == "_next":
             return self.to_the_next(request, record)
         if then == "_addanother":
-            return redirect(f"admin:{self._url_name()}_add")
-        return redirect(self.address("change", record.pk))
+            return redirect(f"admin:{self.url_name('add')}")
+        return redirect(self.page_url("change", record.pk))
 
     def to_the_next(self, request: HttpRequest, record: Any) -> HttpResponse:
-        return redirect(f"admin:{self._url_name()}_add")
+        return redirect(f"admin:{self.url_name('add')}")
 
     # --- pages
 
@@ -289,8 +289,8 @@ class BillAdmin(MovingBills):
             "currency": Subscriber.current().currency,
             "today": clock.today().isoformat(),
             "addresses": {
-                "products": reverse(f"admin:{self._url_name()}_products"),
-                "prices": reverse(f"admin:{self._url_name()}_prices"),
+                "products": reverse(f"admin:{self.url_name('products')}"),
+                "prices": reverse(f"admin:{self.url_name('prices')}"),
             },
             **self.paper_context(request, entry, record),
             **(self.standing_context(request, record) if record is not None else {}),
@@ -307,7 +307,7 @@ class BillAdmin(MovingBills):
             status = record.get_funding_status_display().lower()
             message = f"{record} is {status}: it is changed only while it awaits approval or is on hold."
             self.message_user(request, message, messages.ERROR)
-            return redirect(self.address("change", record.pk))
+            return redirect(self.page_url("change", record.pk))
         context = {
             **self.admin_site.each_context(request),
             "title": f"{self.opts.verbose_name.capitalize()} {record}",
@@ -370,7 +370,7 @@ class BillAdmin(MovingBills):
 
             return self.admin_site.admin_view(require_GET(answer))
 
-        name = self._url_name()
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
         return [
             path("products/", asked(lookups.products), name=f"{name}_products"),
             path("prices/", asked(lookups.prices), name=f"{name}_prices"),

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from apps.documents.admin import preview_of
+from apps.documents.admin import preview_kind
 from apps.funding.admin import lookups
 from apps.funding.models import ProviderInvoice
 
@@ -32,7 +32,7 @@ def paper_shown(request: HttpRequest, paper: ProviderInvoice | None) -> dict[str
     document = paper.document
     preview = None
     if document is not None and request.user.has_perm("documents.view_document"):
-        shown = preview_of(document)
+        shown = preview_kind(document)
         address = reverse("admin:documents_document_preview", args=[document.pk])
         preview = (shown, address) if shown else None
     return {"paper": paper, "paper_document": document, "preview": preview}

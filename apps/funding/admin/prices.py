@@ -21,6 +21,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownF
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from apps.core import history
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
@@ -84,7 +85,7 @@ class PriceBookAdmin(LookupAdmin):
 class ProductAdmin(RecordAdmin):
     """Products, most of them support items."""
 
-    cautions = PRODUCT_WARNINGS
+    warnings = PRODUCT_WARNINGS
     menu_group = MENU
     menu_order = 330
     icon = "inventory_2"
@@ -233,9 +234,15 @@ class PriceBookEntryAdmin(RecordAdmin):
         readonly = super().get_readonly_fields(request, obj)
         return (*readonly, "price_book", "product") if obj is not None else readonly
 
-    def lists_of(self, record: Any) -> dict[str, list[str]]:
-        """The prices, so that the history of the product in the book tells of them."""
-        return {"prices": [f"{each}: {money(each.amount) or 'quoted'}" for each in record.prices.all()]}
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """The history of the product in the book names its prices."""
+        entry = form.instance
+        before = price_labels(entry)
+        super().save_related(request, form, formsets, change)
+        after = price_labels(entry)
+        if before != after:
+            history.record_list(entry, "prices", before, after)
+            PriceBookEntry.objects.filter(pk=entry.pk).update(modify_date=clock.now())
 
     @display(description="Code", ordering="product__code")
     def product_code(self, entry: PriceBookEntry) -> str:
@@ -260,3 +267,7 @@ class PriceBookEntryAdmin(RecordAdmin):
     @display(description="Very remote", ordering="price_very_remote")
     def very_remote(self, entry: Any) -> str | None:
         return money(entry.price_very_remote)
+
+
+def price_labels(entry: PriceBookEntry) -> list[str]:
+    return [f"{each}: {money(each.amount) or 'quoted'}" for each in entry.prices.all()]

@@ -15,9 +15,9 @@ from django.utils.html import format_html, format_html_join
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, RulesForm
+from apps.core.admin_base import ArchivedFilter, RecordForm
 from apps.core.identifiers import normalised
-from apps.documents.admin import DaysFilter
+from apps.documents.admin import DateTimeRangeFilter
 from apps.funding.admin import inbox
 from apps.funding.admin.acting import ActsOnMany, Offered, Outcome
 from apps.funding.admin.bill_forms import type_days
@@ -28,11 +28,13 @@ from apps.funding.admin.prices import money
 from apps.funding.admin.queues import CappedPaginator, ShortPaginator, days_since, queues
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
-from apps.funding.services.claim_effects import update_claim_flags
-from apps.funding.services.provider_invoices import act_on_provider_invoices, load_live_claims
+from apps.funding.services.provider_invoices import (
+    act_on_provider_invoices,
+    create_provider_invoices,
+    update_provider_invoices,
+)
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
-    PROVIDER_INVOICE_RULES,
     possible_actions,
 )
 from apps.odata.any_of import AnyOf
@@ -64,21 +66,12 @@ ARCHIVE, RESTORE = Offered("archive", "Archive"), Offered("restore", "Restore")
 CLAIMED_ALREADY = "A claim stands on it: archive the claim first."
 
 
-class ProviderInvoiceForm(RulesForm):
+class ProviderInvoiceForm(RecordForm):
     """A paper that came in; what is built on it decides what of it may still change."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         type_days(self)
-
-    def draft(self) -> Draft:
-        draft = super().draft()
-        if draft.key is not None:
-            standing = ProviderInvoice.objects.get(pk=draft.key)
-            claims = load_live_claims([draft.key]).get(draft.key, ())
-            draft.fill("standing", standing)
-            draft.fill("claim_numbers", [claim.claim_number for claim in claims])
-        return draft
 
 
 class ApprovalFilter(RadioFilter):
@@ -101,7 +94,8 @@ class ProviderInvoiceAdmin(ActsOnMany):
     """Provider invoices, beside their documents."""
 
     form = ProviderInvoiceForm
-    rules = PROVIDER_INVOICE_RULES
+    create = staticmethod(create_provider_invoices)
+    update = staticmethod(update_provider_invoices)
     menu_order = 200
     icon = "inbox"
     paginator = CappedPaginator
@@ -125,7 +119,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
         ApprovalFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
-        ("creation_date", DaysFilter),
+        ("creation_date", DateTimeRangeFilter),
     )
     list_filter_submit = True
     search_fields = ("pk",)  # see get_search_results
@@ -266,14 +260,6 @@ class ProviderInvoiceAdmin(ActsOnMany):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         decided = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
         return (*super().get_readonly_fields(request, obj), *decided)
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        if not change and isinstance(request.user, Staff):
-            obj.created_by = request.user
-        super().save_model(request, obj, form, change)
-        if change:
-            # The form wrote what it had read, and may have made the provider invoice reusable.
-            update_claim_flags([obj.pk])
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -37,9 +37,9 @@ from apps.funding.demo.invoices import OWN_CATEGORIES
 from apps.funding.demo.lives import Life
 from apps.funding.demo.purses import Plan
 from apps.funding.models import ClaimLine
-from apps.funding.resubmitting import gap_of
 from apps.funding.services.budgets import budget_amounts
 from apps.funding.services.defaults import REIMBURSED
+from apps.funding.services.resubmit import gap_line
 from apps.funding.statuses import Resubmission, TransitionName
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.people.demo import plan as people
@@ -245,7 +245,7 @@ def resubmitted(
     }
     lines, purses = [], []
     for line, purse in zip(old.lines, old.purses, strict=True):
-        missing = gap_of(
+        missing = gap_line(
             ClaimLine(**{name: line[name] for name in ("quantity", "price", "total", "amount_paid")})
         )
         if missing is None:

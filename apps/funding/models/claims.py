@@ -24,6 +24,7 @@ from apps.funding.choices import (
 )
 from apps.funding.models.prices import CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
+from apps.funding.statuses import STATUSES, Status
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
@@ -40,7 +41,7 @@ def money(label: str | None = None, **options: Any) -> models.DecimalField:
 class Bill(Record):
     """What claims and invoices share: whom they are for, their days, their sums, and where they stand.
 
-    ``funding_status`` and what belongs to it move only by the verbs of the life of a bill.
+    ``funding_status`` and the columns that follow it change only by ``services.transitions``.
     """
 
     external_invoice_number = models.CharField(
@@ -88,18 +89,18 @@ class Bill(Record):
         abstract = True
 
     @property
+    def status(self) -> Status:
+        return STATUSES[self.funding_status]
+
+    @property
     def is_editable(self) -> bool:
         """Whether what was entered may still change: before approval, or on hold."""
-        return not self.is_archived and self.funding_status in EDITABLE_STATUSES
+        return not self.is_archived and self.status.is_editable
 
     @property
     def outstanding(self) -> Decimal:
         """The part of the total that is not paid."""
         return self.total - self.amount_paid
-
-
-#: The statuses in which a claim or an invoice may be changed, which both have.
-EDITABLE_STATUSES = frozenset({ClaimStatus.AWAITING_STAFF_APPROVAL.value, ClaimStatus.ON_HOLD.value})
 
 
 class Claim(Bill):

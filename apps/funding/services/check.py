@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from apps.core import saving
-from apps.core.unique import find_conflicts
+from apps.core.unique import Conflicts
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.services.context import Products, gather, looking_around
 from apps.funding.services.defaults import settling_lines, taking
@@ -71,11 +71,16 @@ def judged(kind: Kind, drafts: Sequence[Draft]) -> list[tuple[int, Issue]]:
     Raises ``Refused`` with all that the rules find. The number of statements does not grow with the drafts.
     """
     products, _, found = together(
-        preparing(kind, drafts), look_up_permissions(drafts), find_conflicts(kind.model, drafts)
+        preparing(kind, drafts), look_up_permissions(drafts), look_up_conflicts(kind, drafts)
     )
     saving.validate_with(found, drafts, kind.complete, kind.rules)
     gather(kind.model, drafts, products)
     return list(apply_rules(drafts, kind.warnings))
+
+
+def look_up_conflicts(kind: Kind, drafts: Sequence[Draft]) -> Conversation[list[tuple[int, Issue]]]:
+    conflicts = Conflicts(kind.model, drafts)
+    return conflicts.issues((yield conflicts.queries))
 
 
 def preparing(kind: Kind, drafts: Sequence[Draft]) -> Conversation[Products]:

@@ -11,11 +11,10 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.core import history, saving
-from apps.core.bulk_insert import bulk_insert
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
-from apps.funding.models import Claim, ProviderInvoice, StatusMove
-from apps.funding.moving import REASON_LENGTH, move
+from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.claim_effects import LIVE_CLAIMS, update_claim_flags
+from apps.funding.services.transitions import REASON_LENGTH, apply_transition, record_moves
 from apps.funding.statuses import TransitionName
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
@@ -163,33 +162,8 @@ def decide(
     history.write_changes(
         ProviderInvoice, [(invoice.pk, "Changed", history.differences(invoice)) for invoice in invoices]
     )
-    application, now = history.author().application, clock.now()
-    bulk_insert(
-        StatusMove,
-        (
-            "provider_invoice_id",
-            "verb",
-            "from_status",
-            "to_status",
-            "reason",
-            "at",
-            "staff_id",
-            "application",
-        ),
-        [
-            (
-                key,
-                action.value,
-                before,
-                transition.target.value,
-                draft.reason,
-                now,
-                draft.staff.pk,
-                application,
-            )
-            for key, before in moves
-        ],
-    )
+    rows = [(key, before, transition.target.value) for key, before in moves]
+    record_moves("provider_invoice", rows, action.value, draft.reason, draft.staff)
 
 
 #: How the reason begins of a claim that is on hold because its provider invoice is.
@@ -216,9 +190,9 @@ def take_along(
     if held:
         status = ApprovalStatus(invoices[0].approval_status).label
         reason = f"{HOLD_REASON}{status.removeprefix('On hold')}: {draft.reason}"
-        move(Claim, held, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
+        apply_transition(Claim, held, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
     if let_go:
-        move(Claim, let_go, TransitionName.RELEASE, draft.staff, draft.reason)
+        apply_transition(Claim, let_go, TransitionName.RELEASE, draft.staff, draft.reason)
 
 
 def is_held_with_it(claim: Claim) -> bool:

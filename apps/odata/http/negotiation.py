@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from apps.odata.errors import BadQuery, NotAcceptable, UnsupportedMediaType
-from apps.odata.http.parsers import RawBodyParser
 
 #: Media types of an Accept header besides those of the renderers, and the formats they stand for.
 _JSON_MEDIA_TYPES = {"application/json": "json", "application/*": "json", "*/*": "json", "text/html": "json"}
 
 
 class ODataContentNegotiation(BaseContentNegotiation):
-    """$format has priority over Accept; one renderer alone is used whatever they say."""
+    """$format has priority over Accept; one renderer alone is used whatever they say.
 
-    def select_parser(self, request: Request, parsers: Sequence[RawBodyParser]) -> RawBodyParser:
+    Each parser has the message of the 415 response to other media types in its attribute ``refusal``.
+    """
+
+    def select_parser(self, request: Request, parsers: Sequence[Any]) -> BaseParser:
         media_type = request.content_type.split(";")[0].strip().lower()
         for parser in parsers:
             if parser.media_type == media_type:
-                return parser
+                return cast("BaseParser", parser)
         raise UnsupportedMediaType(parsers[0].refusal)
 
     def select_renderer(

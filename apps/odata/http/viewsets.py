@@ -13,6 +13,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -33,7 +34,7 @@ from apps.odata.http.headers import (
 )
 from apps.odata.http.negotiation import MetadataNegotiation, ODataContentNegotiation
 from apps.odata.http.pagination import KeysetPagination
-from apps.odata.http.parsers import JSONBodyParser, RawBodyParser
+from apps.odata.http.parsers import JSONBodyParser
 from apps.odata.http.renderers import (
     CSDLJSONRenderer,
     CSDLXMLRenderer,
@@ -105,7 +106,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     resource: ClassVar[type[Resource]]
     lookup_url_kwarg = "key"
-    parser_classes = (JSONBodyParser,)
+    parser_classes: Sequence[type[BaseParser]] = (JSONBodyParser,)
     #: Reads choose between these; other responses are JSON.
     read_renderer_classes = (ODataJSONRenderer, NDJSONRenderer, CSVRenderer)
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
@@ -129,7 +130,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The query string, of ``$query`` requests with the one in the body."""
         texts = [super().query_string]
         if self.action == "query":
-            texts.append(self.read_body(self.request).strip())
+            body: bytes = self.parse_body(self.request)
+            texts.append(body.strip())
         return b"&".join(filter(None, texts))
 
     def context_url(self, fragment: str) -> str:
@@ -219,7 +221,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
-        return dispatch.create(self.entity_set, self.read_body(request), **self.warning_options())
+        return dispatch.create(self.entity_set, self.parse_body(request), **self.warning_options())
 
     def warning_options(self) -> dict[str, bool]:
         """``ignoreWarnings`` as an argument of the service; only some resources have warnings."""
@@ -233,7 +235,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def update(self, request: Request, key: str) -> Response:
         """PUT: the body replaces the record; members it does not have become null or their default."""
         self.refuse_plain_filters()
-        body = self.read_body(request)
+        body = self.parse_body(request)
         record_key = read_key(self.entity_set, key)
         dispatch.replace(
             self.entity_set, record_key, body, check=self.check_if_match, records=self.get_queryset()
@@ -261,10 +263,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         if not matches_etag(if_match, make_etag(getattr(record, self.entity_set.etag_field))):
             raise PreconditionFailed("The record was changed since it was read; read it again.")
 
-    def read_body(self, request: Request) -> bytes:
+    def parse_body(self, request: Request) -> Any:
         """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
         negotiation: Any = request.negotiator
-        parser: RawBodyParser = negotiation.select_parser(request, request.parsers)
+        parser = negotiation.select_parser(request, request.parsers)
         return parser.parse(request, request.content_type, request.parser_context)
 
 

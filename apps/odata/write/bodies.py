@@ -1,41 +1,32 @@
-"""Bodies on their way in: JSON bytes become drafts, and every fault of every record is told at once.
-
-There are two ways through. The quick one decodes the whole body with msgspec structs derived from the
-declaration; it accepts only what is beyond doubt. Whatever it doubts goes the careful way, member by
-member, which defines what is right and tells every fault with its place.
-"""
+"""Request bodies: JSON becomes drafts, and every fault of every record is reported with its place."""
 
 from __future__ import annotations
 
 import codecs
 import json
 import re
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import accumulate
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import msgspec
 from django.conf import settings
-from msgspec import UNSET, UnsetType
-from msgspec.structs import astuple
 
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
-from apps.odata.write.json_values import JsonValueError, integer_range, reader_of
+from apps.odata.write.json_values import JsonValueError, reader_of
 from apps.odata.write.targets import joined, key_name, record_target
 
 
 @dataclass(slots=True)
 class Body:
-    """What a body holds: a draft for each record, and the faults as (number of the record, fault) pairs.
+    """A draft for each record of a body, and the faults as (number of the record, fault) pairs.
 
-    ``bare`` tells that the body is one record without ``value``.
+    ``bare``: the body is one record without ``value``.
     """
 
     drafts: list[Draft]
@@ -43,111 +34,139 @@ class Body:
     faults: list[tuple[int, ErrorDetail]] = field(default_factory=list)
 
 
-class Doubt(Exception):
-    """The quick way cannot vouch for the body; the careful way decides."""
-
-
 def read_records(entity_set: EntitySet, raw: bytes) -> Body:
     """The records of a POST body, ``{"value": [...]}`` or one bare record.
 
-    Raises ``BadBody`` for what is no such body and ``TooLarge`` for too many records; all other faults
-    stand in the answer.
+    Raises ``BadBody`` for what is no such body and ``TooLarge`` for too many records; the answer holds all
+    other faults.
     """
-    return _read(entity_set, raw, wrapped=True)
+    reader = record_reader(entity_set.type)
+    body = parse(raw, most_objects=settings.API_MAX_RECORDS * reader.most_objects + 1)
+    if "value" not in body:
+        if body.keys().isdisjoint(reader.names):
+            raise BadBody(
+                f'The body must be {{"value": [...]}} or one {entity_set.name} record.', target="value"
+            )
+        return read_drafts(reader, [body], raw, bare=True)
+    if "value" in repeated_names(body):
+        raise BadBody("value stands twice in the body.", target="value")
+    records = body["value"]
+    if not isinstance(records, list):
+        raise BadBody("value must be a list of records.", target="value")
+    if not records:
+        raise BadBody("value holds no record.", target="value")
+    check_number_of_records(len(records))
+    if len(body) > 1:
+        check_depth(raw)
+    return read_drafts(reader, records, raw, bare=False)
 
 
 def read_record(entity_set: EntitySet, raw: bytes) -> Body:
     """The one bare record of a PUT body; raises as ``read_records`` does."""
-    return _read(entity_set, raw, wrapped=False)
-
-
-def read_objects(entity_set: EntitySet, objects: Iterable[Mapping[str, Any]]) -> Body:
-    """Records already taken from JSON, a spreadsheet …: ``{wire name: JSON value}``, parts nested."""
-    return _careful_list(entity_set, list(objects), bare=False)
-
-
-def _read(entity_set: EntitySet, raw: bytes, wrapped: bool) -> Body:
-    raw = raw.removeprefix(codecs.BOM_UTF8)
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        raise BadBody(f"The body is not UTF-8: byte {error.start:,} cannot be read.") from None
     reader = record_reader(entity_set.type)
-    # No body has more records than objects, so that most bodies need no count of their own.
-    if raw.count(b"{") > settings.API_MAX_RECORDS * reader.objects + 1:
-        check_records(raw)
-    try:
-        return _quickly(reader, raw, wrapped)
-    except (Doubt, JsonValueError, msgspec.MsgspecError, RecursionError):
+    return read_drafts(reader, [parse(raw, most_objects=reader.most_objects)], raw, bare=True)
+
+
+def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: bool) -> Body:
+    body = Body([], bare)
+    for number, record in enumerate(records):
+        place = record_target(number, bare)
+        reading = reader.read(record, place)
+        for unknown_place, value in reading.unknown:
+            check_depth(raw)
+            refuse_repeated_within(value, unknown_place, reading)
+        body.drafts.append(reader.draft(reading))
+        body.faults += [(number, fault) for fault in reading.faults]
+    if body.faults:
         check_depth(raw)
-        return _carefully(entity_set, parsed(raw), wrapped)
-
-
-# --- the quick way --------------------------------------------------------------------------------------
-
-
-def _quickly(reader: RecordReader, raw: bytes, wrapped: bool) -> Body:
-    if b"\\u0000" in raw:
-        raise Doubt
-    tally = Tally()
-    if not wrapped:
-        body = Body([reader.draft(reader.decoder.decode(raw), tally)], bare=True)
-    else:
-        envelope = reader.envelope.decode(raw)
-        records = envelope.value
-        bare = records is UNSET
-        if not bare:
-            tally.members += 1
-            check_number_of_records(len(records))
-        elif all(held is UNSET for held in astuple(envelope)):
-            raise Doubt
-        body = Body([reader.draft(record, tally) for record in ([envelope] if bare else records)], bare)
-        if not body.drafts:
-            raise Doubt
-    # A body has no more members than colons: as many members read, none unknown and none twice.
-    if tally.members != raw.count(b":") and tally.members != most_members(raw):
-        check_depth(raw)
-        check_members_stand_once(raw)
     return body
 
 
-class Tally:
-    """How many members of the body were read."""
-
-    __slots__ = ("members",)
-
-    def __init__(self) -> None:
-        self.members = 0
+# --- JSON -----------------------------------------------------------------------------------------------
 
 
-def most_members(raw: bytes) -> int:
-    """No JSON text has more members than this, and hardly one has fewer.
+class RepeatedNames(dict[str, Any]):
+    """An object in which several members have one name: ``names`` are those."""
 
-    A member's colon follows its name's quotation mark, or white space after that; few colons inside
-    strings do.
-    """
-    return sum(raw.count(before + b":") for before in (b'"', b" ", b"\n", b"\r", b"\t"))
+    names: tuple[str, ...] = ()
 
 
-def check_members_stand_once(raw: bytes) -> None:
-    """Raise ``Doubt`` when an object has two members of one name."""
-
-    def check(pairs: list[tuple[str, Any]]) -> None:
-        if len(pairs) != len({name for name, _ in pairs}):
-            raise Doubt
-
+def parse(raw: bytes, most_objects: int) -> dict[str, Any]:
+    """The object that a body is, its numbers exact; ``BadBody`` where it is no JSON object."""
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    # No body has more records than objects, so that most bodies need no count of their own.
+    if raw.count(b"{") > most_objects:
+        check_records(raw)
+    if not raw.strip():
+        raise BadBody("The body is empty.")
     try:
-        json.loads(raw, object_pairs_hook=check, parse_int=len, parse_float=len)
-    except ValueError:
-        raise Doubt from None
+        body = _DECODER.decode(raw.decode())
+    except UnicodeDecodeError as error:
+        raise BadBody(f"The body is not UTF-8: byte {error.start:,} cannot be read.") from None
+    except json.JSONDecodeError as error:
+        raise BadBody(
+            f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise too_deep() from None
+    if not isinstance(body, dict):
+        check_depth(raw)
+        raise BadBody("The body must be a JSON object.")
+    return body
 
 
-def check_number_of_records(number: int) -> None:
-    if number > settings.API_MAX_RECORDS:
-        raise TooLarge(
-            f"A body may hold {settings.API_MAX_RECORDS:,} records at most; divide this one.", target="value"
-        )
+def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    names = [name for name, _ in pairs]
+    repeated = RepeatedNames(members)
+    repeated.names = tuple(name for name in members if names.count(name) > 1)
+    return repeated
 
+
+def _exact_number(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:  # an exponent of twenty digits
+        return Decimal("NaN")
+
+
+def _no_number(word: str) -> Any:
+    raise BadBody(f"The body is not JSON: {word} is no number.")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_json_object,
+    parse_float=_exact_number,
+    # Python refuses to read integers of thousands of digits.
+    parse_int=lambda digits: int(digits) if len(digits) < 40 else _exact_number(digits),
+    parse_constant=_no_number,
+)
+
+
+def repeated_names(value: Mapping[str, Any]) -> tuple[str, ...]:
+    return value.names if isinstance(value, RepeatedNames) else ()
+
+
+def refuse_repeated(value: Mapping[str, Any], place: str, reading: Reading) -> None:
+    for name in repeated_names(value):
+        target = joined(place, name)
+        reading.refuse(target, "Duplicate", target, f"{name} stands twice.")
+
+
+def refuse_repeated_within(value: Any, place: str, reading: Reading) -> None:
+    """Report repeated names anywhere inside a value that is otherwise ignored."""
+    if isinstance(value, Mapping):
+        refuse_repeated(value, place, reading)
+        for name, inner in value.items():
+            refuse_repeated_within(inner, joined(place, name), reading)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            refuse_repeated_within(inner, f"{place}[{at}]", reading)
+
+
+# --- limits ---------------------------------------------------------------------------------------------
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -160,10 +179,20 @@ def brackets(raw: bytes) -> bytes:
 
 
 def check_depth(raw: bytes) -> None:
-    """Refuse what nests too deep before anything follows it down."""
-    steps = map(_STEPS.__getitem__, brackets(raw))
-    if max(accumulate(steps), default=0) > settings.API_MAX_DEPTH:
-        raise BadBody(f"The body nests deeper than {settings.API_MAX_DEPTH} levels.")
+    """Refuse deep nesting. Members of a resource never nest so deep, others and wrong values may."""
+    if max(accumulate(map(_STEPS.__getitem__, brackets(raw))), default=0) > settings.API_MAX_DEPTH:
+        raise too_deep()
+
+
+def too_deep() -> BadBody:
+    return BadBody(f"The body nests deeper than {settings.API_MAX_DEPTH} levels.")
+
+
+def check_number_of_records(number: int) -> None:
+    if number > settings.API_MAX_RECORDS:
+        raise TooLarge(
+            f"A body may hold {settings.API_MAX_RECORDS:,} records at most; divide this one.", target="value"
+        )
 
 
 def check_records(raw: bytes) -> None:
@@ -182,560 +211,327 @@ def check_records(raw: bytes) -> None:
                 check_number_of_records(items)
 
 
-# --- the careful way ------------------------------------------------------------------------------------
-
-
-class Repeating(dict[str, Any]):
-    """An object in which members of one name stand twice."""
-
-    twice: tuple[str, ...] = ()
-
-
-def parsed(raw: bytes) -> Any:
-    """The body as Python values, numbers exact; ``BadBody`` where the JSON breaks."""
-    if not raw.strip():
-        raise BadBody("The body is empty.")
-    try:
-        return json.loads(
-            raw.decode(),
-            object_pairs_hook=_members,
-            parse_float=_exactly,
-            parse_int=lambda digits: int(digits) if len(digits) < 40 else _exactly(digits),
-            parse_constant=_no_json,
-        )
-    except json.JSONDecodeError as error:
-        raise BadBody(
-            f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
-    except RecursionError:
-        raise BadBody("The body nests too deep.") from None
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) == len(pairs):
-        return members
-    repeating = Repeating(members)
-    names = [name for name, _ in pairs]
-    repeating.twice = tuple(name for name in members if names.count(name) > 1)
-    return repeating
-
-
-def _exactly(digits: str) -> Decimal:
-    try:
-        return Decimal(digits)
-    except InvalidOperation:  # an exponent of twenty digits
-        return Decimal("NaN")
-
-
-def _no_json(word: str) -> Any:
-    raise BadBody(f"The body is not JSON: {word} is no number.")
-
-
-def _carefully(entity_set: EntitySet, top: Any, wrapped: bool) -> Body:
-    if not isinstance(top, dict):
-        raise BadBody("The body must be a JSON object.")
-    if not wrapped:
-        return _careful_list(entity_set, [top], bare=True)
-    if "value" not in top:
-        reader = record_reader(entity_set.type)
-        if not reader.spellings.keys() & top.keys():
-            raise BadBody(
-                f'The body must be {{"value": [...]}} or one {entity_set.name} record.', target="value"
-            )
-        return _careful_list(entity_set, [top], bare=True)
-    if "value" in getattr(top, "twice", ()):
-        raise BadBody("value stands twice in the body.", target="value")
-    records = top["value"]
-    if not isinstance(records, list):
-        raise BadBody("value must be a list of records.", target="value")
-    if not records:
-        raise BadBody("value holds no record.", target="value")
-    check_number_of_records(len(records))
-    return _careful_list(entity_set, records, bare=False)
-
-
-def _careful_list(entity_set: EntitySet, records: Sequence[Any], bare: bool) -> Body:
-    reader, body = record_reader(entity_set.type), Body([], bare)
-    for number, record in enumerate(records):
-        reading = Reading()
-        body.drafts.append(reader.read_draft(record, record_target(number, bare), reading))
-        body.faults += [(number, fault) for fault in reading.faults]
-    return body
+# --- the members of a record ----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Reading:
-    """What was read of one object so far, embedded parts included."""
+    """What was read of one record, its embedded objects included.
 
-    values: dict[str, Any] = field(default_factory=dict)
+    ``unknown``: (place, value) of objects and lists that no member is.
+    """
+
+    values: dict[str, Any]
     given: set[str] = field(default_factory=set)
     invalid: set[str] = field(default_factory=set)
     faults: list[ErrorDetail] = field(default_factory=list)
+    unknown: list[tuple[str, Any]] = field(default_factory=list)
 
     def refuse(self, attribute: str, code: str, place: str, sentence: str) -> None:
-        self.invalid.add(attribute)
-        self.values.pop(attribute, None)
+        self.mark_invalid(attribute)
         self.faults.append(ErrorDetail(code, place, sentence))
 
-    def draft(self, draft_class: type[Draft]) -> Draft:
-        return draft_class(self.values, self.given, self.invalid)
-
-
-# --- the members of a record ----------------------------------------------------------------------------
-
-
-def _nothing() -> None:
-    return None
-
-
-def is_constant(make: Callable[[], Any]) -> bool:
-    """Whether a default is the same value for every record."""
-    field = getattr(make, "__self__", None)
-    return make is _nothing or (field is not None and not callable(field.default))
+    def mark_invalid(self, *attributes: str) -> None:
+        self.invalid.update(attributes)
+        for attribute in attributes:
+            self.values.pop(attribute, None)
 
 
 class Member:
-    """One member of an object, read in both ways.
-
-    ``slot`` is its attribute in the struct, ``attribute`` its name in drafts, ``spellings`` its names on
-    the wire.
-    """
+    """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies."""
 
     required = False
+    #: Reads the JSON value of a single value; other members have ``read``.
+    convert: Callable[[Any], Any] | None = None
 
-    def __init__(self, slot: str, attribute: str, spellings: tuple[str, ...]) -> None:
-        self.slot, self.attribute, self.spellings = slot, attribute, spellings
+    def __init__(self, attribute: str, *spellings: str) -> None:
+        self.attribute, self.spellings = attribute, spellings
         self.name = spellings[0]
 
-    def struct_type(self) -> Any:
-        """What msgspec reads it as."""
+    def defaults(self) -> dict[str, Callable[[], Any]]:
+        """What makes the value of each of its attributes when it is left out."""
         raise NotImplementedError
 
     def read(self, value: Any, place: str, reading: Reading) -> None:
-        """Read a JSON value, ``UNSET`` when it was left out, and tell every fault."""
+        """Read a JSON value, ``None`` for a required member that was left out; report every fault."""
         raise NotImplementedError
 
-    def read_missing(self, place: str, reading: Reading, instead: Any = None) -> None:
+    def refuse_missing(self, place: str, reading: Reading) -> None:
         if self.required:
             reading.refuse(self.attribute, "Required", place, f"{self.name} is required.")
-        else:
-            reading.values[self.attribute] = instead
 
 
 class ValueMember(Member):
-    """A single value."""
+    """A single value. ``read`` is called for null and blank values only."""
 
     def __init__(self, prop: StructuralProperty) -> None:
-        super().__init__(prop.attribute, prop.attribute, (prop.name, *prop.declaration.aliases))
-        self.prop = prop
+        super().__init__(prop.attribute, prop.name, *prop.declaration.aliases)
+        self.source = prop.source_field
         self.required = prop.behaviour is Behaviour.REQUIRED
-        self.reader = reader_of(prop)
+        self.convert = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out.
-        self.holds_null = prop.nullable
+        self.holds_null = prop.nullable and not self.required
 
-    @property
-    def default(self) -> Callable[[], Any]:
-        source = self.prop.source_field
-        return source.get_default if source.has_default() else _nothing
+    def defaults(self) -> dict[str, Callable[[], Any]]:
+        return {self.attribute: self.source.get_default if self.source.has_default() else _null}
 
-    def struct_type(self) -> Any:
-        return self.quick_type() | UnsetType if self.reads_raw else self.quick_type() | None | UnsetType
-
-    @property
-    def reads_raw(self) -> bool:
-        return self.prop.edm.name == "Edm.Decimal"
-
-    def quick_type(self) -> Any:
-        prop, kind = self.prop, self.prop.edm.name
-        if prop.choices:
-            words = (*prop.choices, "", *prop.numbers, *map(str, prop.numbers))
-            return Literal[words]
-        if kind.startswith("Edm.Int"):
-            low, high = integer_range(prop.field)
-            return Annotated[int, msgspec.Meta(ge=low, le=high)]
-        if kind == "Edm.String" and prop.edm.max_length is not None:
-            return Annotated[str, msgspec.Meta(max_length=prop.edm.max_length)]
-        return {"Edm.Guid": uuid.UUID, "Edm.Boolean": bool, "Edm.Decimal": msgspec.Raw}.get(kind, str)
-
-    @property
-    def finish(self) -> Callable[[Any], Any] | None:
-        """What the quick way still has to do with a value that msgspec accepted."""
-        kind = self.prop.edm.name
-        if kind in ("Edm.Date", "Edm.DateTimeOffset"):
-            return self.reader
-        if kind == "Edm.Decimal":
-            return lambda literal: self.reader(decimal_literal(literal))
-        if self.prop.numbers or type(self.prop.field).__name__ == "EmailField":
-            return self.reader
-        return None
-
-    def read(self, value: Any, place: str, reading: Reading) -> None:
-        try:
-            read = None if value is None or value is UNSET else self.reader(value)
-        except JsonValueError as fault:
-            reading.refuse(self.attribute, fault.code, place, f"{self.name} {fault.sentence}")
-            return
-        if read is None and (value is UNSET or self.required or not self.holds_null):
-            self.read_missing(place, reading, self.default())
-            return
-        reading.values[self.attribute] = read
-        reading.given.add(self.attribute)
+    def read(self, value: None, place: str, reading: Reading) -> None:
+        self.refuse_missing(place, reading)
+        if self.holds_null:
+            reading.values[self.attribute] = None
+            reading.given.add(self.attribute)
 
 
-def decimal_literal(literal: msgspec.Raw) -> Any:
-    """A JSON number or string as it stands in the body."""
-    text = bytes(literal).decode()
-    if text.startswith('"'):
-        return text[1:-1]
-    if text[0] not in "-0123456789":
-        raise Doubt
-    return text
+def _null() -> None:
+    return None
 
 
-class PartMember(Member):
+class NestedMember(Member):
     """A nested object or list."""
 
-    def __init__(self, part: NavigationProperty, slot: str) -> None:
-        super().__init__(slot, part.attribute, (part.name,))
-        self.part = part
-        self.required = part.declaration.required
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation.attribute, navigation.name)
+        self.type = navigation.type
+        self.required = navigation.declaration.required
 
-    def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        """Put what the struct holds into ``values``, and the names of it into ``given``."""
-        raise NotImplementedError
-
-    def is_object(self, value: Any, attribute: str, place: str, reading: Reading) -> bool:
-        if isinstance(value, dict):
-            return True
-        reading.refuse(attribute, "WrongType", place, f"{self.name} must be an object.")
-        return False
+    @property
+    def most_objects(self) -> int:
+        """How many JSON objects it may be made of, at most."""
+        return 1
 
     def is_list(self, value: Any, place: str, reading: Reading) -> bool:
-        if isinstance(value, list):
-            return True
-        reading.refuse(self.attribute, "WrongType", place, f"{self.name} must be a list.")
-        return False
+        """Whether it is a list with items; reports what else it must not be."""
+        if value is None or value == []:
+            self.refuse_missing(place, reading)
+            return False
+        if not isinstance(value, list):
+            reading.refuse(self.attribute, "WrongType", place, f"{self.name} must be a list.")
+            return False
+        return True
 
 
-class EmbeddedMember(PartMember):
+class EmbeddedMember(NestedMember):
     """An object made of the record's own columns."""
 
-    def __init__(self, part: NavigationProperty, slot: str) -> None:
-        super().__init__(part, slot)
-        self.inner = record_reader(part.type)
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        self.reader = record_reader(navigation.type)
 
-    def struct_type(self) -> Any:
-        return self.inner.struct | None | UnsetType
+    @property
+    def most_objects(self) -> int:
+        return self.reader.most_objects
 
-    def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        if held is None:
-            if self.required or self.inner.required:
-                raise Doubt
-            return
-        self.inner.fill(held, values, given, tally)
+    def defaults(self) -> dict[str, Callable[[], Any]]:
+        return self.reader.default_makers()
 
     def read(self, value: Any, place: str, reading: Reading) -> None:
-        value = None if value is UNSET else value
-        if value is None and self.required:
+        if isinstance(value, dict):
+            self.reader.read_members(value, place, reading)
+        elif value is not None:
+            reading.refuse(self.name, "WrongType", place, f"{self.name} must be an object.")
+        elif self.required:
             reading.refuse(self.name, "Required", place, f"{self.name} is required.")
-        elif value is None:
-            reading.values.update(self.inner.defaults())
-        elif self.is_object(value, self.name, place, reading):
-            self.inner.read(value, place, reading)
-            return
-        if value is not None or self.required:
-            reading.invalid |= self.inner.attributes
+        if self.name in reading.invalid:
+            reading.mark_invalid(*self.reader.attributes)
 
 
-class ReferenceMember(PartMember):
+class ReferenceMember(NestedMember):
     """An object that names a record by its key: ``{"RoleGuid": …}``. Read as the key."""
 
-    def __init__(self, part: NavigationProperty, slot: str) -> None:
-        super().__init__(part, slot)
-        assert part.type.key is not None
-        self.key = ValueMember(part.type.key)
-        self.key_name = key_name(part)
-        self.holds_null = not part.many and part.relation.null
-        self.struct = msgspec.defstruct(
-            part.type.name, [("key", self.key.struct_type(), UNSET)], rename={"key": self.key_name}
-        )
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        assert navigation.type.key is not None
+        self.key_name = key_name(navigation)
+        self.convert_key = reader_of(navigation.type.key)
+        self.holds_null = not navigation.many and navigation.relation.null
 
-    def struct_type(self) -> Any:
-        return self.struct | None | UnsetType
-
-    def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        if held is not None:
-            values[self.attribute] = given[self.attribute] = self.quick_key(held, tally)
-        elif self.required:
-            raise Doubt
-        elif self.holds_null:
-            given[self.attribute] = None
-
-    def quick_key(self, held: Any, tally: Tally) -> Any:
-        if held.key is UNSET or held.key is None:
-            raise Doubt
-        tally.members += 1
-        return held.key
+    def defaults(self) -> dict[str, Callable[[], Any]]:
+        return {self.attribute: _null}
 
     def read(self, value: Any, place: str, reading: Reading) -> None:
-        if value is None or value is UNSET:
-            self.read_missing(place, reading)
-            if value is None and self.holds_null and not self.required:
-                reading.given.add(self.attribute)
-            return
-        key = self.read_key(value, self.attribute, place, reading)
-        if key is not None:
+        key = None
+        if value is None:
+            self.refuse_missing(place, reading)
+        else:
+            key = self.read_key(value, place, reading)
+        if self.attribute not in reading.invalid and (key is not None or self.holds_null):
             reading.values[self.attribute] = key
             reading.given.add(self.attribute)
 
-    def read_key(self, value: Any, attribute: str, place: str, reading: Reading) -> Any:
-        """The key, or ``None`` after a fault was told."""
-        if not self.is_object(value, attribute, place, reading):
+    def read_key(self, value: Any, place: str, reading: Reading) -> Any:
+        """The key, or ``None`` after a fault was reported."""
+        if not isinstance(value, dict):
+            reading.refuse(self.attribute, "WrongType", place, f"{self.name} must be an object.")
             return None
-        refuse_repeated(value, place, reading)
-        key, key_place = value.get(self.key_name), joined(place, self.key_name)
+        if len(value) > 1 or isinstance(value, RepeatedNames):
+            refuse_repeated_within(value, place, reading)
+        key = value.get(self.key_name)
         if key is None:
-            reading.refuse(attribute, "Required", key_place, f"{self.key_name} is required.")
+            target = joined(place, self.key_name)
+            reading.refuse(self.attribute, "Required", target, f"{self.key_name} is required.")
             return None
         try:
-            return self.key.reader(key)
-        except JsonValueError as fault:
-            reading.refuse(attribute, fault.code, key_place, f"{self.key_name} {fault.sentence}")
+            return self.convert_key(key)
+        except JsonValueError as error:
+            target = joined(place, self.key_name)
+            reading.refuse(self.attribute, error.code, target, f"{self.key_name} {error.sentence}")
             return None
 
 
 class ReferenceListMember(ReferenceMember):
     """A list of objects that name records. Read as a list of keys, in the order given."""
 
-    def struct_type(self) -> Any:
-        return list[self.struct] | None | UnsetType  # type: ignore[name-defined]
+    @property
+    def most_objects(self) -> int:
+        return int(settings.API_MAX_LINES)
 
-    def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        if not held and self.required:
-            raise Doubt
-        if held:
-            values[self.attribute] = given[self.attribute] = [self.quick_key(one, tally) for one in held]
+    def defaults(self) -> dict[str, Callable[[], Any]]:
+        return {self.attribute: list}
 
     def read(self, value: Any, place: str, reading: Reading) -> None:
-        if value is None or value is UNSET or value == []:
-            self.read_missing(place, reading, [])
-        elif self.is_list(value, place, reading):
-            reading.values[self.attribute] = []
-            keys = [
-                self.read_key(one, self.attribute, f"{place}[{at}]", reading) for at, one in enumerate(value)
-            ]
-            if self.attribute not in reading.invalid:
-                reading.values[self.attribute] = keys
-                reading.given.add(self.attribute)
-
-
-class ContainedMember(PartMember):
-    """A list of rows that are written with the record. Read as a list of drafts."""
-
-    def __init__(self, part: NavigationProperty, slot: str) -> None:
-        super().__init__(part, slot)
-        self.inner = record_reader(part.type)
-
-    def struct_type(self) -> Any:
-        return list[self.inner.struct] | None | UnsetType  # type: ignore[name-defined]
-
-    def quick(self, held: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        if not held and self.required:
-            raise Doubt
-        if held:
-            self.check_length(held, self.name)
-            rows = [self.inner.draft(one, tally) for one in held]
-            values[self.attribute] = given[self.attribute] = rows
-
-    def check_length(self, rows: Sequence[Any], place: str) -> None:
-        if len(rows) > settings.API_MAX_LINES:
-            raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=place)
-
-    def read(self, value: Any, place: str, reading: Reading) -> None:
-        if value is None or value is UNSET or value == []:
-            self.read_missing(place, reading, [])
-            return
         if not self.is_list(value, place, reading):
             return
-        self.check_length(value, place)
+        keys = [self.read_key(item, f"{place}[{at}]", reading) for at, item in enumerate(value)]
+        if self.attribute not in reading.invalid:
+            reading.values[self.attribute] = keys
+            reading.given.add(self.attribute)
+
+
+class ContainedMember(NestedMember):
+    """A list of rows that are written with the record. Read as a list of drafts."""
+
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        self.reader = record_reader(navigation.type)
+
+    @property
+    def most_objects(self) -> int:
+        return int(settings.API_MAX_LINES * self.reader.most_objects)
+
+    def defaults(self) -> dict[str, Callable[[], Any]]:
+        return {self.attribute: list}
+
+    def read(self, value: Any, place: str, reading: Reading) -> None:
+        if not self.is_list(value, place, reading):
+            return
+        if len(value) > settings.API_MAX_LINES:
+            raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=place)
         rows = []
-        for at, one in enumerate(value):
-            inner = Reading()
-            rows.append(self.inner.read_draft(one, f"{place}[{at}]", inner))
-            if inner.invalid:
+        for at, item in enumerate(value):
+            row = self.reader.read(item, f"{place}[{at}]")
+            rows.append(self.reader.draft(row))
+            reading.unknown += row.unknown
+            if row.invalid:
                 reading.invalid.add(f"{self.attribute}[{at}]")
-                reading.faults += inner.faults
+                reading.faults += row.faults
         reading.values[self.attribute] = rows
         reading.given.add(self.attribute)
 
 
 class RecordReader:
-    """Reads objects of one type, in both ways."""
+    """Reads objects of one type."""
 
     def __init__(self, type_: StructuredType) -> None:
         self.type = type_
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
-        self.value_members = [ValueMember(prop) for prop in type_.writable_properties]
-        self.part_members = [
-            part_member(part, f"part{number}") for number, part in enumerate(type_.writable_navigations)
-        ]
-        self.members: list[Member] = [*self.value_members, *self.part_members]
-        self.spellings = {name: member for member in self.members for name in member.spellings}
-        self.struct = self.make_struct(type_.name)
-        self.decoder = msgspec.json.Decoder(self.struct)
-        self.slots: tuple[str, ...] = self.struct.__struct_fields__
+        nested = [nested_member(navigation) for navigation in type_.writable_navigations]
+        self.members: list[Member] = [*map(ValueMember, type_.writable_properties), *nested]
+        self.by_name = {name: member for member in self.members for name in member.spellings}
+        #: In the order declared, in which faults are reported.
+        self.names = tuple(self.by_name)
+        self.required = frozenset(member.name for member in self.members if member.required)
+        self.aliases = frozenset(self.names).difference(member.name for member in self.members)
+        self.most_objects: int = 1 + sum(member.most_objects for member in nested)
 
-        makers = self.makers()
-        self.constants = {name: make() for name, make in makers.items() if make is not list}
-        self.changing = tuple((name, make) for name, make in makers.items() if not is_constant(make))
-        self.required = tuple(m.slot for m in self.members if m.required)
-        self.not_null = tuple(m.slot for m in self.value_members if not m.holds_null)
-        self.finishers = tuple((m.slot, m.finish) for m in self.value_members if m.finish)
-        self.aliases = {alias_slot(m, n): m.slot for m in self.members for n in range(1, len(m.spellings))}
+        makers = self.default_makers()
+        self.attributes = frozenset(makers)
+        self.changing_defaults = tuple(
+            (name, make) for name, make in makers.items() if not makes_a_constant(make)
+        )
+        self.constants = {name: make() for name, make in makers.items() if makes_a_constant(make)}
 
-    @property
-    def envelope(self) -> msgspec.json.Decoder:
-        """Decodes ``{"value": [records]}`` as well as one bare record."""
-        return _envelope(self)
-
-    @property
-    def objects(self) -> int:
-        """How many JSON objects one record may be made of, at most."""
-        found = 1
-        for part in self.part_members:
-            inner = part.inner.objects if isinstance(part, EmbeddedMember | ContainedMember) else 1
-            found += inner * (settings.API_MAX_LINES if part.part.many else 1)
-        return found
-
-    @property
-    def attributes(self) -> frozenset[str]:
-        """The names of all that drafts of this type hold, embedded parts included."""
-        return _attributes(self)
-
-    def make_struct(self, name: str, more: Iterable[tuple[str, Any, Any]] = ()) -> Any:
-        fields: list[tuple[str, Any, Any]] = []
-        wire: dict[str, str] = {}
-        for member in self.members:
-            for number, spelling in enumerate(member.spellings):
-                slot = alias_slot(member, number) if number else member.slot
-                fields.append((slot, member.struct_type(), UNSET))
-                wire[slot] = spelling
-        return msgspec.defstruct(name, [*fields, *more], rename=wire, gc=False)
-
-    def makers(self) -> dict[str, Callable[[], Any]]:
-        """What makes the value of each attribute that is not given."""
-        makers: dict[str, Callable[[], Any]] = {m.attribute: m.default for m in self.value_members}
-        for member in self.part_members:
-            if isinstance(member, EmbeddedMember):
-                makers |= member.inner.makers()
-            else:
-                makers[member.attribute] = list if member.part.many else _nothing
-        return makers
+    def default_makers(self) -> dict[str, Callable[[], Any]]:
+        """What makes the value of each attribute that is left out, embedded objects included."""
+        return {name: make for member in self.members for name, make in member.defaults().items()}
 
     def defaults(self) -> dict[str, Any]:
-        """What a record holds that gives nothing."""
+        """The values of a record that gives nothing."""
         values = self.constants.copy()
-        for name, make in self.changing:
+        for name, make in self.changing_defaults:
             values[name] = make()
         return values
 
-    def draft(self, held: Any, tally: Tally) -> Draft:
-        """The draft of a decoded struct; raises ``Doubt`` or ``ValueFault``."""
-        values, given = self.defaults(), dict[str, Any]()
-        self.fill(held, values, given, tally)
-        return self.draft_class(values, given)
+    def draft(self, reading: Reading) -> Draft:
+        return self.draft_class(reading.values, reading.given, reading.invalid)
 
-    def fill(self, struct: Any, values: dict[str, Any], given: dict[str, Any], tally: Tally) -> None:
-        held = {slot: v for slot, v in zip(self.slots, astuple(struct), strict=False) if v is not UNSET}
-        tally.members += len(held)
-        for slot, value in held.items():
-            if value.__class__ is str and not value.strip():
-                held[slot] = None
-        for alias in self.aliases.keys() & held:
-            if self.aliases[alias] in held:
-                raise Doubt
-            held[self.aliases[alias]] = held.pop(alias)
-        for slot in self.required:
-            if held.get(slot) is None:
-                raise Doubt
-        for slot in self.not_null:
-            if slot in held and held[slot] is None:
-                del held[slot]
-        for slot, finish in self.finishers:
-            if held.get(slot) is not None:
-                held[slot] = finish(held[slot])
-        for member in self.part_members:
-            if member.slot in held:
-                member.quick(held.pop(member.slot), values, given, tally)
-        values.update(held)
-        given.update(held)
-
-    def read_draft(self, value: Any, place: str, reading: Reading) -> Draft:
-        """The draft of a JSON value, whatever it is."""
-        if isinstance(value, Mapping):
-            self.read(value, place, reading)
+    def read(self, value: Any, place: str) -> Reading:
+        """Read a JSON value that should be a record."""
+        reading = Reading(self.defaults())
+        if isinstance(value, dict):
+            self.read_members(value, place, reading)
         else:
-            reading.faults.append(
-                ErrorDetail("WrongType", place or None, f"A {self.type.name} record must be an object.")
-            )
-            reading.invalid |= self.attributes
-        return reading.draft(self.draft_class)
+            message = f"A {self.type.name} record must be an object."
+            reading.faults.append(ErrorDetail("WrongType", place or None, message))
+            reading.mark_invalid(*self.attributes)
+        return reading
 
-    def read(self, value: Mapping[str, Any], place: str, reading: Reading) -> None:
-        """Read every member of an object, and tell every fault."""
-        refuse_repeated(value, place, reading)
-        for member in self.members:
-            spelled = [name for name in member.spellings if name in value]
-            name = spelled[0] if spelled else member.name
-            for other in spelled[1:]:
-                reading.refuse(other, "Duplicate", joined(place, other), f"{other} is {name}, given already.")
-            member.read(value.get(name, UNSET), joined(place, name), reading)
-        for name in value.keys() - self.spellings.keys():
-            refuse_repeated_within(value[name], joined(place, name), reading)
+    def read_members(self, value: dict[str, Any], place: str, reading: Reading) -> None:
+        """Read every member of an object."""
+        if isinstance(value, RepeatedNames):
+            refuse_repeated(value, place, reading)
+        prefix = f"{place}/" if place else ""
+        names = [*filter(value.__contains__, self.names)]
+        if len(names) < len(value):
+            unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())
+            reading.unknown += [(prefix + name, one) for name, one in unknown if isinstance(one, dict | list)]
+        if self.required.difference(value):
+            names = [name for name in self.names if name in value or self.is_missing(name, value)]
+        if self.aliases.intersection(names):
+            names = [name for name in names if not self.refuse_alias(name, value, prefix, reading)]
+        values, given, by_name = reading.values, reading.given, self.by_name
+        for name in names:
+            member, item = by_name[name], value.get(name)
+            if item is not None and member.convert is not None:
+                try:
+                    item = member.convert(item)
+                except JsonValueError as error:
+                    reading.refuse(
+                        member.attribute, error.code, prefix + name, f"{member.name} {error.sentence}"
+                    )
+                    continue
+                if item is not None:
+                    values[member.attribute] = item
+                    given.add(member.attribute)
+                    continue
+            member.read(item, prefix + name, reading)
+
+    def is_missing(self, name: str, value: Mapping[str, Any]) -> bool:
+        return name in self.required and value.keys().isdisjoint(self.by_name[name].spellings)
+
+    def refuse_alias(self, alias: str, value: Mapping[str, Any], prefix: str, reading: Reading) -> bool:
+        """Report an alias of a member of which the object has another spelling as well."""
+        spellings = self.by_name[alias].spellings
+        first = next(name for name in spellings if name in value)
+        if first != alias:
+            reading.refuse(alias, "Duplicate", prefix + alias, f"{alias} is {first}, given already.")
+        return first != alias
 
 
-def alias_slot(member: Member, number: int) -> str:
-    return f"{member.slot}_alias{number}"
+def nested_member(navigation: NavigationProperty) -> NestedMember:
+    if navigation.nesting is Nesting.EMBEDDED:
+        return EmbeddedMember(navigation)
+    if navigation.nesting is Nesting.CONTAINED:
+        return ContainedMember(navigation)
+    return ReferenceListMember(navigation) if navigation.many else ReferenceMember(navigation)
 
 
-def part_member(part: NavigationProperty, slot: str) -> PartMember:
-    if part.nesting is Nesting.EMBEDDED:
-        return EmbeddedMember(part, slot)
-    if part.nesting is Nesting.CONTAINED:
-        return ContainedMember(part, slot)
-    return ReferenceListMember(part, slot) if part.many else ReferenceMember(part, slot)
+def makes_a_constant(make: Callable[[], Any]) -> bool:
+    """Whether a default is the same value for every record."""
+    source = getattr(make, "__self__", None)
+    return make is _null or (source is not None and not callable(source.default))
 
 
 @lru_cache(maxsize=256)
 def record_reader(type_: StructuredType) -> RecordReader:
     """The reader of a type, made once."""
     return RecordReader(type_)
-
-
-@lru_cache(maxsize=256)
-def _envelope(reader: RecordReader) -> msgspec.json.Decoder:
-    records = ("value", list[reader.struct] | UnsetType, UNSET)  # type: ignore[name-defined]
-    return msgspec.json.Decoder(reader.make_struct(f"{reader.type.name}Body", [records]))
-
-
-@lru_cache(maxsize=256)
-def _attributes(reader: RecordReader) -> frozenset[str]:
-    return frozenset(reader.defaults())
-
-
-def refuse_repeated(value: Mapping[str, Any], place: str, reading: Reading) -> None:
-    for name in getattr(value, "twice", ()):
-        there = joined(place, name)
-        reading.refuse(there, "Duplicate", there, f"{name} stands twice.")
-
-
-def refuse_repeated_within(value: Any, place: str, reading: Reading) -> None:
-    """Members that stand twice, anywhere inside a value that is otherwise ignored."""
-    if isinstance(value, Mapping):
-        refuse_repeated(value, place, reading)
-        for name, inner in value.items():
-            refuse_repeated_within(inner, joined(place, name), reading)
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            refuse_repeated_within(inner, f"{place}[{at}]", reading)

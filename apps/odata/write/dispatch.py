@@ -1,10 +1,9 @@
-"""A body is written whole or not at all: decoded, its references found, handed to the resource's verb."""
+"""Saves request bodies, each as a whole or not at all, by the services of its resource."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,11 +19,11 @@ from apps.odata.errors import (
     plural,
 )
 from apps.odata.write.bodies import Body, read_record, read_records
-from apps.odata.write.drafts import ValidationFailed, WarningsPresent
-from apps.odata.write.references import resolve_references
+from apps.odata.write.drafts import Draft, Issues, ValidationFailed, WarningsPresent
+from apps.odata.write.references import attach_references
 from apps.odata.write.targets import joined, record_target, wire_target
 
-Written = TypeVar("Written")
+Result = TypeVar("Result")
 
 #: How often a write is tried that other writers get in the way of.
 ATTEMPTS = 3
@@ -42,7 +41,7 @@ class Created:
 
 
 def create(entity_set: EntitySet, raw: bytes, ignore_warnings: bool = False) -> Created:
-    """Store the records of a POST body, ``{"value": [...]}`` or one bare record.
+    """Save the records of a POST body, ``{"value": [...]}`` or one bare record.
 
     Raises as ``create_of`` does, and ``BadBody`` or ``TooLarge`` for what is no such body.
     """
@@ -50,21 +49,22 @@ def create(entity_set: EntitySet, raw: bytes, ignore_warnings: bool = False) -> 
 
 
 def create_of(entity_set: EntitySet, read: Callable[[], Body], ignore_warnings: bool = False) -> Created:
-    """Store the drafts that ``read`` gives, afresh at each attempt, by the verb ``create`` of the resource.
+    """Save the drafts that ``read`` gives, afresh at each attempt, by the resource's service ``create``.
 
-    The verb is called as ``create(drafts)``, of resources that warn as ``create(drafts, ignore_warnings=…)``,
-    and gives the new keys or raises ``Refused``. Raises ``ValidationFailed`` with every fault of every
-    record, ``WarningsPresent``, or ``Conflict`` when another writer was first.
+    The service is called as ``create(drafts)``, of resources with warnings as
+    ``create(drafts, ignore_warnings=…)``, and returns the new keys. Raises ``InvalidRecords`` with every
+    fault of every record, ``UnconfirmedWarnings``, or ``Conflict`` when another writer was first.
     """
-    verb = type(entity_set.resource).create
-    assert verb is not None
-    words = {"ignore_warnings": ignore_warnings} if entity_set.resource.has_warnings else {}
+    resource = type(entity_set.resource)
+    service = resource.create
+    assert service is not None
+    options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
 
     def write() -> Created:
         body = read()
-        find_references(entity_set, body)
-        with issues_as_errors(entity_set, body):
-            return Created(list(verb(body.drafts, **words)), body.bare)
+        issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
+        keys = run_service(entity_set, body, issues, lambda drafts: service(drafts, **options))
+        return Created(list(keys), body.bare)
 
     return retry_on_conflict(write)
 
@@ -76,14 +76,14 @@ def replace(
     check: Callable[[Any], None] | None = None,
     records: models.QuerySet | None = None,
 ) -> None:
-    """Make a standing record what a bare body says, by the verb ``replace`` of the resource.
+    """Make an existing record what a bare body says, by the resource's service ``replace``.
 
-    The verb is called as ``replace(record, draft)``. ``check`` may refuse the record as it stands
-    (an ETag that is no longer its own); nobody changes it between that and the write. ``records`` are those
-    the caller may see. Raises as ``create`` does, and ``NotFound``.
+    The service is called as ``replace(record, draft)``. ``check`` may refuse the record as it is (an ETag
+    that is no longer its own); nobody changes it between that and the write. ``records`` are those the
+    caller may see. Raises as ``create`` does, and ``NotFound``.
     """
-    verb = type(entity_set.resource).replace
-    assert verb is not None
+    service = type(entity_set.resource).replace
+    assert service is not None
     visible = entity_set.model._base_manager.all() if records is None else records
 
     def write() -> None:
@@ -94,63 +94,63 @@ def replace(
             check(record)
         body = read_record(entity_set, raw)
         body.drafts[0].key = record.pk
-        find_references(entity_set, body, record)
-        with issues_as_errors(entity_set, body):
-            verb(record, body.drafts[0])
+        issues = attach_references(entity_set.type, body.drafts, record)
+        run_service(entity_set, body, issues, lambda drafts: service(record, drafts[0]))
 
     retry_on_conflict(write)
 
 
-def find_references(entity_set: EntitySet, body: Body, standing: models.Model | None = None) -> None:
-    """Resolve the references of a body, and add what is wrong with them to its faults."""
-    places = [record_target(number, body.bare) for number in range(len(body.drafts))]
-    body.faults += resolve_references(entity_set.type, body.drafts, places, standing)
+def run_service(
+    entity_set: EntitySet, body: Body, issues: Issues, service: Callable[[Sequence[Draft]], Result]
+) -> Result:
+    """Call a service with the drafts of a body.
 
-
-@contextmanager
-def issues_as_errors(entity_set: EntitySet, body: Body) -> Iterator[None]:
-    """Turn what a verb refuses, and the faults found before it, into one refusal in wire names."""
-    found: list[tuple[int, ErrorDetail]] = []
-    lost = False
+    Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names. The
+    service is called even where there are some, so that the answer has all of them.
+    """
+    faults = [*body.faults, *details_of(entity_set, body, issues)]
+    has_lost_race = False
     try:
-        yield
+        result = service(body.drafts)
+        if not faults:
+            return result
     except WarningsPresent as warned:
-        if not body.faults:
-            raise warnings_present(fault for _, fault in spelled(entity_set, body, warned)) from None
-    except ValidationFailed as refused:
-        found = spelled(entity_set, body, refused)
-        lost = any(finding.lost_race for _, finding in refused.issues)
-    faults = sorted([*body.faults, *found], key=lambda fault: fault[0])
-    if lost:
-        raise Conflict("Another writer was first.", details=tuple(fault for _, fault in faults))
-    if faults:
-        raise InvalidRecords.from_details(
-            (fault for _, fault in faults), len({number for number, _ in faults})
-        )
+        if not faults:
+            raise warnings_present(
+                detail for _, detail in details_of(entity_set, body, warned.issues)
+            ) from None
+    except ValidationFailed as failed:
+        faults += details_of(entity_set, body, failed.issues)
+        has_lost_race = any(issue.lost_race for _, issue in failed.issues)
+    faults.sort(key=lambda fault: fault[0])
+    details = tuple(detail for _, detail in faults)
+    if has_lost_race:
+        raise Conflict("Another writer was first.", details=details)
+    raise InvalidRecords.from_details(details, len({number for number, _ in faults}))
 
 
 def warnings_present(warnings: Iterable[ErrorDetail]) -> UnconfirmedWarnings:
-    told = tuple(warnings)
+    details = tuple(warnings)
     return UnconfirmedWarnings(
-        f"Nothing was stored: {plural(len(told), 'warning')}. ignoreWarnings=true stores it.",
-        details=told,
+        f"Nothing was stored: {plural(len(details), 'warning')}. ignoreWarnings=true stores it.",
+        details=details,
     )
 
 
-def spelled(entity_set: EntitySet, body: Body, refused: ValidationFailed) -> list[tuple[int, ErrorDetail]]:
-    """The issues of a service, in wire names."""
-    faults = []
-    for number, issue in refused.issues:
+def details_of(entity_set: EntitySet, body: Body, issues: Issues) -> list[tuple[int, ErrorDetail]]:
+    """Issues as (number of the record, error detail) pairs, in wire names."""
+    details = []
+    for number, issue in issues:
         inner = wire_target(entity_set.type, issue.field, issue.code)
-        place = joined(record_target(number, body.bare), inner)
-        faults.append((number, ErrorDetail(issue.code, place or None, issue.message, issue.severity)))
-    return faults
+        target = joined(record_target(number, body.bare), inner)
+        details.append((number, ErrorDetail(issue.code, target or None, issue.message, issue.severity)))
+    return details
 
 
-def retry_on_conflict(write: Callable[[], Written]) -> Written:
+def retry_on_conflict(write: Callable[[], Result]) -> Result:
     """Write in one transaction, and again when another writer got in the way.
 
-    A second look finds what the race was lost to, so that the ``Conflict`` names its place; or it finds
+    The next attempt finds the other writer's record, so that the ``Conflict`` names the field; or it finds
     nothing any more, and the write succeeds.
     """
     lost: DatabaseError | None = None

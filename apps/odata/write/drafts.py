@@ -79,6 +79,10 @@ class Draft:
                 raise AttributeError(f"{type(self).__name__} declares no attribute {name!r}")
             self.__dict__[name] = value
 
+    def has(self, name: str) -> bool:
+        """Whether the draft has such a member, and it is not invalid."""
+        return name in self.__dict__
+
     def get(self, name: str) -> Any:
         """The value of a member; ``None`` when it is invalid or the draft has no such member."""
         members = self.__dict__

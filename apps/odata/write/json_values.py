@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, validate_email
 from django.db import models
@@ -19,7 +20,6 @@ from apps.odata.declaration.values import OutOfRange, parse_date, parse_datetime
 
 Reader = Callable[[Any], Any]
 
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{4}\1[0-9a-fA-F]{12}")
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -50,11 +50,12 @@ def text_reader(field: models.Field) -> Reader:
     def read(value: Any) -> str | None:
         if not isinstance(value, str):
             raise JsonValueError("WrongType", "must be a string.")
-        if _UNSTORABLE.search(value):
+        # No printable text holds such a character, and most texts are printable.
+        if not value.isprintable() and _UNSTORABLE.search(value):
             raise JsonValueError(
                 "InvalidText", "holds a character that is none: NUL or half a surrogate pair."
             )
-        if not value.strip():
+        if not value or value.isspace():
             return None
         if limit is not None and len(value) > limit:
             raise JsonValueError("TooLong", f"may have {limit} characters at most, and has {len(value):,}.")
@@ -167,9 +168,10 @@ def guid_reader(field: models.Field) -> Reader:
             return value
         if not isinstance(value, str):
             raise JsonValueError("WrongType", "must be a guid in a string.")
-        if not _GUID.fullmatch(value):
-            raise JsonValueError("InvalidGuid", "must be a guid.")
-        return uuid.UUID(value)
+        try:
+            return msgspec.convert(value, uuid.UUID)
+        except msgspec.ValidationError:
+            raise JsonValueError("InvalidGuid", "must be a guid.") from None
 
     return read
 

@@ -13,21 +13,25 @@ Target = str | tuple[str | int, ...]
 
 @lru_cache(maxsize=256)
 def wire_names(type_: StructuredType) -> Mapping[str, str]:
-    """``{attribute: wire path}`` of all that drafts of this type hold; parts by their own name."""
+    """``{attribute: wire path}`` of all that drafts of this type hold; references and lists by their name."""
     names = {prop.attribute: prop.name for prop in type_.writable_properties}
-    for part in type_.writable_navigations:
-        if part.nesting is Nesting.EMBEDDED:
-            names |= {attr: f"{part.name}/{inner}" for attr, inner in wire_names(part.type).items()}
+    for navigation in type_.writable_navigations:
+        if navigation.nesting is Nesting.EMBEDDED:
+            names |= {
+                attr: f"{navigation.name}/{inner}" for attr, inner in wire_names(navigation.type).items()
+            }
         else:
-            names[part.attribute] = part.name
+            names[navigation.attribute] = navigation.name
     return names
 
 
 @lru_cache(maxsize=256)
-def parts_by_attribute(type_: StructuredType) -> Mapping[str, NavigationProperty]:
+def navigations_by_attribute(type_: StructuredType) -> Mapping[str, NavigationProperty]:
     """The references and contained lists of a type by the names that drafts use."""
     return {
-        part.attribute: part for part in type_.writable_navigations if part.nesting is not Nesting.EMBEDDED
+        navigation.attribute: navigation
+        for navigation in type_.writable_navigations
+        if navigation.nesting is not Nesting.EMBEDDED
     }
 
 
@@ -41,23 +45,23 @@ def wire_target(type_: StructuredType, place: Target, code: str = "") -> str:
     name = wire_names(type_).get(str(attribute))
     if name is None:
         return ""
-    part = parts_by_attribute(type_).get(str(attribute))
-    if part is None:
+    navigation = navigations_by_attribute(type_).get(str(attribute))
+    if navigation is None:
         return name
     if rest and isinstance(rest[0], int):
         name, rest = f"{name}[{rest[0]}]", rest[1:]
-    elif part.many:
+    elif navigation.many:
         return name
-    if part.nesting is Nesting.REFERENCE:
-        return name if code == "Required" else f"{name}/{key_name(part)}"
-    inner = wire_target(part.type, tuple(rest), code) if rest else ""
+    if navigation.nesting is Nesting.REFERENCE:
+        return name if code == "Required" else f"{name}/{key_name(navigation)}"
+    inner = wire_target(navigation.type, tuple(rest), code) if rest else ""
     return f"{name}/{inner}" if inner else name
 
 
-def key_name(part: NavigationProperty) -> str:
-    """The wire name by which bodies refer to a part's record."""
-    assert part.type.key is not None
-    return part.type.key.name
+def key_name(navigation: NavigationProperty) -> str:
+    """The wire name by which bodies refer to a navigation's record."""
+    assert navigation.type.key is not None
+    return navigation.type.key.name
 
 
 def record_target(number: int, bare: bool) -> str:

@@ -16,7 +16,7 @@ from apps.people.demo.rows import sometimes, stamps
 from apps.sales.choices import DECIDED, Outcome, Source
 from apps.sales.demo import lists
 from apps.sales.models import OpportunityTemplate
-from apps.sales.settling import INTERVALS, TAKEN
+from apps.sales.services import TEMPLATE_INTERVALS, TEMPLATE_MEMBERS
 
 Row = dict[str, Any]
 
@@ -95,14 +95,14 @@ def contact(around: Around, number: int) -> UUID | None:
 def from_template(chance: Random, context: Context, around: Around, number: int, made: dt.datetime) -> Row:
     """What a template filled in on the day the opportunity was made."""
     template = around.templates[number // 3 % len(around.templates)]
-    columns = {name: template._meta.get_field(source).attname for name, source in TAKEN.items()}  # type: ignore[union-attr]
+    columns = {name: template._meta.get_field(source).attname for name, source in TEMPLATE_MEMBERS.items()}  # type: ignore[union-attr]
     row = {
         f"{name}_id" if source.endswith("_id") else name: getattr(template, source)
         for name, source in columns.items()
         if name not in ("owner", "team", "follow_up_staff")
     }
     day = made.astimezone(context.zone).date()
-    for name, interval in INTERVALS.items():
+    for name, interval in TEMPLATE_INTERVALS.items():
         days = getattr(template, interval)
         row[name] = days and day + dt.timedelta(days=days)
     return {**row, "follow_up_date": None, "template_id": template.pk}

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from apps.documents.sweeping import sweep
+from apps.documents.services import sweep
 from apps.odata.errors import plural
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

@@ -1,4 +1,4 @@
-"""Make recurring invoices again, as far as they are due."""
+"""Create the invoices of recurring invoices that are due."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.core.models import Subscriber
-from apps.funding.recurring import Made, NotMade, make_recurring_invoices
+from apps.funding.services.recurring import FailedInvoice, create_recurring_invoices
 from apps.odata import clock
 from apps.odata.errors import plural
 
-NOT_ALL = 1
-UNUSABLE = 2
+SOME_FAILED = 1
+UNUSABLE_DATE = 2
 
 
 class Command(BaseCommand):
@@ -26,41 +26,38 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--until", metavar="DATE", help="the last day that is due, 2026-07-31; today")
-        parser.add_argument("--dry-run", action="store_true", help="tell what would be made, store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: Any, until: str | None, dry_run: bool, **options: Any) -> None:
         with timezone.override(Subscriber.current().zone):
             clock.reset_now()
-            until = last_day(options["until"])
-            made, missed = self.run(until, options["dry_run"])
-        told = f"{plural(made, 'invoice')} {'would be ' if options['dry_run'] else ''}made up to {until}"
-        if missed:
-            raise CommandError(f"{told}; {missed:,} could not be, as told above.", returncode=NOT_ALL)
-        self.stdout.write(f"{told}.")
+            last_day = read_day(until)
+            created, failed = self.run(last_day, dry_run)
+        summary = f"{plural(created, 'invoice')} {'would be ' if dry_run else ''}made up to {last_day}"
+        if failed:
+            raise CommandError(f"{summary}; {failed:,} could not be, see above.", returncode=SOME_FAILED)
+        self.stdout.write(f"{summary}.")
 
     def run(self, until: dt.date, dry_run: bool) -> tuple[int, int]:
-        """How many were made, and how many could not be; each is told as soon as it is known."""
-        made = missed = 0
-        for each in make_recurring_invoices(until, dry_run):
-            if isinstance(each, NotMade):
-                missed += 1
+        """How many were created, and how many failed; each is written as soon as it is known."""
+        created = failed = 0
+        for each in create_recurring_invoices(until, dry_run):
+            if isinstance(each, FailedInvoice):
+                failed += 1
                 self.stderr.write(f"{each.recurring}, {each.day}: {each.reason}")
             else:
-                made += 1
-                self.stdout.write(line_of(each, dry_run))
-        return made, missed
+                created += 1
+                # The number of a dry run is given to another invoice.
+                number = "" if dry_run else f"{each.number}, "
+                self.stdout.write(f"{each.recurring}, {each.day}: {number}{each.total:,.2f}")
+        return created, failed
 
 
-def line_of(made: Made, dry_run: bool) -> str:
-    """``INV-0000012, 2026-08-01: INV-0000040, 1,234.00``; the number is not known in a trial."""
-    number = "" if dry_run else f"{made.number}, "
-    return f"{made.recurring}, {made.day}: {number}{made.total:,.2f}"
-
-
-def last_day(text: str | None) -> dt.date:
+def read_day(text: str | None) -> dt.date:
     if text is None:
         return clock.today()
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
-        raise CommandError(f"{text} is no date; write it as 2026-07-31.", returncode=UNUSABLE) from None
+        message = f"{text} is no date; write it as 2026-07-31."
+        raise CommandError(message, returncode=UNUSABLE_DATE) from None

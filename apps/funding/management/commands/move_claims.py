@@ -20,8 +20,8 @@ from apps.core import history
 from apps.core.identifiers import normalised
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
-from apps.funding.moving import Moved, move
-from apps.funding.transitions import AnyBill, transitions_of
+from apps.funding.services.transitions import TransitionResult, apply_transition
+from apps.funding.validation.transitions import AnyBill, transitions_of
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
@@ -60,19 +60,19 @@ class MoveCommand(BaseCommand):
         by = None if options["by"] is None else staff_member(options["by"])
         keys = self.keys_of(paid)
         with writing_as(by), transaction.atomic():
-            moved = move(
+            result = apply_transition(
                 self.model,
                 keys.values(),
                 verb,
-                by=by,
+                staff=by,
                 reason=options["reason"],
                 amounts={key: told for number, key in keys.items() if (told := paid[number]) is not None},
                 day=options["date"],
             )
             transaction.set_rollback(options["dry_run"])
         unknown = [number for number in paid if number not in keys]
-        self.tell(moved, unknown, by, options["dry_run"])
-        if moved.refused or unknown:
+        self.tell(result, unknown, by, options["dry_run"])
+        if result.refused or unknown:
             sys.exit(SOME_REFUSED)
 
     def numbered(
@@ -105,20 +105,20 @@ class MoveCommand(BaseCommand):
         found = dict(rows.order_by().values_list(name, "pk"))
         return {number: found[key] for number, key in keys.items() if key in found}
 
-    def tell(self, moved: Moved, unknown: list[str], by: Staff | None, dry_run: bool) -> None:
+    def tell(self, result: TransitionResult, unknown: list[str], by: Staff | None, dry_run: bool) -> None:
         what = str(self.model._meta.verbose_name)
         for number in unknown:
             self.stdout.write(f"{number}: there is no {what} of this number.")
-        for refusal in moved.refused:
+        for refusal in result.refused:
             self.stdout.write(f"{refusal.label}: {refusal.message}")
-        rows = self.model._default_manager.in_bulk([*moved.made, *moved.made.values()])
-        for old, new in moved.made.items():
+        rows = self.model._default_manager.in_bulk([*result.resubmissions, *result.resubmissions.values()])
+        for old, new in result.resubmissions.items():
             made = "would be resubmitted" if dry_run else f"resubmitted as {rows[new]}"
             self.stdout.write(f"{rows[old]}: {made}.")
         who = "the system" if by is None else str(by)
-        refused = len(moved.refused) + len(unknown)
+        refused = len(result.refused) + len(unknown)
         done = "would be moved" if dry_run else "moved"
-        self.stdout.write(f"{len(moved.done):,} {done} by {who}, {refused:,} refused.")
+        self.stdout.write(f"{len(result.done):,} {done} by {who}, {refused:,} refused.")
 
 
 def once_each(numbered: Iterator[tuple[str, Decimal | None]]) -> dict[str, Decimal | None]:

@@ -1,0 +1,101 @@
+"""The form of a record: its input becomes a draft, which the services of the record check and store."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.text import capfirst
+
+from apps.core import history_display
+from apps.core.saving import existing_value
+from apps.odata.write.drafts import Draft, Issue
+
+EMPTY: tuple[Any, ...] = (None, "", [])
+
+
+class RecordForm(forms.ModelForm):
+    """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
+
+    ``record_admin`` and ``user``, who is signed in, are set by ``RecordAdmin.get_form``. ``warnings`` do not
+    stop anybody: they are shown once the record is stored.
+    """
+
+    record_admin: ClassVar[Any]
+    user: ClassVar[Any] = None
+    draft_class: ClassVar[type[Draft]] = Draft
+
+    opened_version = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.warnings: list[Issue] = []
+        if not self.is_new:
+            self.fields["opened_version"].initial = self.version
+
+    @property
+    def is_new(self) -> bool:
+        return self.instance._state.adding
+
+    @property
+    def version(self) -> str:
+        moment = getattr(self.instance, "modify_date", None)
+        return moment.isoformat() if moment else ""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        self.refuse_other_version(cleaned.get("opened_version"))
+        draft = self.draft()
+        for issue in self.record_admin.find_issues(draft):
+            self.add_issue(issue)
+        if not self.errors:
+            self.warnings = self.record_admin.find_warnings(draft)
+        return cleaned
+
+    def draft(self) -> Draft:
+        """What the form asks for. Of an existing record only what was changed here is given.
+
+        Of a new record everything is given but what was left blank, as a request leaves it out.
+        """
+        values, given, changed = self.hidden_values(), set(), set(self.changed_data)
+        model = self._meta.model._meta
+        for column in (*model.concrete_fields, *model.many_to_many):
+            name = column.name
+            if name not in self.cleaned_data or name in self.errors:
+                continue
+            value = self.cleaned_data[name]
+            values[name] = list(value) if column.many_to_many else value
+            if name in changed or (self.is_new and values[name] not in EMPTY):
+                given.add(name)
+        key = None if self.is_new else self.instance.pk
+        return self.draft_class(values, given=given, invalid=self.errors.keys() - {NON_FIELD_ERRORS}, key=key)
+
+    def hidden_values(self) -> dict[str, Any]:
+        """The columns that the form does not show: stored values, or the defaults of a new record."""
+        columns = self._meta.model._meta.concrete_fields
+        return {c.name: existing_value(self.instance, c) for c in columns if c.name not in self.fields}
+
+    def add_issue(self, issue: Issue) -> None:
+        """Put an issue on its field, or above the form when the form has no such field."""
+        name = issue.field if isinstance(issue.field, str) else str(issue.field[0])
+        if name in self.fields:
+            self.add_error(name, forms.ValidationError(issue.message, code=issue.code))
+            return
+        label = capfirst(name.replace("_", " "))
+        self.add_error(None, forms.ValidationError(f"{label}: {issue.message}", code=issue.code))
+
+    def refuse_other_version(self, opened: str | None) -> None:
+        """Whoever opened the form before somebody else saved has not seen what they would overwrite."""
+        if self.is_new or not self.version or opened == self.version:
+            return
+        last = history_display.changes_of(self.instance).first()
+        message = format_html(
+            "{} changed this record at {}, after you had opened it. Nothing was saved. "
+            '<a href="">Open it as it is now</a>, then make your change again.',
+            history_display.entries([last])[0].who if last else "Somebody",
+            formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT"),
+        )
+        self.add_error(None, forms.ValidationError(message, code="Stale"))

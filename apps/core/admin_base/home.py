@@ -1,0 +1,75 @@
+"""The menu of the back office, its home page, and the label of the installation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.text import capfirst
+
+from apps.core import history_display
+
+RECENT_CHANGES = 12
+
+
+def menu(request: HttpRequest) -> list[dict[str, Any]]:
+    """The sidebar: what the person may see, under the headings that the pages name themselves.
+
+    One entry at most is active: of a list and a page of its own beside it, the page that is shown.
+    """
+    entries = sorted(menu_entries(request), key=lambda entry: (entry["order"], entry["title"]))
+    active = max((e["link"] for e in entries if request.path.startswith(e["link"])), key=len, default="")
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        groups.setdefault(entry["group"], []).append({**entry, "active": entry["link"] == active})
+    index = reverse("admin:index")
+    home = {"title": "Home", "icon": "home", "link": index, "active": request.path == index}
+    return [
+        {"title": None, "items": [home]},
+        *({"title": title, "items": items, "separator": True} for title, items in groups.items()),
+    ]
+
+
+def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
+    for application in admin.site.get_app_list(request):
+        for listed in application["models"]:
+            page = admin.site.get_model_admin(listed["model"])
+            if not listed["admin_url"]:
+                continue
+            yield {
+                "title": getattr(page, "menu_title", None) or capfirst(str(listed["name"])),
+                "link": listed["admin_url"],
+                "add_link": listed["add_url"],
+                "icon": getattr(page, "icon", "description"),
+                "group": getattr(page, "menu_group", application["name"]),
+                "order": getattr(page, "menu_order", 500),
+            }
+            for menu_page in getattr(page, "menu_pages", ()):
+                yield {
+                    "title": menu_page.title,
+                    "link": reverse(f"admin:{menu_page.url_name}"),
+                    "add_link": None,
+                    "icon": menu_page.icon,
+                    "group": getattr(page, "menu_group", application["name"]),
+                    "order": menu_page.order,
+                }
+
+
+def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """The context of the first page: the menu as cards, and the person's own last changes."""
+    recent = history_display.changes_by(request.user)[:RECENT_CHANGES]
+    return {
+        **context,
+        "title": "Back office",
+        "cards": [group for group in menu(request) if group["title"]],
+        "recent_lines": history_display.entries(recent),
+    }
+
+
+def environment_label(request: HttpRequest) -> list[str] | None:
+    """The label of an installation that is not the real one, at the top of every page."""
+    return [settings.ENVIRONMENT_LABEL, "warning"] if settings.ENVIRONMENT_LABEL else None

@@ -1,0 +1,238 @@
+"""The back office's page for one kind of record: its list, its form, its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import IntegrityError, connection
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from apps.core import history_display, saving
+from apps.core.admin_base.archiving import ArchivedFilter, ArchivingAdmin
+from apps.core.admin_base.forms import RecordForm
+from apps.core.services import Service, create_lookups, update_lookups
+from apps.odata.declaration.service import get_service
+from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
+
+HISTORY_PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class MenuPage:
+    """A page of its own beside a list, for whoever may see the list: ``url_name`` without ``admin:``."""
+
+    title: str
+    url_name: str
+    icon: str
+    order: int
+
+
+class RecordAdmin(ArchivingAdmin):
+    """The back office's page for one kind of record.
+
+    A subclass names its services, which check and store what the form asks for::
+
+        create = staticmethod(create_clients)
+        update = staticmethod(update_clients)
+
+    then ``fieldsets`` and the like of Django's own ``ModelAdmin``, and its place in the menu. Without
+    services the model's columns and unique texts are all that is checked, as of a short list.
+    """
+
+    form: Any = RecordForm
+    create: ClassVar[Service | None] = None
+    update: ClassVar[Service | None] = None
+    #: Rules whose issues stop nobody: messages once the record is stored.
+    warnings: ClassVar[Sequence[Rule]] = ()
+
+    #: The menu's heading, the place under it (headings follow their first entry), and a Material symbol.
+    menu_group: ClassVar[str] = "Records"
+    menu_order: ClassVar[int] = 500
+    #: The entry in the menu, where it differs from the model's plural.
+    menu_title: ClassVar[str | None] = None
+    icon: ClassVar[str] = "description"
+    menu_pages: ClassVar[Sequence[MenuPage]] = ()
+
+    show_full_result_count = False
+    list_per_page = 50
+    list_filter: ClassVar[Any] = (ArchivedFilter,)
+    actions: ClassVar[Any] = ("archive_selected", "restore_selected")
+    warn_unsaved_form = True
+    object_history_template = "admin/record_history.html"
+
+    # --- the list and the form
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        """Without the mark of archived records while there are none in the list."""
+        columns = super().get_list_display(request)
+        shows_archived = request.GET.get(ArchivedFilter.parameter_name)
+        return columns if shows_archived else [name for name in columns if name != "archived"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related(*(self.list_select_related or ()))
+
+    def autocomplete_label(self, record: Any) -> str:
+        """A record among others to choose from: enough to tell it from its namesakes."""
+        return str(record)
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
+        """Every reference to a record with a page of its own is looked up, never listed in full."""
+        references = (*self.opts.concrete_fields, *self.opts.many_to_many)
+        return [
+            column.name
+            for column in references
+            if column.is_relation
+            and column.editable
+            and self.admin_site.is_registered(column.related_model)
+            and self.admin_site.get_model_admin(column.related_model).search_fields
+        ]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        match = request.resolver_match
+        if match is not None and match.url_name == "autocomplete":
+            found = found.filter(archive_date=None)  # archived records are not referred to anew
+        return found, may_repeat
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        return (*super().get_readonly_fields(request, obj), *self.system_fields())
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fieldsets = list(self.fieldsets or [(None, {"fields": self.editable_fields(request, obj)})])
+        if obj is not None:
+            in_tabs = any("tab" in options.get("classes", ()) for _, options in fieldsets)
+            classes = ("tab",) if in_tabs else ("collapse",)
+            fieldsets.append(("Record information", {"fields": self.system_fields(), "classes": classes}))
+        return fieldsets
+
+    def editable_fields(self, request: HttpRequest, obj: Any) -> list[str]:
+        left_out = {*self.system_fields(), "opened_version"}
+        return [name for name in self.get_fields(request, obj) if name not in left_out]
+
+    def system_fields(self) -> list[str]:
+        names = ("creation_date", "modify_date", "archive_date", self.opts.pk.name)
+        known = {column.name for column in self.opts.concrete_fields}
+        return [name for name in names if name in known]
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **options)
+        form.record_admin, form.user = self, request.user
+        declared = get_service().by_model.get(self.model)
+        form.draft_class = (declared and declared.resource.draft_class) or Draft
+        return form
+
+    # --- saving
+
+    def service_for(self, draft: Draft) -> Service:
+        """The service that stores the draft."""
+        if draft.key is None:
+            return self.create or partial(create_lookups, self.model)
+        return self.update or partial(update_lookups, self.model)
+
+    def find_issues(self, draft: Draft) -> list[Issue]:
+        """What stops the draft from being stored, found by storing it and taking that back."""
+        try:
+            return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
+        except IntegrityError:
+            return []  # the form's own check of the model's constraints names the one that no rule is about
+
+    def find_warnings(self, draft: Draft) -> list[Issue]:
+        """What is unusual about a draft that can be stored."""
+        return [issue for _, issue in apply_rules([draft], self.warnings)]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        record = super().get_object(request, object_id, from_field)
+        if record is None or request.method != "POST" or not connection.in_atomic_block:
+            return record
+        # Locked until we commit: of two people saving together, the second must find the first one's version.
+        type(record)._default_manager.select_for_update(of=("self",)).filter(pk=record.pk).first()
+        return super().get_object(request, object_id, from_field)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        links = self.record_links(request, object_id) if object_id else []
+        extra_context = {"record_links": links, **(extra_context or {})}
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except (IntegrityError, ValidationFailed):
+            # Another writer came between the check and the insert: checked again, the form shows the issue.
+            return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Store what the form asks for by the record's service, and read the record again."""
+        draft = form.draft()
+        keys = self.service_for(draft)([draft])
+        if draft.key is None:
+            obj.pk, obj._state.adding = keys[0], False
+        obj.refresh_from_db()
+        for issue in form.warnings:
+            messages.warning(request, issue.message)
+        # The base class would save the record itself before it runs the buttons of its form.
+        for action in self.get_actions_submit_line(request, obj.pk):
+            if action.action_name in request.POST:
+                action.method(request, obj)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save what contained forms show; lists of references are stored by the service."""
+        for formset in formsets:
+            self.save_formset(request, form, formset, change=change)
+
+    # Django would keep a second, thinner history of its own.
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return None
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return None
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        return None
+
+    # --- history
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        record = self.get_object(request, object_id)
+        if record is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        if not self.has_view_permission(request, record):
+            raise PermissionDenied
+        pages = Paginator(history_display.changes_of(record), HISTORY_PAGE_SIZE)
+        page = pages.get_page(request.GET.get("p"))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"History of {record}",
+            "opts": self.opts,
+            "original": record,
+            "page": page,
+            "lines": history_display.entries(page.object_list),
+            **(extra_context or {}),
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, self.object_history_template, context)
+
+
+class RecordAutocompleteView(AutocompleteJsonView):
+    """What is offered while somebody types what to refer to, labelled by the record's own page."""
+
+    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+        result = super().serialize_result(obj, to_field_name)
+        page = self.model_admin
+        return {**result, "text": page.autocomplete_label(obj)} if isinstance(page, RecordAdmin) else result

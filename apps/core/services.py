@@ -1,0 +1,37 @@
+"""Services of records without rules of their own: short lists, and the organisation's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db import models
+
+from apps.core import saving
+from apps.core.models import Subscriber
+from apps.odata.write.drafts import Draft
+
+#: ``service(drafts)``: store the drafts and return keys; raises ``ValidationFailed`` with every issue.
+Service = Callable[..., list[Any]]
+
+
+def create_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
+    """Store new entries of a short list; their keys in the order of the drafts."""
+    saving.apply_model_defaults(model, drafts)
+    saving.validate(model, drafts)
+    return saving.insert_records(model, drafts)
+
+
+def update_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of existing entries give; the keys of those changed."""
+    existing = saving.load_existing(model, drafts)
+    saving.validate(model, drafts)
+    return saving.save_changes(model, drafts, existing)
+
+
+def save_settings(drafts: Sequence[Draft]) -> list[Any]:
+    """Store the organisation's settings, of which there is one record."""
+    saving.validate(Subscriber, drafts)
+    for draft in drafts:
+        saving.replace_record(Subscriber.objects.filter(pk=1).first() or Subscriber(pk=1), draft)
+    return [1 for _ in drafts]

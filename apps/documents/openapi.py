@@ -1,0 +1,115 @@
+"""The OpenAPI operations of uploads and downloads; the other operations are derived from the declaration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from apps.documents.file_types import allowed_extensions
+from apps.odata.errors import plural
+from apps.odata.metadata.openapi import JSON, refusals, shared
+
+Json = dict[str, Any]
+
+_GUID: Json = {"type": "string", "format": "uuid"}
+_TEXT: Json = {"type": "string"}
+_EXAMPLE = "0198c0de-0000-7000-8000-000000000001"
+
+
+def security(scope: str) -> list[Json]:
+    tokens: list[Json] = [{"oauth2": [scope]}, {"oauth2": [f"document.{scope}"]}]
+    return [*tokens, {"basic": []}, {"session": []}] if scope == "read" else tokens
+
+
+def list_schema(items: Json, description: str) -> Json:
+    return {"type": "array", "items": items, "description": description}
+
+
+FORM: Json = {
+    "type": "object",
+    "required": ["Files", "CreatedByStaffGuidList", "DocumentCategoryGuidList"],
+    "properties": {
+        "Files": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": settings.DOCUMENT_MAX_FILES,
+            "items": {"type": "string", "format": "binary"},
+        },
+        "CreatedByStaffGuidList": list_schema(_GUID, "Who uploads each file."),
+        "DocumentCategoryGuidList": list_schema(_GUID, "Each file's category, one of /documentCategory."),
+        "ClientGuidList": list_schema(
+            {"type": "string"}, "The client each file is about; an empty entry or the word null is none."
+        ),
+        "Names": list_schema(
+            {"type": "string", "maxLength": 256}, "Each document's name; an empty entry is the file's own."
+        ),
+    },
+}
+
+UPLOAD: Json = {
+    "operationId": "createDocument",
+    "summary": "Store documents",
+    "description": (
+        f"At most {plural(settings.DOCUMENT_MAX_FILES, 'file')} of {settings.DOCUMENT_MAX_BYTES:,} bytes"
+        f" each, of these types: {', '.join(sorted(allowed_extensions()))}. All are stored, or none."
+        " The nth entry of each list belongs to the nth file. A list is sent as one field for each entry,"
+        " or as fields with indexes (ClientGuidList[0]); lists of guids also as one field with commas."
+    ),
+    "tags": ["Document"],
+    "parameters": shared("version", "apiVersion", "idempotencyKey", "preferReturn"),
+    "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": FORM}}},
+    "responses": {
+        "201": {
+            "description": "What was stored, in the order given, the parts expanded.",
+            "headers": {"Location": {"description": "Of one document: its address.", "schema": _TEXT}},
+            "content": {JSON: {"schema": {"$ref": "#/components/schemas/DocumentPage"}}},
+        },
+        "204": {"description": "Stored; the response has no body (Prefer: return=minimal)."},
+        **refusals("400", "401", "403", "409", "413", "415", "422", "429"),
+    },
+    "security": security("write"),
+}
+
+
+def file_response_schema(description: str) -> Json:
+    headers: Json = {
+        "ETag": {"description": "The SHA-256 of the bytes.", "schema": _TEXT},
+        "Content-Disposition": {"description": "The file's own name.", "schema": _TEXT},
+        "Accept-Ranges": {"schema": _TEXT},
+    }
+    binary: Json = {"schema": {"type": "string", "format": "binary"}}
+    return {"description": description, "headers": headers, "content": {"application/octet-stream": binary}}
+
+
+def header_parameter(name: str, description: str) -> Json:
+    return {"name": name, "in": "header", "description": description, "schema": _TEXT}
+
+
+DOWNLOAD: Json = {
+    "operationId": "downloadDocument",
+    "summary": "The file of a document",
+    "description": "The bytes as they were stored, with the media type that was found then.",
+    "tags": ["Document"],
+    "parameters": [
+        {
+            "name": "DocumentGuid",
+            "in": "path",
+            "required": True,
+            "description": "Also written document({DocumentGuid}).",
+            "schema": _GUID,
+            "example": _EXAMPLE,
+        },
+        *shared("version", "apiVersion", "ifNoneMatch"),
+        header_parameter("Range", "bytes=0-1023 asks for a part."),
+        header_parameter("If-Range", "An ETag; the file has another: the whole is sent."),
+    ],
+    "responses": {
+        "200": file_response_schema("The whole file."),
+        "206": file_response_schema("The part that was asked for."),
+        "304": {"description": "It is the file of If-None-Match."},
+        "416": {"description": "The file has no such part; Content-Range tells its size."},
+        **refusals("400", "401", "403", "404", "429"),
+    },
+    "security": security("read"),
+}

@@ -1,0 +1,59 @@
+"""Rules of documents and their files (interface.md 4.5, decisions.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apps.documents.file_types import allowed_extensions, extension_of, is_detectable
+from apps.odata.write.drafts import Draft, Issue
+
+
+def document_has_a_name(draft: Draft) -> Iterator[Issue]:
+    if not draft.name or not draft.name.strip():
+        yield Issue("Required", "name", "A document has a name.")
+
+
+def file_has_a_name(draft: Draft) -> Iterator[Issue]:
+    if not draft.file_name:
+        yield Issue("Required", "file_name", "The file has no name.")
+
+
+def file_is_not_empty(draft: Draft) -> Iterator[Issue]:
+    if not draft.size:
+        yield Issue("Empty", "file_name", f"{draft.file_name or 'The file'} is empty: it has no bytes.")
+
+
+def file_is_of_an_allowed_type(draft: Draft) -> Iterator[Issue]:
+    extension = extension_of(draft.file_name)
+    types = {extension} if extension else draft.content
+    if draft.size and not types & allowed_extensions():
+        subject = f"{extension} files are" if extension else "Files of this type are"
+        yield Issue(
+            "TypeNotAllowed",
+            "file_name",
+            f"{subject} not allowed; allowed are {', '.join(sorted(allowed_extensions()))}.",
+        )
+
+
+def file_content_matches_its_name(draft: Draft) -> Iterator[Issue]:
+    extension = extension_of(draft.file_name)
+    if not draft.size or extension not in allowed_extensions() or not is_detectable(extension):
+        return
+    if extension not in draft.content:
+        yield Issue(
+            "TypeMismatch",
+            "file_name",
+            f"{draft.file_name} is {extension} by its name, and not by its content.",
+        )
+
+
+DOCUMENT_RULES = (document_has_a_name,)
+
+#: Of new documents.
+FILE_RULES = (
+    *DOCUMENT_RULES,
+    file_has_a_name,
+    file_is_not_empty,
+    file_is_of_an_allowed_type,
+    file_content_matches_its_name,
+)

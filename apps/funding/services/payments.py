@@ -1,0 +1,136 @@
+"""Payments of claims and invoices: what may be paid, on which lines it counts, and on which day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.utils import timezone
+
+from apps.core import saving
+from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
+from apps.funding.services.budgets import CENT
+from apps.funding.statuses import PaymentExtent
+from apps.odata import clock
+from apps.odata.any_of import AnyOf
+
+#: What was paid of a bill: an amount, or an amount for each of its lines by their keys.
+Payment = Decimal | Mapping[UUID, Decimal]
+
+LINE_MODELS: Mapping[type[Claim | Invoice], type[LineItem]] = {Claim: ClaimLine, Invoice: InvoiceLine}
+
+
+class LineAmounts(NamedTuple):
+    """The amounts of a line, and the budget they count on."""
+
+    key: UUID
+    total: Decimal
+    paid: Decimal
+    booking: UUID | None
+    category_budget: UUID | None
+
+    @property
+    def outstanding(self) -> Decimal:
+        return self.total - self.paid
+
+
+def load_lines(model: type[Claim | Invoice], keys: Iterable[UUID]) -> dict[UUID, list[LineAmounts]]:
+    """The lines of bills in their order, by the keys of the bills, whose locks keep them as they are."""
+    line_model, bill = LINE_MODELS[model], str(model._meta.model_name)
+    column: Any = line_model._meta.get_field(bill)
+    rows = line_model._default_manager.filter(AnyOf(column, keys))
+    lines: dict[UUID, list[LineAmounts]] = defaultdict(list)
+    columns = (f"{bill}_id", "pk", "total", "amount_paid", "booking_id", "category_budget_id")
+    for key, *columns_of_line in rows.order_by("position", "guid").values_list(*columns):
+        lines[key].append(LineAmounts(*columns_of_line))
+    return lines
+
+
+def find_payment_problem(
+    bill: Claim | Invoice, extent: PaymentExtent, payment: Payment | None, lines: Sequence[LineAmounts]
+) -> str | None:
+    """Why a bill cannot be paid so; ``None`` when it can."""
+    outstanding = bill.outstanding
+    if payment is None:
+        is_full = extent is PaymentExtent.FULL
+        return None if is_full else f"Say how much of the outstanding {outstanding:,.2f} was paid."
+    if isinstance(payment, Mapping) and (problem := find_line_problem(payment, lines)):
+        return problem
+    amount = sum(payment.values(), ZERO) if isinstance(payment, Mapping) else payment
+    if amount != amount.quantize(CENT):
+        return f"{amount} is no amount of money: cents are its smallest part."
+    if extent is PaymentExtent.FULL:
+        is_all = amount == outstanding
+        return None if is_all else f"{outstanding:,.2f} is outstanding, and {amount:,.2f} is not that."
+    if amount <= 0:
+        return f"{amount:,.2f} is no payment: give an amount above 0."
+    if amount == outstanding:
+        return f"{amount:,.2f} is all that is outstanding: say that it is paid in full."
+    if amount > outstanding:
+        return f"{amount:,.2f} is more than the {outstanding:,.2f} that is outstanding."
+    return None
+
+
+def find_line_problem(payment: Mapping[UUID, Decimal], lines: Sequence[LineAmounts]) -> str | None:
+    """Why the lines cannot be paid so: one is not of the bill, or not so much of it is outstanding."""
+    if unknown := payment.keys() - {line.key for line in lines}:
+        return f"It has no line {min(unknown)}."
+    for number, line in enumerate(lines, start=1):
+        amount, outstanding = payment.get(line.key, ZERO), line.outstanding
+        if not min(outstanding, ZERO) <= amount <= max(outstanding, ZERO):
+            return f"Of line {number} {outstanding:,.2f} is outstanding: {amount:,.2f} cannot be paid on it."
+    return None
+
+
+def paid_by_line(
+    extent: PaymentExtent, payment: Payment | None, lines: Sequence[LineAmounts]
+) -> dict[UUID, Decimal]:
+    """What is paid of each line after a payment."""
+    if extent is PaymentExtent.FULL or payment is None:
+        return {line.key: line.total for line in lines}
+    shares = payment if isinstance(payment, Mapping) else allocate(payment, lines)
+    return {line.key: line.paid + shares.get(line.key, ZERO) for line in lines}
+
+
+def allocate(amount: Decimal, lines: Sequence[LineAmounts]) -> dict[UUID, Decimal]:
+    """The shares of the lines in an amount, in their order, each as far as it is outstanding.
+
+    Credits are used up first: they leave more for the others.
+    """
+    shares = {line.key: min(line.outstanding, ZERO) for line in lines}
+    remaining = amount - sum(shares.values(), ZERO)
+    for line in lines:
+        if line.outstanding > 0:
+            shares[line.key] = min(line.outstanding, remaining)
+            remaining -= shares[line.key]
+    return shares
+
+
+def save_paid_lines(
+    model: type[Claim | Invoice], lines: Iterable[LineAmounts], paid: Mapping[UUID, Decimal]
+) -> None:
+    line_model: Any = LINE_MODELS[model]
+    changed = [line.key for line in lines if paid.get(line.key, line.paid) != line.paid]
+    if changed:
+        records = [line_model(guid=key, amount_paid=paid[key]) for key in changed]
+        saving.update(line_model, ("amount_paid",), records)
+
+
+def payment_date(bill: Claim | Invoice, day: dt.date | dt.datetime | None) -> dt.date | dt.datetime:
+    """The moment a claim was paid, the day an invoice was; midnight of a day that is not today."""
+    moment = day or clock.now()
+    if isinstance(bill, Invoice):
+        return as_day(moment)
+    if isinstance(moment, dt.datetime):
+        return moment
+    if moment == clock.today():
+        return clock.now()
+    return timezone.make_aware(dt.datetime.combine(moment, dt.time.min))
+
+
+def as_day(moment: dt.date | dt.datetime) -> dt.date:
+    return timezone.localtime(moment).date() if isinstance(moment, dt.datetime) else moment

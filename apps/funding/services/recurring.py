@@ -1,0 +1,372 @@
+"""Recurring invoices: a new invoice for every period of their calendar that has begun (interface.md 2.4)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby, islice, takewhile
+from typing import Any
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from apps.engagements.coverage import load_current_plans
+from apps.engagements.models import ClientEngagement
+from apps.funding.models import Invoice, InvoiceLine
+from apps.funding.services.create import create_invoices
+from apps.funding.services.defaults import apply_invoice_defaults
+from apps.funding.services.recurrence_calendar import Recurrence
+from apps.funding.statuses import statuses_where
+from apps.odata import clock
+from apps.odata.any_of import AnyOf
+from apps.odata.write.dispatch import retry_on_conflict
+from apps.odata.write.drafts import Draft, ValidationFailed
+
+logger = logging.getLogger(__name__)
+
+#: Recurring invoices read in one batch, and invoices created in one transaction.
+BATCH = 200
+CREATED_AT_ONCE = 500
+
+#: More missed periods of one recurring invoice than this are a mistake in its dates: three years of days.
+MAX_MISSED_PERIODS = 1_100
+
+RECURRENCE_ENDED = statuses_where(lambda row: row.ends_recurrence)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedInvoice:
+    """An invoice that was created, or in a dry run would be: from which recurring one, for which day."""
+
+    recurring: str
+    day: dt.date
+    number: str
+    total: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class FailedInvoice:
+    """An invoice that was due and could not be created, and why."""
+
+    recurring: str
+    day: dt.date
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DuePeriod:
+    """A period of a recurring invoice that has no invoice yet."""
+
+    recurring: UUID
+    number: str
+    period: int
+    day: dt.date
+
+
+class PeriodsInvalid(Exception):
+    """Some of the invoices cannot be created; nothing was stored."""
+
+    def __init__(self, failures: Mapping[DuePeriod, FailedInvoice]) -> None:
+        super().__init__()
+        self.failures = failures
+
+
+def create_recurring_invoices(
+    until: dt.date, dry_run: bool = False
+) -> Iterator[CreatedInvoice | FailedInvoice]:
+    """Create every invoice that is due up to ``until``, batch by batch.
+
+    Warnings do not stop them: they are acknowledged, for whoever approves. Runs may be repeated, and may
+    overlap on two machines: a period has one invoice. One that cannot be created does not stop the others;
+    the next run tries again.
+    """
+    for keys in read_batches(recurring_invoices(until)):
+        clock.reset_now()
+        periods: list[DuePeriod] = []
+        found = (period for period, _ in load_due_periods(keys, until))
+        for _, missed in groupby(found, key=lambda period: period.recurring):
+            of_one = list(missed)
+            if len(of_one) > MAX_MISSED_PERIODS:
+                yield too_many_missed(of_one[0], until)
+            else:
+                periods += of_one
+        periods.sort(key=by_day)
+        for start in range(0, len(periods), CREATED_AT_ONCE):
+            yield from create_batch(periods[start : start + CREATED_AT_ONCE], until, dry_run)
+
+
+def recurring_invoices(until: dt.date) -> QuerySet[Invoice]:
+    """The invoices whose calendar has begun and was not ended.
+
+    A resubmission does not recur itself: its original does.
+    """
+    resubmission = Invoice.objects.filter(resubmission_of=OuterRef("pk"), archive_date=None).order_by()
+    return Invoice.objects.filter(
+        Exists(resubmission) | ~Q(funding_status__in=RECURRENCE_ENDED),
+        is_recurring=True,
+        archive_date=None,
+        resubmission_of=None,
+        recurring_start_date__lte=until,
+    )
+
+
+def read_batches(invoices: QuerySet[Invoice]) -> Iterator[list[UUID]]:
+    """Their keys, so many at a time; no cursor stays open while others are stored."""
+    keys = list(invoices.order_by("pk").values_list("pk", flat=True)[:BATCH])
+    while keys:
+        yield keys
+        keys = list(invoices.filter(pk__gt=keys[-1]).order_by("pk").values_list("pk", flat=True)[:BATCH])
+
+
+def by_day(period: DuePeriod) -> tuple[dt.date, UUID]:
+    return period.day, period.recurring
+
+
+# --- due periods ----------------------------------------------------------------------------------------
+
+
+def load_due_periods(
+    keys: Sequence[UUID], until: dt.date, lock: bool = False
+) -> list[tuple[DuePeriod, Invoice]]:
+    """The periods of recurring invoices that have no invoice yet, each with its recurring one; three queries.
+
+    In the order of the invoices and their periods, with one more than may be missed at most. Locked, the
+    recurring invoices stay as they are, and nobody else creates invoices from them meanwhile.
+    """
+    key: Any = Invoice._meta.pk
+    rows = recurring_invoices(until).filter(AnyOf(key, keys)).select_related("contact", "staff")
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    invoices = list(rows.order_by("pk"))
+    plans = load_current_plans({invoice.contact_id for invoice in invoices})
+    created = load_created_days(invoice.pk for invoice in invoices)
+    found = []
+    for invoice in invoices:
+        recurrence = recurrence_of(invoice)
+        last = plan_end(invoice, plans.get(invoice.contact_id, ()))
+        days = takewhile(
+            lambda each: last is None or recurrence.first_day(each[0]) <= last,  # noqa: B023  used up at once
+            recurrence.days(min(until, invoice.recurring_end_date or until)),
+        )
+        missed = ((period, day) for period, day in days if day not in created[invoice.pk])
+        for period, day in islice(missed, MAX_MISSED_PERIODS + 1):
+            found.append((DuePeriod(invoice.pk, invoice.invoice_number, period, day), invoice))
+    return found
+
+
+def too_many_missed(first: DuePeriod, until: dt.date) -> FailedInvoice:
+    reason = (
+        f"More than {MAX_MISSED_PERIODS:,} invoices are due from {first.day} to {until}. If its dates are a"
+        " mistake, archive it and enter it anew; else make fewer at a time, up to an earlier day."
+    )
+    return FailedInvoice(first.number, first.day, reason)
+
+
+def recurrence_of(invoice: Invoice) -> Recurrence:
+    # The database has no recurring invoice without these two.
+    assert invoice.recurring_start_date is not None
+    assert invoice.recurring_frequency is not None
+    return Recurrence(invoice.recurring_start_date, invoice.recurring_frequency, invoice.start_date)
+
+
+def plan_end(invoice: Invoice, plans: Sequence[ClientEngagement]) -> dt.date | None:
+    """The last day of the plan in which the invoice began to recur; ``None`` without a plan."""
+    began = max(invoice.start_date, recurrence_of(invoice).since)
+    return next((plan.last_day for plan in plans if plan.covers(began)), None)
+
+
+def load_created_days(keys: Iterable[UUID]) -> Mapping[UUID, set[dt.date]]:
+    """The days that have an invoice already, archived ones included."""
+    days: dict[UUID, set[dt.date]] = defaultdict(set)
+    column: Any = Invoice._meta.get_field("recurrence_of")
+    rows = Invoice.objects.filter(AnyOf(column, set(keys)), recurrence_of__isnull=False).order_by()
+    for key, day in rows.values_list("recurrence_of", "recurrence_date"):
+        if key is not None and day is not None:
+            days[key].add(day)
+    return days
+
+
+# --- creating invoices ----------------------------------------------------------------------------------
+
+
+def create_batch(
+    periods: Sequence[DuePeriod], until: dt.date, dry_run: bool
+) -> Iterator[CreatedInvoice | FailedInvoice]:
+    """Create the valid invoices in one transaction; an unexpected fault is narrowed down to its invoice."""
+    if not periods:
+        return
+    try:
+        yield from retry_on_conflict(lambda: create_for_periods(periods, until, dry_run))
+    except PeriodsInvalid as invalid:
+        yield from invalid.failures.values()
+        yield from create_batch([each for each in periods if each not in invalid.failures], until, dry_run)
+    except (InterfaceError, OperationalError):
+        raise  # the database is gone: it would be for each of the others as well
+    except Exception as error:
+        if len(periods) == 1:
+            failed = periods[0]
+            logger.exception("No invoice could be created from the recurring invoice %s", failed.number)
+            yield FailedInvoice(failed.number, failed.day, f"{type(error).__name__}: {error}".strip())
+            return
+        half = len(periods) // 2
+        yield from create_batch(periods[:half], until, dry_run)
+        yield from create_batch(periods[half:], until, dry_run)
+
+
+@transaction.atomic
+def create_for_periods(periods: Sequence[DuePeriod], until: dt.date, dry_run: bool) -> list[CreatedInvoice]:
+    """Create the invoices of those periods that are still due."""
+    wanted = set(periods)
+    keys = sorted({period.recurring for period in periods})
+    due = [pair for pair in load_due_periods(keys, until, lock=True) if pair[0] in wanted]
+    due.sort(key=lambda pair: by_day(pair[0]))
+    refuse_archived_participants(due)
+    drafts = make_drafts(due)
+    try:
+        create_invoices(drafts, ignore_warnings=True)
+    except ValidationFailed as failed:
+        raise PeriodsInvalid(find_failures(failed, [period for period, _ in due])) from failed
+    transaction.set_rollback(dry_run)
+    return [
+        CreatedInvoice(period.number, period.day, draft.invoice_number, draft.total)
+        for (period, _), draft in zip(due, drafts, strict=True)
+    ]
+
+
+def refuse_archived_participants(due: Iterable[tuple[DuePeriod, Invoice]]) -> None:
+    reason = "The participant is archived. Archive the recurring invoice, or restore the participant."
+    failures = {
+        period: FailedInvoice(period.number, period.day, reason)
+        for period, invoice in due
+        if invoice.contact.archive_date is not None
+    }
+    if failures:
+        raise PeriodsInvalid(failures)
+
+
+def find_failures(
+    failed: ValidationFailed, periods: Sequence[DuePeriod]
+) -> Mapping[DuePeriod, FailedInvoice]:
+    """The issues of each invoice, as one text."""
+    messages: dict[DuePeriod, list[str]] = defaultdict(list)
+    for number, issue in failed.issues:
+        if issue.message not in messages[periods[number]]:
+            messages[periods[number]].append(issue.message)
+    return {
+        period: FailedInvoice(period.number, period.day, " ".join(texts))
+        for period, texts in messages.items()
+    }
+
+
+# --- drafts ---------------------------------------------------------------------------------------------
+
+#: The columns of a line that its copy has as well.
+LINE_COLUMNS = (
+    "price_book",
+    "product",
+    "from_date",
+    "to_date",
+    "quantity",
+    "tax_choice",
+    "claim_type",
+    "cancellation_reason",
+    "notes",
+    "is_credit_item",
+    "cost_centre",
+)
+
+
+def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[Draft]:
+    """The drafts of the invoices of these periods; four queries, however many there are.
+
+    A line whose price was the price book's on its day has the price book's of its new day, if there is one;
+    any other price stays.
+    """
+    invoices = {invoice.pk: invoice for _, invoice in due}
+    lines = load_original_lines(invoices)
+    with_book_price = find_lines_with_book_price(invoices, lines)
+    drafts = [invoice_draft(period, invoice, lines[invoice.pk]) for period, invoice in due]
+    apply_invoice_defaults(drafts)
+    for draft, (period, _) in zip(drafts, due, strict=True):
+        for line, original in zip(draft.line_items, lines[period.recurring], strict=True):
+            if line.price is None or original.pk not in with_book_price:
+                line.fill("price", original.price)
+    return drafts
+
+
+def load_original_lines(keys: Iterable[UUID]) -> Mapping[UUID, list[InvoiceLine]]:
+    lines: dict[UUID, list[InvoiceLine]] = defaultdict(list)
+    column: Any = InvoiceLine._meta.get_field("invoice")
+    rows = InvoiceLine.objects.filter(AnyOf(column, set(keys)), archive_date=None)
+    for line in rows.select_related("product", "price_book", "cost_centre").order_by("position", "pk"):
+        lines[line.invoice_id].append(line)
+    return lines
+
+
+def find_lines_with_book_price(
+    invoices: Mapping[UUID, Invoice], lines: Mapping[UUID, Sequence[InvoiceLine]]
+) -> set[UUID]:
+    """The lines whose price is the price book's on their day: what a draft without a price would have."""
+    drafts = []
+    for key, invoice in invoices.items():
+        values = {name: getattr(invoice, name) for name in ("contact", "start_date", "end_date")}
+        drafts.append(Draft({**values, "line_items": [line_draft(line) for line in lines[key]]}))
+    apply_invoice_defaults(drafts)
+    return {
+        line.pk
+        for key, draft in zip(invoices, drafts, strict=True)
+        for line, without_price in zip(lines[key], draft.line_items, strict=True)
+        if without_price.price == line.price
+    }
+
+
+def invoice_draft(period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLine]) -> Draft:
+    """The recurring invoice with its dates moved into the period; the new one does not recur."""
+    recurrence = recurrence_of(invoice)
+    start, end = recurrence.move_days(invoice.start_date, invoice.end_date, period.period)
+    return draft_with(
+        {
+            "invoice_number": None,
+            "external_invoice_number": None,
+            "invoice_claim_type": invoice.invoice_claim_type,
+            "start_date": start,
+            "end_date": end,
+            "due_date": invoice.due_date and recurrence.move_day(invoice.due_date, period.period),
+            "is_recurring": False,
+            "recurring_start_date": None,
+            "recurring_end_date": None,
+            "recurring_frequency": None,
+            "contact": invoice.contact,
+            "staff": invoice.staff,
+            "recurrence_of": invoice,
+            "recurrence_date": period.day,
+            "line_items": [moved_line_draft(line, recurrence, period.period) for line in lines],
+        }
+    )
+
+
+def moved_line_draft(line: InvoiceLine, recurrence: Recurrence, period: int) -> Draft:
+    draft = line_draft(line)
+    from_date, to_date = line.from_date, line.to_date
+    if from_date is not None and to_date is not None:
+        from_date, to_date = recurrence.move_days(from_date, to_date, period)
+    else:
+        from_date = from_date and recurrence.move_day(from_date, period)
+        to_date = to_date and recurrence.move_day(to_date, period)
+    draft.fill("from_date", from_date)
+    draft.fill("to_date", to_date)
+    return draft
+
+
+def line_draft(line: InvoiceLine) -> Draft:
+    """A line without its price, which is found again."""
+    return draft_with({"price": None, **{name: getattr(line, name) for name in LINE_COLUMNS}})
+
+
+def draft_with(values: dict[str, Any]) -> Draft:
+    return Draft(values, given=(name for name, value in values.items() if value is not None))

@@ -1,0 +1,398 @@
+"""Transitions of claims and invoices, of one or of many at once (statuses.py has the table).
+
+Only ``apply_transition`` changes a bill's status, its archiving and what was paid of it: the provider invoice
+of a claim, the budgets and the status history change with it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import formats
+
+from apps.core import history, saving
+from apps.core.bulk_insert import bulk_insert
+from apps.funding.choices import InvoiceStatus
+from apps.funding.models import ZERO, Claim, StatusMove
+from apps.funding.services.budgets import BudgetPosting, budget_amounts, post_to_budgets
+from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.payments import (
+    LineAmounts,
+    Payment,
+    as_day,
+    find_payment_problem,
+    paid_by_line,
+    payment_date,
+    save_paid_lines,
+)
+from apps.funding.services.resubmit import create_resubmissions
+from apps.funding.services.transition_records import (
+    CHANGES_ORIGINAL,
+    CHANGES_PROVIDER_INVOICE,
+    LockedRecords,
+    TransitionRequest,
+    any_of,
+    load_context,
+    load_previous_statuses,
+    lock_records,
+)
+from apps.funding.statuses import NOW, Resubmission, Target, Transition, TransitionName
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
+from apps.funding.validation.transitions import (
+    AnyBill,
+    TransitionContext,
+    available_transitions,
+    describe_impossible,
+    refusal_reason,
+    transitions_from_status,
+)
+from apps.odata import clock
+from apps.people.models import Staff
+
+REASON_LENGTH = 400
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedTransition:
+    """A bill that keeps its status, and why, in a sentence that says which transitions it has."""
+
+    key: UUID
+    label: str
+    message: str
+
+
+@dataclass(slots=True)
+class TransitionResult:
+    """The keys of changed bills, the refused ones, and the keys of new bills by those of their originals."""
+
+    done: list[UUID] = field(default_factory=list)
+    refused: list[RefusedTransition] = field(default_factory=list)
+    resubmissions: dict[UUID, UUID] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BillChange:
+    """The new values of a bill's columns, and what is paid of its lines by their keys."""
+
+    bill: Any
+    transition: Transition
+    values: dict[str, Any]
+    paid: Mapping[UUID, Decimal] = field(default_factory=dict)
+
+    @property
+    def status(self) -> str:
+        return str(self.values.get("funding_status", self.bill.funding_status))
+
+
+class BudgetState(NamedTuple):
+    """What decides how a bill counts on budgets."""
+
+    status: str
+    is_archived: bool
+    resubmission: Resubmission | None = None
+
+
+@transaction.atomic
+def apply_transition(
+    model: type[AnyBill],
+    keys: Iterable[UUID],
+    name: str,
+    staff: Staff | None = None,
+    reason: str | None = None,
+    amounts: Mapping[UUID, Payment] | None = None,
+    day: dt.date | dt.datetime | None = None,
+) -> TransitionResult:
+    """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones do not change.
+
+    ``staff`` needs the permission to administer funding invoices; without staff the system acts (a command, a
+    provider's answer). A part payment needs ``amounts``. Statements are constant in the number of bills.
+    Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
+    """
+    wanted = list(dict.fromkeys(keys))
+    request = TransitionRequest(
+        model, TransitionName(name), staff, (reason or "").strip() or None, amounts or {}, day
+    )
+    locked = lock_records(request, wanted)
+    context = load_context(model, [locked.bills[key] for key in wanted if key in locked.bills], staff, locked)
+    result, changes = plan_changes(request, wanted, locked, context)
+    if changes:
+        result.resubmissions = save_changes(request, changes, locked, context)
+    result.done = [change.bill.pk for change in changes]
+    return result
+
+
+def list_transitions(bill: AnyBill, staff: Staff | None = None) -> list[Transition]:
+    """The transitions that a bill may take now; none for staff who may not administer bills."""
+    if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
+        return []
+    return available_transitions(bill, load_context(type(bill), [bill], staff))
+
+
+def explain_missing_approval(bill: AnyBill, staff: Staff | None = None) -> str | None:
+    """Why a bill before its approval cannot be approved now; ``None`` when it can, and for other bills."""
+    row = find_row(bill, TransitionName.APPROVE)
+    return None if row is None else refusal_reason(row, bill, load_context(type(bill), [bill], staff))
+
+
+def find_request_problem(request: TransitionRequest, number: int) -> str | None:
+    """Why no bill can take the transition; ``None`` when nothing speaks against the request as such."""
+    transition, staff, reason = request.transition, request.staff, request.reason
+    if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
+        return (
+            f"{staff} may not change the status of claims and invoices: the role {staff.role} lacks the"
+            " permission to administer funding invoices, or the login is closed."
+        )
+    if number > 1 and transition.single:
+        return f"{transition.label}: one at a time, not {number:,} at once."
+    if reason is None and transition.needs_reason:
+        return f"{transition.label}: give a reason."
+    if reason is not None and len(reason) > REASON_LENGTH:
+        return f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}."
+    if transition.pays and request.day is not None and as_day(request.day) > clock.today():
+        return f"The day of payment, {formats.date_format(as_day(request.day))}, lies ahead."
+    return None
+
+
+# --- planning -------------------------------------------------------------------------------------------
+
+
+def find_row(bill: AnyBill, name: TransitionName) -> Transition | None:
+    return next((row for row in transitions_from_status(bill) if row.name is name), None)
+
+
+def plan_changes(
+    request: TransitionRequest, keys: Sequence[UUID], locked: LockedRecords, context: TransitionContext
+) -> tuple[TransitionResult, list[BillChange]]:
+    """The changes of the bills that can take the transition; the others are refused."""
+    result, changes = TransitionResult(), []
+    request_problem = find_request_problem(request, len(keys))
+    is_back = request.transition.target is Target.PREVIOUS
+    previous = load_previous_statuses(request.model, locked.bills) if is_back else {}
+    for key in keys:
+        bill = locked.bills.get(key)
+        row = find_row(bill, request.name) if bill else None
+        problem = request_problem or find_bill_problem(request, bill, row, locked.lines.get(key, ()), context)
+        if row is None or problem is not None:
+            result.refused.append(RefusedTransition(key, str(bill or key), problem or ""))
+            continue
+        changes.append(plan_change(request, bill, row, locked.lines.get(key, ()), previous))
+        if row.name is TransitionName.RESTORE:
+            note_restored(bill, context)
+    return result, changes
+
+
+def find_bill_problem(
+    request: TransitionRequest,
+    bill: Any,
+    row: Transition | None,
+    lines: Sequence[LineAmounts],
+    context: TransitionContext,
+) -> str | None:
+    """Why a bill cannot take the transition; ``None`` when it can."""
+    if bill is None:
+        return f"There is no {request.model._meta.verbose_name} with this identifier."
+    if row is None:
+        return describe_impossible(bill, context)
+    if reason := refusal_reason(row, bill, context):
+        return reason
+    return row.pays and find_payment_problem(bill, row.pays, request.amounts.get(bill.pk), lines)
+
+
+def note_restored(bill: Any, context: TransitionContext) -> None:
+    """Let the guards of bills that are restored after this one see it as restored."""
+    if bill.resubmission_of_id is not None:
+        context.resubmissions[bill.resubmission_of_id] = str(bill)
+    if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
+        return
+    if not context.provider_invoices[bill.provider_invoice_id].is_reusable:
+        context.holders[bill.provider_invoice_id] = (bill.pk, str(bill))
+
+
+def plan_change(
+    request: TransitionRequest,
+    bill: Any,
+    row: Transition,
+    lines: Sequence[LineAmounts],
+    previous: Mapping[UUID, str],
+) -> BillChange:
+    values = {name: clock.now() if value is NOW else value for name, value in row.sets.items()}
+    if row.target is not Target.SAME:
+        # Without a status history (an import), the cancelled bill was claimed.
+        target = previous.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED)
+        target = target if row.target is Target.PREVIOUS else row.target
+        values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": request.reason}
+    paid: Mapping[UUID, Decimal] = {}
+    if row.pays:
+        paid = paid_by_line(row.pays, request.amounts.get(bill.pk), lines)
+        values["payment_date"] = payment_date(bill, request.day)
+        values["amount_paid"] = sum(paid.values(), ZERO)
+    if isinstance(bill, Claim) and row.name is TransitionName.ARCHIVE:
+        values["takes_provider_invoice"] = False
+    return BillChange(bill, row, values, paid)
+
+
+# --- saving ---------------------------------------------------------------------------------------------
+
+
+def save_changes(
+    request: TransitionRequest,
+    changes: Sequence[BillChange],
+    locked: LockedRecords,
+    context: TransitionContext,
+) -> dict[UUID, UUID]:
+    """Write the bills, their lines, status history and budgets; the keys of new bills by their originals'."""
+    model, resubmits = request.model, request.transition.resubmits
+    before, after = budget_states(request, changes, locked.bills)
+    paid = {line: amount for change in changes for line, amount in change.paid.items()}
+    postings = [
+        posting
+        for key in after
+        for posting in line_postings(locked.lines.get(key, ()), before[key], after[key], paid)
+    ]
+    save_paid_lines(model, (line for key in after for line in locked.lines.get(key, ())), paid)
+    bill_values = [(change.bill, change.values) for change in changes]
+    bill_values += hand_over_provider_invoices(changes, locked.bills, context)
+    moves = [(change.bill.pk, change.bill.funding_status, change.status) for change in changes]
+    save_bills(model, bill_values)
+    record_moves(str(model._meta.model_name), moves, request.name.value, request.reason, request.staff)
+    resubmissions: dict[UUID, UUID] = {}
+    if resubmits is not None:
+        resubmissions, new_postings = create_resubmissions(
+            model, [change.bill for change in changes], resubmits, request.staff
+        )
+        postings += new_postings
+    post_to_budgets(postings)
+    if model is Claim and request.name in CHANGES_PROVIDER_INVOICE - {TransitionName.APPROVE}:
+        update_claim_flags({bill.provider_invoice_id for bill, _ in bill_values})
+    return resubmissions
+
+
+def budget_states(
+    request: TransitionRequest, changes: Sequence[BillChange], bills: Mapping[UUID, Any]
+) -> tuple[dict[UUID, BudgetState], dict[UUID, BudgetState]]:
+    """How bills count on budgets before and after, the originals of archived and restored ones included."""
+    before: dict[UUID, BudgetState] = {}
+    after: dict[UUID, BudgetState] = {}
+    for bill, row, status, values in ((c.bill, c.transition, c.status, c.values) for c in changes):
+        before[bill.pk] = BudgetState(bill.funding_status, bill.is_archived)
+        is_archived = values.get("archive_date", bill.archive_date) is not None
+        after[bill.pk] = BudgetState(status, is_archived, row.resubmits)
+    if request.name not in CHANGES_ORIGINAL:
+        return before, after
+    # An archived resubmission returns to its original what it took over, a restored one takes it again.
+    states_with_resubmission = before if request.name is TransitionName.ARCHIVE else after
+    for change in changes:
+        original = bills.get(change.bill.resubmission_of_id)
+        if original is None:
+            continue
+        for states in (before, after):
+            states.setdefault(original.pk, BudgetState(original.funding_status, original.is_archived))
+        part = Resubmission.FULL if change.bill.paid_earlier else Resubmission.GAP
+        state = states_with_resubmission[original.pk]
+        states_with_resubmission[original.pk] = state._replace(resubmission=part)
+    return before, after
+
+
+def line_postings(
+    lines: Iterable[LineAmounts], before: BudgetState, after: BudgetState, paid: Mapping[UUID, Decimal]
+) -> Iterator[BudgetPosting]:
+    for line in lines:
+        if line.booking is None and line.category_budget is None:
+            continue
+        amounts = budget_amounts(
+            after.status, after.is_archived, line.total, paid.get(line.key, line.paid), after.resubmission
+        ) + -budget_amounts(before.status, before.is_archived, line.total, line.paid, before.resubmission)
+        yield BudgetPosting(line.booking, line.category_budget, amounts)
+
+
+def hand_over_provider_invoices(
+    changes: Sequence[BillChange], bills: Mapping[UUID, Any], context: TransitionContext
+) -> list[tuple[Any, dict[str, Any]]]:
+    """Further claims that lose their provider invoice to a changed one, or hold it again, and their values.
+
+    The values of restored claims themselves are completed.
+    """
+    changed = {change.bill.pk for change in changes}
+    others: list[tuple[Any, dict[str, Any]]] = []
+    for change in changes:
+        bill, name = change.bill, change.transition.name
+        if not isinstance(bill, Claim):
+            break
+        original = bills.get(bill.resubmission_of_id) if bill.resubmission_of_id else None
+        if original is not None and original.pk in changed:
+            original = None
+        if change.transition.resubmits is not None:
+            others.append((bill, {"takes_provider_invoice": False}))
+        elif name is TransitionName.ARCHIVE:
+            if bill.takes_provider_invoice and original is not None and not original.is_archived:
+                others.append((original, {"takes_provider_invoice": True}))
+        elif name is TransitionName.RESTORE:
+            holder = context.holders.get(bill.provider_invoice_id, (None, ""))[0]
+            change.values["takes_provider_invoice"] = holder == bill.pk
+            if original is not None and original.pk != holder:
+                others.append((original, {"takes_provider_invoice": False}))
+    return others
+
+
+def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, Any]]]) -> None:
+    """Write new values of bills, one statement for all that get the same ones, and their history.
+
+    Claims that lose a provider invoice come before those that get it: it has one holder at a time.
+    """
+    groups: dict[tuple[tuple[str, Any], ...], list[UUID]] = defaultdict(list)
+    entries, paid = [], []
+    for bill, values in bill_values:
+        changed = {name: value for name, value in values.items() if getattr(bill, name) != value}
+        if not changed:
+            continue
+        # The status history has the dates.
+        differences = {
+            name: [history.json_value(getattr(bill, name)), history.json_value(value)]
+            for name, value in changed.items()
+            if name != "status_date"
+        }
+        entries.append((bill.pk, change_kind(changed), differences))
+        if "amount_paid" in changed:
+            bill.amount_paid = changed.pop("amount_paid")
+            paid.append(bill)
+        groups[tuple(changed.items())].append(bill.pk)
+    for group in sorted(groups, key=lambda group: ("takes_provider_invoice", True) in group):
+        rows = model._default_manager.filter(any_of(model, "guid", groups[group]))
+        rows.update(**dict(group), modify_date=clock.now())
+    if paid:
+        saving.update(model, ("amount_paid",), paid)
+    history.write_changes(model, entries)
+
+
+def change_kind(changed: Mapping[str, Any]) -> str:
+    if "archive_date" not in changed:
+        return "Changed"
+    return "Restored" if changed["archive_date"] is None else "Archived"
+
+
+def record_moves(
+    record: str,
+    moves: Iterable[tuple[UUID, str, str]],
+    name: str,
+    reason: str | None,
+    staff: Staff | None,
+) -> None:
+    """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
+    author = history.author()
+    staff_id = author.staff_id if staff is None else staff.pk
+    columns = (f"{record}_id", "verb", "from_status", "to_status", "reason", "at", "staff_id", "application")
+    bulk_insert(
+        StatusMove,
+        columns,
+        [
+            (key, name, source, target, reason, clock.now(), staff_id, author.application)
+            for key, source, target in moves
+        ],
+    )

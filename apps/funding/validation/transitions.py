@@ -1,0 +1,180 @@
+"""The conditions of transitions beyond their table (statuses.py), and the transitions of a bill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from apps.core.models import Subscriber
+from apps.funding.choices import ApprovalStatus, InvoiceClaimType
+from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
+from apps.people.models import Staff
+
+AnyBill = Claim | Invoice
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionContext:
+    """What guards need beside the bill, by the key of a bill or of a provider invoice.
+
+    ``staff``: nobody is the system. ``holders``: (key, number) of the claim that holds a single-use provider
+    invoice. ``resubmissions``: the number of the current resubmission of a bill. ``originals``: the bills
+    that were resubmitted.
+    """
+
+    staff: Staff | None = None
+    settings: Subscriber = field(default_factory=Subscriber)
+    provider_invoices: Mapping[UUID, ProviderInvoice] = field(default_factory=dict)
+    holders: dict[UUID, tuple[UUID, str]] = field(default_factory=dict)
+    resubmissions: dict[UUID, str] = field(default_factory=dict)
+    originals: Mapping[UUID, AnyBill] = field(default_factory=dict)
+
+
+#: Why a bill cannot take a transition, as a sentence; ``None`` when it can. The docstring is the condition
+#: in docs/life_of_a_claim.md.
+Guard = Callable[[Any, TransitionContext], str | None]
+
+
+def approver_is_not_who_entered_it(bill: AnyBill, context: TransitionContext) -> str | None:
+    """with "four eyes", not by who entered it"""
+    staff = context.staff
+    if staff is None or not context.settings.four_eyes or staff.pk != bill.entered_by_id:
+        return None
+    return "You entered it yourself: with four eyes, somebody else approves it."
+
+
+def provider_invoice_is_not_blocked(bill: AnyBill, context: TransitionContext) -> str | None:
+    """its provider invoice is neither on hold nor rejected"""
+    if not isinstance(bill, Claim):
+        return None
+    provider_invoice = context.provider_invoices[bill.provider_invoice_id]
+    status = ApprovalStatus(provider_invoice.approval_status)
+    if status in (ApprovalStatus.ON_HOLD_BY_CLIENT, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER):
+        reference = provider_invoice.reference
+        return f"Its provider invoice {reference} is {lower_first(status.label)}: release that first."
+    if status is ApprovalStatus.REJECTED:
+        return f"Its provider invoice {provider_invoice.reference} was rejected: archive the claim."
+    return None
+
+
+def is_billed_to_the_agency(bill: Any, context: TransitionContext) -> str | None:
+    """claims, and invoices to the agency"""
+    if isinstance(bill, Claim) or bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_AGENCY:
+        return None
+    return "It goes to the client, not to the agency: send it."
+
+
+def is_billed_to_the_client(bill: Invoice, context: TransitionContext) -> str | None:
+    """invoices to the client"""
+    if bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_CLIENT:
+        return None
+    return "It goes to the agency, not to the client: claim it from the agency."
+
+
+def payment_provider_is_used(bill: AnyBill, context: TransitionContext) -> str | None:
+    """where the subscriber submits claims to a payment provider"""
+    if context.settings.payment_provider_module:
+        return None
+    return "No payment provider is used here (organisation settings): claim it from the agency."
+
+
+def has_no_resubmission(bill: AnyBill, context: TransitionContext) -> str | None:
+    """not resubmitted already"""
+    number = context.resubmissions.get(bill.pk)
+    return number and f"It was resubmitted as {number}: go on with that one."
+
+
+def has_an_unpaid_part(bill: AnyBill, context: TransitionContext) -> str | None:
+    """something of it is not paid"""
+    return None if bill.total != bill.amount_paid else "Nothing of it is open: all of it was paid."
+
+
+def is_not_between_resubmissions(bill: AnyBill, context: TransitionContext) -> str | None:
+    """not between an older one and one that resubmits it in turn"""
+    number = context.resubmissions.get(bill.pk)
+    if number is None or bill.resubmission_of_id is None:
+        return None
+    return f"It resubmits an older one and was resubmitted as {number}: archive {number} first."
+
+
+def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> str | None:
+    """what it resubmits has kept its status, and was not resubmitted again"""
+    original = context.originals.get(bill.resubmission_of_id) if bill.resubmission_of_id else None
+    if original is None:
+        return None
+    if original.archive_date is not None and original.resubmission_of_id is not None:
+        return f"{original}, which it resubmits, is archived: restore that one first."
+    if number := context.resubmissions.get(original.pk):
+        return f"{original}, which it resubmits, was resubmitted again as {number}."
+    if original.funding_status not in RESUBMITTABLE:
+        status = STATUSES[original.funding_status].label
+        return f"{original}, which it resubmits, is now {lower_first(status)}."
+    return None
+
+
+def provider_invoice_is_free(bill: Any, context: TransitionContext) -> str | None:
+    """no other claim has its provider invoice meanwhile"""
+    if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
+        return None
+    holder = context.holders.get(bill.provider_invoice_id)
+    if holder is None or holder[0] in (bill.pk, bill.resubmission_of_id):
+        return None
+    return f"Its provider invoice is meanwhile claimed by {holder[1]}: archive that one first."
+
+
+GUARDS: Mapping[TransitionName, tuple[Guard, ...]] = {
+    TransitionName.APPROVE: (approver_is_not_who_entered_it, provider_invoice_is_not_blocked),
+    TransitionName.CLAIM: (is_billed_to_the_agency,),
+    TransitionName.SUBMIT: (is_billed_to_the_agency, payment_provider_is_used),
+    TransitionName.PAY_THE_REST: (has_no_resubmission,),
+    TransitionName.WRITE_OFF: (has_no_resubmission,),
+    TransitionName.RESUBMIT: (has_no_resubmission,),
+    TransitionName.RESUBMIT_GAP: (has_no_resubmission, has_an_unpaid_part),
+    TransitionName.SEND: (is_billed_to_the_client,),
+    TransitionName.ARCHIVE: (is_not_between_resubmissions,),
+    TransitionName.RESTORE: (original_may_be_resubmitted, provider_invoice_is_free),
+}
+
+
+# --- the transitions of a bill --------------------------------------------------------------------------
+
+
+def transitions_of(model: type[AnyBill]) -> list[Transition]:
+    """The transitions for claims, or for invoices."""
+    return [row for row in TRANSITIONS if model is Invoice or not row.invoices_only]
+
+
+def transitions_from_status(bill: AnyBill) -> Iterator[Transition]:
+    """The transitions that start in the status of a bill; an archived one can only be restored."""
+    for row in transitions_of(type(bill)):
+        is_restore = row.name is TransitionName.RESTORE
+        if bill.funding_status in row.sources and (bill.archive_date is not None) == is_restore:
+            yield row
+
+
+def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionContext) -> str | None:
+    """What the first guard says against it; ``None`` when none does."""
+    guards = GUARDS.get(transition.name, ())
+    return next((reason for guard in guards if (reason := guard(bill, context))), None)
+
+
+def available_transitions(bill: AnyBill, context: TransitionContext) -> list[Transition]:
+    """The transitions that a bill may take now."""
+    return [row for row in transitions_from_status(bill) if refusal_reason(row, bill, context) is None]
+
+
+def describe_impossible(bill: AnyBill, context: TransitionContext) -> str:
+    """The status of a bill that has no such transition, and the transitions that it has."""
+    status = lower_first(STATUSES[bill.funding_status].label)
+    labels = ", ".join(lower_first(row.label) for row in available_transitions(bill, context))
+    possible = f"Possible from there: {labels}." if labels else "Nothing more can be done to it."
+    return f"It is archived ({status}). {possible}" if bill.archive_date else f"It is {status}. {possible}"
+
+
+def lower_first(label: Any) -> str:
+    """A label within a sentence."""
+    text = str(label)
+    return text[:1].lower() + text[1:]

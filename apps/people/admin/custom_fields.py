@@ -1,0 +1,150 @@
+"""Custom fields in the back office: their own pages, and their answers on the forms of people."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminSingleDateWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from apps.core.admin_base import ArchivedFilter, RecordAdmin, RecordForm
+from apps.odata.write.drafts import Draft
+from apps.people.admin.lookups import LookupAdmin
+from apps.people.choices import AnswerKind, AppliesTo
+from apps.people.models import CustomField
+from apps.people.services import answers_of
+
+YES_OR_NO = [("", "Select value"), ("Yes", "Yes"), ("No", "No")]
+
+
+class AnsweredForm(RecordForm):
+    """A form with a field for each custom field; its draft has their answers."""
+
+    custom_fields: ClassVar[Sequence[CustomField]] = ()
+
+    def draft(self) -> Draft:
+        draft = super().draft()
+        names = {custom_field.pk: name_of(custom_field) for custom_field in self.custom_fields}
+        valid = self.cleaned_data.keys() - self.errors.keys()
+        answers = {key: responses(self.cleaned_data[name]) for key, name in names.items() if name in valid}
+        draft.fill("custom_answers", answers)
+        return draft
+
+
+class AnsweredAdmin(RecordAdmin):
+    """A page whose form has the custom fields as well, each by its kind."""
+
+    form = AnsweredForm
+    applies_to: ClassVar[AppliesTo]
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+        custom_fields = self.custom_fields()
+        answers = answers_of(obj) if obj is not None else {}
+        fields = {name_of(each): form_field(each, answers.get(each.pk, [])) for each in custom_fields}
+        form = type("CustomFieldsForm", (self.form,), {**fields, "custom_fields": custom_fields})
+        return super().get_form(request, obj, change=change, **{"form": form, **options})
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fieldsets = list(super().get_fieldsets(request, obj))
+        custom_fields = self.custom_fields()
+        if not custom_fields:
+            return fieldsets
+        fields: list[Any] = [name_of(each) for each in custom_fields]
+        if obj is not None and not self.has_change_permission(request, obj):
+            answers = answers_of(obj)
+            fields = [answer_display(each, answers.get(each.pk, [])) for each in custom_fields]
+        place = len(fieldsets) - (obj is not None)  # the record information stays last
+        fieldsets.insert(place, ("Custom fields", {"fields": fields, "classes": ("tab",)}))
+        return fieldsets
+
+    def custom_fields(self) -> list[CustomField]:
+        return list(CustomField.objects.filter(applies_to=self.applies_to, archive_date=None))
+
+
+def name_of(custom_field: CustomField) -> str:
+    """The name of the form field."""
+    return f"custom_{custom_field.pk.hex}"
+
+
+def answer_display(custom_field: CustomField, answer: Sequence[str]) -> Any:
+    """A read-only field, for those who may see the form but not change it."""
+
+    @display(description=custom_field.name)
+    def answer_text(record: Any) -> str:
+        return ", ".join(answer)
+
+    return answer_text
+
+
+def form_field(custom_field: CustomField, answer: list[str]) -> forms.Field:
+    """The form field that takes answers of the custom field's kind.
+
+    An option of the ``answer`` that was taken off the list since stays choosable for whoever chose it.
+    """
+    several = custom_field.kind == AnswerKind.CHOICES
+    shared: dict[str, Any] = {
+        "label": custom_field.name,
+        "required": False,
+        "initial": answer if several else next(iter(answer), None),
+    }
+    if custom_field.kind == AnswerKind.NUMBER:
+        widget = UnfoldAdminDecimalFieldWidget()
+        return forms.DecimalField(max_digits=20, decimal_places=6, widget=widget, **shared)
+    if custom_field.kind == AnswerKind.DATE:
+        return forms.DateField(widget=UnfoldAdminSingleDateWidget(), **shared)
+    if custom_field.kind == AnswerKind.YES_NO:
+        return forms.ChoiceField(choices=YES_OR_NO, widget=UnfoldAdminSelectWidget(), **shared)
+    if custom_field.kind == AnswerKind.TEXT:
+        return forms.CharField(max_length=400, widget=UnfoldAdminTextInputWidget(), **shared)
+    options = [(option, option) for option in dict.fromkeys([*custom_field.choices, *answer])]
+    if several:
+        boxes = UnfoldAdminCheckboxSelectMultipleWidget()
+        return forms.MultipleChoiceField(choices=options, widget=boxes, **shared)
+    choices = [("", "Select value"), *options]
+    return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget(), **shared)
+
+
+def responses(value: Any) -> list[str]:
+    """The responses that a form field's value is stored as."""
+    if value in (None, "", []):
+        return []
+    if isinstance(value, list):
+        return [str(each) for each in value]
+    if isinstance(value, dt.date):
+        return [value.isoformat()]
+    if isinstance(value, Decimal):
+        return [format(value, "f")]
+    return [str(value)]
+
+
+@admin.register(CustomField)
+class CustomFieldAdmin(LookupAdmin):
+    """Fields that the organisation adds to staff, clients and contacts."""
+
+    menu_order = 840
+    icon = "add_notes"
+    list_display = ("name", "applies_to", "kind", "position", "archived")
+    list_filter = (ArchivedFilter, ("applies_to", ChoicesDropdownFilter), ("kind", ChoicesDropdownFilter))
+    list_filter_submit = True
+    ordering = ("applies_to", "position", "name")
+    fieldsets = ((None, {"fields": ("name", ("applies_to", "kind"), "options", "position")}),)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        """The records and the kind stay once there are answers."""
+        readonly = super().get_readonly_fields(request, obj)
+        if obj is not None and obj.answers.exists():
+            return (*readonly, "applies_to", "kind")
+        return readonly

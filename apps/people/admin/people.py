@@ -1,0 +1,189 @@
+"""Clients and contacts in the back office, and what their pages share with those of staff."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
+from unfold.decorators import display
+
+from apps.core.admin_base import ArchivedFilter
+from apps.core.models import Subscriber
+from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
+from apps.people.admin.search import NumberSearchAdmin
+from apps.people.choices import AppliesTo
+from apps.people.models import Client, Contact
+from apps.people.services import create_clients, create_contacts, update_clients, update_contacts
+from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
+
+# --- fieldsets that several forms have ----------------------------------------------------------------
+
+ADDRESS = ("street_address", "street_address2", "suburb", "city", "state", "post_code", "country")
+POSTAL_ADDRESS = (
+    "postal_street_address",
+    "postal_street_address2",
+    "postal_suburb",
+    "postal_city",
+    "postal_state",
+    "postal_post_code",
+)
+ADDRESSES = (
+    ("Address", {"fields": ADDRESS, "classes": ("tab",)}),
+    ("Postal address", {"fields": POSTAL_ADDRESS, "classes": ("tab",)}),
+)
+CONTACT_DETAILS = (
+    "Contact details",
+    {
+        "fields": (
+            ("use_primary_email", "use_secondary_email"),
+            "secondary_email",
+            ("phone1", "phone2"),
+            ("home_phone", "fax"),
+            ("accepts_email_contact", "accepts_sms_contact"),
+            "professional_network_url",
+            "social_network_a_url",
+            "social_network_b_url",
+            "video_channel_url",
+            "other_social_media_url",
+        ),
+        "classes": ("tab",),
+    },
+)
+PERSONAL = (
+    "Personal",
+    {
+        "fields": (
+            "gender",
+            ("birthday", "send_birthday_reminder"),
+            ("partner_first_name", "partner_last_name"),
+            ("partner_birthday", "send_partner_birthday_reminder"),
+            "number_of_children",
+            "hobbies_interests",
+            "additional_information",
+        ),
+        "classes": ("tab",),
+    },
+)
+
+
+# --- people -------------------------------------------------------------------------------------------
+
+
+class PersonForm(AnsweredForm):
+    """Scheme numbers are accepted as people write them, and stored as the scheme does."""
+
+    def clean_scheme_number(self) -> str | None:
+        number = self.cleaned_data["scheme_number"]
+        return "".join(number.split()) if number else None
+
+
+class PersonAdmin(NumberSearchAdmin, AnsweredAdmin):
+    """What the pages of staff and contacts have in common."""
+
+    form = PersonForm
+    warnings = PERSON_WARNINGS
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        defaults = {
+            "accepts_email_contact": Subscriber.current().email_consent_default,
+            "use_primary_email": True,
+        }
+        return {**defaults, **super().get_changeform_initial_data(request)}
+
+
+@admin.register(Client)
+class ClientAdmin(NumberSearchAdmin, AnsweredAdmin):
+    """Organisations: customers and providers of the subscriber."""
+
+    create = staticmethod(create_clients)
+    update = staticmethod(update_clients)
+    warnings = CLIENT_WARNINGS
+    applies_to = AppliesTo.CLIENT
+    menu_group = "People"
+    menu_order = 20
+    menu_title = "Organisations and providers"
+    icon = "domain"
+    list_display = (
+        "business_name",
+        "business_number",
+        "unique_code",
+        "business_phone",
+        "key_contact",
+        "archived",
+    )
+    list_select_related = ("key_contact",)
+    list_filter = (ArchivedFilter,)
+    list_filter_submit = True
+    search_fields = ("business_name", "unique_code", "external_reference", "business_number")
+    search_help_text = "Name, ABN, code, reference or phone"
+    number_columns = ("business_number", "business_phone", "business_phone2")
+    ordering = ("business_name", "guid")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "business_name",
+                    ("business_number", "unique_code"),
+                    ("business_phone", "business_phone2"),
+                    ("web_address", "business_fax"),
+                    ("key_contact", "external_reference"),
+                )
+            },
+        ),
+        *ADDRESSES,
+    )
+
+
+@admin.register(Contact)
+class ContactAdmin(PersonAdmin):
+    """Participants, their representatives, and people at clients."""
+
+    create = staticmethod(create_contacts)
+    update = staticmethod(update_contacts)
+    applies_to = AppliesTo.CONTACT
+    menu_group = "People"
+    menu_order = 30
+    menu_title = "Participants and contacts"
+    icon = "person"
+    list_display = ("person", "scheme_number", "phone1", "client", "role", "account_manager", "archived")
+    list_select_related = ("client", "role", "account_manager")
+    list_filter = (
+        ArchivedFilter,
+        ("role", RelatedDropdownFilter),
+        ("scheme_price_guide_region", ChoicesDropdownFilter),
+    )
+    list_filter_submit = True
+    search_fields = ("first_name", "last_name", "primary_email", "secondary_email", "unique_code")
+    search_help_text = "Name, scheme number, email, code or phone"
+    number_columns = ("scheme_number", "phone1", "phone2", "home_phone")
+    ordering = ("last_name", "first_name", "guid")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    ("first_name", "last_name"),
+                    ("scheme_number", "scheme_price_guide_region"),
+                    ("primary_email", "role"),
+                    ("client", "position_title"),
+                    ("account_manager", "unique_code"),
+                    ("representative", "representative_relationship"),
+                    ("personal_title", "personal_title_other"),
+                )
+            },
+        ),
+        CONTACT_DETAILS,
+        *ADDRESSES,
+        PERSONAL,
+    )
+
+    @display(description="name", ordering="last_name", header=True)
+    def person(self, contact: Contact) -> list[str]:
+        initials = f"{contact.first_name[:1]}{contact.last_name[:1]}"
+        return [contact.full_name, contact.primary_email or "", initials]
+
+    def autocomplete_label(self, record: Any) -> str:
+        return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)

@@ -1,0 +1,269 @@
+"""Staff in the back office: their records, passwords and logins, and the handover of their work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import SetPasswordForm
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from unfold.contrib.filters.admin import RadioFilter, RelatedDropdownFilter
+from unfold.decorators import action, display
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
+
+from apps.core.admin_base import ArchivedFilter
+from apps.odata import clock
+from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin, PersonForm
+from apps.people.admin.roles import check_administrator_remains
+from apps.people.authentication import disable_logins, enable_logins, role_covers
+from apps.people.choices import AppliesTo
+from apps.people.handover import an_administrator_remains, hand_over
+from apps.people.models import Role, Staff
+from apps.people.services import create_staff, update_staff
+
+
+class StaffForm(PersonForm):
+    """Nobody gives a role that allows more than their own, or disables their own login."""
+
+    def clean_role(self) -> Role:
+        role = self.cleaned_data["role"]
+        is_new_role = self.instance._state.adding or role.pk != self.instance.role_id
+        if is_new_role and not role_covers(self.user, Staff(role=role)):
+            raise forms.ValidationError(
+                "This role allows more than your own, so you cannot give it.", code="NotAllowed"
+            )
+        if not role.all_permissions:
+            check_administrator_remains(Staff.objects.filter(pk=self.instance.pk))
+        return role
+
+    def clean_disable_login_date(self) -> Any:
+        moment = self.cleaned_data["disable_login_date"]
+        if moment is not None and self.instance.pk == self.user.pk and moment <= clock.now():
+            raise forms.ValidationError("You would lock yourself out.", code="NotAllowed")
+        return moment
+
+
+class PasswordForm(SetPasswordForm):
+    """A new password, given twice and checked by the password rules."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in ("new_password1", "new_password2"):
+            self.fields[name].widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+
+
+class HandoverForm(forms.Form):
+    """What happens to the work of somebody who leaves."""
+
+    successor = forms.ModelChoiceField(
+        queryset=Staff.objects.none(),
+        required=False,
+        label="Hand over to",
+        empty_label="Nobody: leave everything as it is",
+        help_text="Becomes account manager wherever the leaver is.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    disable_login = forms.BooleanField(
+        required=False, initial=True, label="Disable the login as well", widget=UnfoldBooleanWidget()
+    )
+
+    def __init__(self, leaver: Staff, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        current = Staff.objects.filter(archive_date=None).exclude(pk=leaver.pk)
+        self.fields["successor"].queryset = current  # type: ignore[attr-defined]
+
+
+class LoginFilter(RadioFilter):
+    """Staff by whether they can sign in now."""
+
+    title = "login"
+    parameter_name = "login"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("enabled", "Enabled"), ("disabled", "Disabled")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        disabled = Q(disable_login_date__lte=clock.now())
+        if self.value() == "enabled":
+            return queryset.exclude(disabled).filter(archive_date=None)
+        return queryset.filter(disabled) if self.value() == "disabled" else queryset
+
+
+@admin.register(Staff)
+class StaffAdmin(PersonAdmin):
+    """Staff, who are the users of the back office."""
+
+    form = StaffForm
+    create = staticmethod(create_staff)
+    update = staticmethod(update_staff)
+    applies_to = AppliesTo.STAFF
+    menu_group = "People"
+    menu_order = 10
+    icon = "badge"
+    list_display = ("person", "role", "position", "location", "phone1", "login", "archived")
+    list_select_related = ("role", "position", "location")
+    list_filter = (
+        ArchivedFilter,
+        LoginFilter,
+        ("role", RelatedDropdownFilter),
+        ("teams", RelatedDropdownFilter),
+        ("location", RelatedDropdownFilter),
+    )
+    list_filter_submit = True
+    search_fields = ("first_name", "last_name", "primary_email", "unique_code", "abbreviation")
+    search_help_text = "Name, email, initials, code or phone"
+    number_columns = ("phone1", "phone2", "home_phone")
+    ordering = ("last_name", "first_name", "guid")
+    actions = ("archive_selected", "restore_selected", "disable_logins", "enable_logins")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    ("first_name", "last_name"),
+                    ("primary_email", "abbreviation"),
+                    ("role", "position"),
+                    ("location", "teams"),
+                    "account_manager",
+                    "disable_login_date",
+                )
+            },
+        ),
+        CONTACT_DETAILS,
+        *ADDRESSES,
+        PERSONAL,
+        (
+            "Employment",
+            {
+                "fields": (
+                    ("personal_title", "personal_title_other"),
+                    "unique_code",
+                    "scheme_number",
+                    "employment_type",
+                    "commencement_date",
+                    "working_hours_per_week",
+                ),
+                "classes": ("tab",),
+            },
+        ),
+    )
+
+    @display(description="name", ordering="last_name", header=True)
+    def person(self, staff: Staff) -> list[str]:
+        initials = staff.abbreviation or f"{staff.first_name[:1]}{staff.last_name[:1]}"
+        return [staff.full_name, staff.primary_email, initials[:3]]
+
+    @display(
+        description="login", label={"Enabled": "success", "Disabled": "danger", "No password": "warning"}
+    )
+    def login(self, staff: Staff) -> str:
+        if not staff.is_active:
+            return "Disabled"
+        return "Enabled" if staff.has_usable_password() else "No password"
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Not of those who may do more: to set their email or password would be a way to all of it."""
+        if not super().has_change_permission(request):
+            return False
+        return not isinstance(obj, Staff) or role_covers(request.user, obj)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            messages.info(request, f"{obj} has no password yet, so cannot sign in until one is set.")
+
+    # --- passwords and logins
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.password_view)
+        return [path("<path:object_id>/password/", view, name="people_staff_password"), *super().get_urls()]
+
+    def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        links = super().record_links(request, object_id)
+        if not self.has_change_permission(request):
+            return links
+        password = {"title": "Set password", "icon": "key", "link": self.page_url("password", object_id)}
+        return [password, *links]
+
+    def password_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Set somebody's password; it is shown to nobody and written nowhere."""
+        person = self.get_object(request, object_id)
+        if person is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        if not self.has_change_permission(request, person):
+            raise PermissionDenied
+        form = PasswordForm(person, request.POST or None)
+        if form.is_valid():
+            form.save()
+            if person.pk == request.user.pk:
+                update_session_auth_hash(request, person)
+            self.message_user(request, f"{person} has a new password.", messages.SUCCESS)
+            return redirect("admin:people_staff_change", object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Password of {person}",
+            "opts": self.opts,
+            "original": person,
+            "form": form,
+        }
+        return TemplateResponse(request, "people/set_password.html", context)
+
+    @action(description="Disable login", permissions=["change"])
+    def disable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
+        count = disable_logins(self.who_may_leave(request, queryset))
+        self.message_user(request, f"{count or 'No'} logins disabled.")
+
+    @action(description="Enable login", permissions=["change"])
+    def enable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
+        count = enable_logins(self.changeable(request, queryset))
+        self.message_user(request, f"{count or 'No'} logins enabled.")
+
+    # --- handover
+
+    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
+        return super().archive_records(request, self.who_may_leave(request, records))
+
+    def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        return {} if record.is_archived else {"handover_form": HandoverForm(record)}
+
+    def change_archive_status(self, request: HttpRequest, record: Any) -> None:
+        form = HandoverForm(record, request.POST)
+        if record.is_archived or not form.is_valid():
+            super().change_archive_status(request, record)
+            return
+        leaver = Staff.objects.filter(pk=record.pk)
+        if not self.who_may_leave(request, leaver).exists():
+            return
+        if form.cleaned_data["successor"]:
+            count = hand_over(record, form.cleaned_data["successor"])
+            self.message_user(request, f"{count} records handed over to {form.cleaned_data['successor']}.")
+        if form.cleaned_data["disable_login"]:
+            disable_logins(leaver)
+        super().change_archive_status(request, record)
+
+    def changeable(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
+        """Those of them whom this person may change."""
+        people = Staff.objects.filter(pk__in=staff.values("pk")).select_related("role")
+        return people.filter(pk__in=[each.pk for each in people if self.has_change_permission(request, each)])
+
+    def who_may_leave(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
+        """Those of them who can be archived or disabled by this person, with a message about the others."""
+        own = str(request.user.pk)
+        others = self.changeable(request, staff).exclude(pk=own)
+        if staff.filter(pk=own).exists():
+            text = "You cannot disable your own login; somebody else has to."
+            self.message_user(request, text, messages.ERROR)
+        if not an_administrator_remains(others):
+            text = (
+                "Nobody would be left who may do everything. Give another member of staff such a role first."
+            )
+            self.message_user(request, text, messages.ERROR)
+            return others.none()
+        return others

@@ -1,0 +1,130 @@
+"""Authentication of staff in the back office: logins, failed attempts, disabled logins."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import math
+from typing import Any
+
+from axes.handlers.database import AxesDatabaseHandler
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.auth.backends import BaseBackend
+from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from apps.core.identifiers import normalised
+from apps.odata import clock
+from apps.people.models import Staff
+
+
+class StaffBackend(BaseBackend):
+    """Staff sign in with their primary email, in any case, while their login is open (decisions.md 6)."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **others: Any,
+    ) -> Staff | None:
+        if username is None or password is None:
+            return None
+        staff = Staff.objects.select_related("role").filter(primary_email_key=normalised(username)).first()
+        if staff is None:
+            # As slow as for a known login: the time of an answer must not show who works here.
+            Staff().set_password(password)
+            return None
+        return staff if staff.check_password(password) and staff.is_active else None
+
+    def get_user(self, user_id: Any) -> Staff | None:
+        """The staff member of a session; none once the login is disabled, so that the session ends."""
+        staff = Staff.objects.select_related("role").filter(pk=user_id).first()
+        return staff if staff is not None and staff.is_active else None
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        return bool(user_obj.has_perm(perm, obj))
+
+
+# --- failed attempts ----------------------------------------------------------------------------------
+
+
+def normalised_login(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
+    """The login that a failed attempt is counted under, the same however it is spelled."""
+    login = (credentials or {}).get("username") or request.POST.get(settings.AXES_USERNAME_FORM_FIELD, "")
+    return (normalised(login) or "")[:255]
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """The IP address of the client; behind a trusted proxy, the one that the proxy saw."""
+    forwarded = request.headers.get("X-Forwarded-For", "") if settings.TRUST_PROXY else ""
+    for text in (forwarded.rpartition(",")[2].strip(), request.META.get("REMOTE_ADDR", "")):
+        with contextlib.suppress(ValueError):
+            return str(ipaddress.ip_address(text))
+    return None
+
+
+class LoginAttempts(AxesDatabaseHandler):
+    """Counts failed attempts by login and address, and those of one address over all logins.
+
+    A login alone is never locked: anybody could then lock out anybody.
+    """
+
+    def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
+        since = timezone.now() - settings.AXES_COOLOFF_TIME
+        recent = AccessAttempt.objects.filter(ip_address=client_address(request), attempt_time__gte=since)
+        failures = recent.aggregate(total=Sum("failures_since_start"))["total"] or 0
+        if failures >= settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS:
+            return True
+        return bool(super().is_locked(request, credentials))
+
+
+def locked_out_response(
+    request: HttpRequest, original_response: HttpResponse, credentials: Any, **others: Any
+) -> HttpResponse:
+    """The answer to attempts beyond the limit; the same whether the login exists or not."""
+    seconds = settings.AXES_COOLOFF_TIME.total_seconds()
+    response = render(request, "locked_out.html", {"minutes": math.ceil(seconds / 60)}, status=429)
+    response["Retry-After"] = str(int(seconds))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+# --- enabling and disabling logins --------------------------------------------------------------------
+
+
+@transaction.atomic
+def disable_logins(staff: QuerySet[Staff]) -> int:
+    """Disable the logins from now on, which ends their sessions; how many were enabled."""
+    now = clock.now()
+    enabled = Q(disable_login_date=None) | Q(disable_login_date__gt=now)
+    return set_disable_login_date(staff.filter(enabled), now)
+
+
+@transaction.atomic
+def enable_logins(staff: QuerySet[Staff]) -> int:
+    """Enable the logins again; how many were disabled, now or from a later day."""
+    return set_disable_login_date(staff.exclude(disable_login_date=None), None)
+
+
+def set_disable_login_date(staff: QuerySet[Staff], moment: Any) -> int:
+    found = list(staff.order_by("pk").select_for_update(of=("self",)))
+    for each in found:
+        each.disable_login_date = moment
+        each.save(update_fields=["disable_login_date"])
+    return len(found)
+
+
+def role_covers(user: Any, other: Staff) -> bool:
+    """Whether a user's own role grants everything that another's does.
+
+    Nobody sets the password, the login or the role of somebody who may do more than they: that would be
+    a way to all of it.
+    """
+    if user.is_superuser:
+        return True
+    return not other.role.all_permissions and other.granted <= user.granted

@@ -1,0 +1,134 @@
+"""Rules and warnings of staff, clients and contacts (interface.md 4.1, 4.2; decisions.md 6, 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stdnum.au import abn
+
+from apps.odata.write.drafts import Draft, Issue
+from apps.people.choices import PersonalTitle
+
+SCHEME_NUMBER_FORMAT = re.compile(r"(?:31|43|44|45)\d*", re.ASCII)
+SCHEME_NUMBER_DIGITS = 9
+
+# --- rules of all or several of them --------------------------------------------------------------------
+
+
+def state_has_a_country(draft: Draft) -> Iterator[Issue]:
+    if (draft.state or draft.postal_state) and not draft.country:
+        yield Issue("Required", "country", "The country is required when a state is given.")
+
+
+def scheme_number_has_its_format(draft: Draft) -> Iterator[Issue]:
+    if draft.scheme_number and not SCHEME_NUMBER_FORMAT.fullmatch(draft.scheme_number):
+        yield Issue(
+            "InvalidSchemeNumber",
+            "scheme_number",
+            "A scheme number is digits only and starts with 31, 43, 44 or 45.",
+        )
+
+
+def other_title_is_for_the_title_other(draft: Draft) -> Iterator[Issue]:
+    if draft.personal_title_other and draft.personal_title != PersonalTitle.OTHER:
+        yield Issue("NotAllowed", "personal_title_other", "It is allowed only when the title is Other.")
+
+
+def birthday_reminder_has_a_birthday(draft: Draft) -> Iterator[Issue]:
+    if draft.send_birthday_reminder and draft.birthday is None:
+        yield Issue("Required", "birthday", "The birthday is required for a birthday reminder.")
+
+
+def partner_birthday_reminder_has_a_birthday(draft: Draft) -> Iterator[Issue]:
+    if draft.send_partner_birthday_reminder and draft.partner_birthday is None:
+        message = "The partner's birthday is required for a reminder of it."
+        yield Issue("Required", "partner_birthday", message)
+
+
+def used_secondary_email_is_given(draft: Draft) -> Iterator[Issue]:
+    if draft.use_secondary_email and draft.secondary_email is None:
+        yield Issue("Required", "secondary_email", "The secondary email is required when it is used.")
+
+
+def account_manager_is_somebody_else(draft: Draft) -> Iterator[Issue]:
+    manager = draft.account_manager
+    if manager is not None and draft.key is not None and manager.pk == draft.key:
+        yield Issue("NotAllowed", "account_manager", "Nobody is their own account manager.")
+
+
+PERSON_RULES = (
+    scheme_number_has_its_format,
+    other_title_is_for_the_title_other,
+    birthday_reminder_has_a_birthday,
+    partner_birthday_reminder_has_a_birthday,
+    used_secondary_email_is_given,
+    state_has_a_country,
+)
+
+# --- staff ----------------------------------------------------------------------------------------------
+
+
+def an_email_is_used(draft: Draft) -> Iterator[Issue]:
+    if not draft.use_primary_email and not draft.use_secondary_email:
+        message = "The primary or the secondary email must be used for communication."
+        yield Issue("Required", "use_primary_email", message)
+
+
+STAFF_RULES = (*PERSON_RULES, an_email_is_used, account_manager_is_somebody_else)
+
+# --- clients --------------------------------------------------------------------------------------------
+
+CLIENT_RULES = (state_has_a_country,)
+
+# --- contacts -------------------------------------------------------------------------------------------
+
+
+def used_primary_email_is_given(draft: Draft) -> Iterator[Issue]:
+    if draft.use_primary_email and draft.primary_email is None:
+        yield Issue("Required", "primary_email", "The primary email is required when it is used.")
+
+
+def representative_is_somebody_else(draft: Draft) -> Iterator[Issue]:
+    representative = draft.representative
+    if representative is not None and draft.key is not None and representative.pk == draft.key:
+        yield Issue("NotAllowed", "representative", "Nobody is their own representative.")
+
+
+def relationship_has_a_representative(draft: Draft) -> Iterator[Issue]:
+    if draft.representative_relationship and draft.representative is None:
+        message = "It is allowed only when there is a representative."
+        yield Issue("NotAllowed", "representative_relationship", message)
+
+
+CONTACT_RULES = (
+    *PERSON_RULES,
+    used_primary_email_is_given,
+    representative_is_somebody_else,
+    relationship_has_a_representative,
+)
+
+# --- warnings: unusual, and stored all the same ---------------------------------------------------------
+
+
+def scheme_number_has_its_length(draft: Draft) -> Iterator[Issue]:
+    if draft.scheme_number and len(draft.scheme_number) != SCHEME_NUMBER_DIGITS:
+        yield Issue(
+            "UnusualSchemeNumber",
+            "scheme_number",
+            f"Scheme numbers have {SCHEME_NUMBER_DIGITS} digits; this one has {len(draft.scheme_number)}.",
+        )
+
+
+def business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
+    # Stored as given all the same: foreign organisations have other numbers.
+    if draft.business_number and not abn.is_valid(draft.business_number):
+        yield Issue(
+            "UnusualBusinessNumber",
+            "business_number",
+            "It is no Australian Business Number: those have 11 digits that check each other.",
+        )
+
+
+PERSON_WARNINGS = (scheme_number_has_its_length,)
+CLIENT_WARNINGS = (business_number_is_an_abn,)

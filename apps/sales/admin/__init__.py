@@ -1,0 +1,5 @@
+"""The back office of sales; Django registers the pages when it imports this package."""
+
+from apps.sales.admin import records
+
+__all__ = ["records"]

@@ -1,0 +1,213 @@
+"""Services of opportunities and their templates: the only writers of these records.
+
+Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in the order of the drafts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from django.db import transaction
+from django.db.models import prefetch_related_objects
+from django.utils import timezone
+
+from apps.core import saving
+from apps.odata import clock
+from apps.odata.write.drafts import Draft, InvalidValue
+from apps.people.models import Staff
+from apps.sales.choices import DECIDED, Outcome, Source
+from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
+from apps.sales.validation import (
+    FUTURE_DATES,
+    OPPORTUNITY_RULES,
+    REFERRER,
+    TEMPLATE_RULES,
+    has_details,
+    is_in_result_stage,
+    may_join_mailing_list,
+)
+
+#: What opportunities take from a template, as {their own member: the template's}.
+TEMPLATE_MEMBERS = {
+    "name": "opportunity_name",
+    **{
+        name: name
+        for name in (
+            *("source", "source_details", *REFERRER),
+            *("upfront_value_of_sale", "chance_of_sales", "recurring_annual_value"),
+            *("owner", "team", "type", "stage", "follow_up_staff"),
+        )
+    },
+}
+#: Dates that lie so many days after the day an opportunity is created.
+TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "follow_up_date_interval"}
+#: Members of the result stage only.
+RESULT_MEMBERS = ("outcome", "outcome_moment", "outcome_reasons", "add_e_marketing_contact_list")
+
+# --- opportunities --------------------------------------------------------------------------------------
+
+
+def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
+    """Store new opportunities (interface.md 4.7)."""
+    apply_templates(drafts)
+    load_teams(drafts)
+    for draft in drafts:
+        apply_defaults(draft)
+    saving.validate(Opportunity, drafts, OPPORTUNITY_RULES)
+    return saving.insert_records(Opportunity, drafts)
+
+
+def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of existing opportunities give; the keys of those that changed.
+
+    What the change makes unavailable is cleared: an opportunity that leaves the result has no outcome.
+    """
+    existing = saving.load_existing(Opportunity, drafts)
+    load_references(drafts, existing)
+    load_teams(drafts)
+    for draft in drafts:
+        # A date that is only repeated may have passed meanwhile: it is not set anew.
+        record = existing[draft.key]
+        draft.given -= {name for name in FUTURE_DATES if draft.get(name) == getattr(record, name)}
+        apply_defaults(draft)
+    saving.validate(Opportunity, drafts, OPPORTUNITY_RULES)
+    return saving.save_changes(Opportunity, drafts, existing)
+
+
+@transaction.atomic
+def change_stage(opportunity: Opportunity, stage: OpportunityStage) -> None:
+    """Put an opportunity into another stage: its outcome becomes Deferred in the result, none elsewhere."""
+    update_opportunities([Draft({"stage": stage}, given=["stage"], key=opportunity.pk)])
+
+
+@transaction.atomic
+def complete_follow_up(opportunity: Opportunity, next_date: dt.date | None) -> None:
+    """Set the date of the next follow-up; without one nobody has to follow up."""
+    values: dict[str, dt.date | None] = {"follow_up_date": next_date}
+    if next_date is None:
+        values["follow_up_staff"] = None
+    update_opportunities([Draft(values, given=values, key=opportunity.pk)])
+
+
+def load_teams(drafts: Iterable[Draft]) -> None:
+    """Load the teams of all owners at once, for the rules."""
+    prefetch_related_objects([draft.owner for draft in drafts if draft.get("owner") is not None], "teams")
+
+
+def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]) -> None:
+    """Fill in the whole stage, owner and outcome reasons of the records where drafts do not give them."""
+    prefetch_related_objects(list(existing.values()), "outcome_reasons")
+    for name, model in (("stage", OpportunityStage), ("owner", Staff)):
+        incomplete = [draft for draft in drafts if name not in draft.given | draft.invalid]
+        records = model._default_manager.in_bulk({getattr(draft, name).pk for draft in incomplete})
+        for draft in incomplete:
+            draft.fill(name, records[getattr(draft, name).pk])
+    for draft in drafts:
+        if "outcome_reasons" not in draft.given | draft.invalid:
+            draft.fill("outcome_reasons", list(existing[draft.key].outcome_reasons.all()))
+
+
+# --- templates ------------------------------------------------------------------------------------------
+
+
+def create_templates(drafts: Sequence[Draft]) -> list[Any]:
+    """Store new templates (interface.md 2.8)."""
+    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
+    return saving.insert_records(OpportunityTemplate, drafts)
+
+
+def update_templates(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of existing templates give; the keys of those that changed."""
+    existing = saving.load_existing(OpportunityTemplate, drafts)
+    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
+    return saving.save_changes(OpportunityTemplate, drafts, existing)
+
+
+def apply_templates(drafts: Sequence[Draft]) -> None:
+    """Fill what drafts leave out from the templates they name; one query for all of them."""
+    with_template = [draft for draft in drafts if draft.get("template") is not None]
+    if not with_template:
+        return
+    rows = OpportunityTemplate.objects.select_related("owner", "team", "type", "stage", "follow_up_staff")
+    templates = rows.in_bulk({draft.template.pk for draft in with_template})
+    for draft in with_template:
+        apply_template(templates[draft.template.pk], draft)
+
+
+def apply_template(template: OpportunityTemplate, draft: Draft) -> None:
+    """Fill what the draft leaves out. A member given as null counts as given."""
+    given = draft.given | draft.invalid
+    for name, source in TEMPLATE_MEMBERS.items():
+        if name not in given:
+            draft.fill(name, getattr(template, source))
+    for name, source in TEMPLATE_INTERVALS.items():
+        days = getattr(template, source)
+        if name not in given and days is not None:
+            draft.fill(name, clock.today() + dt.timedelta(days=days))
+
+
+# --- defaults -------------------------------------------------------------------------------------------
+# Members that were given stay as they are, for the rules to check.
+
+
+def apply_defaults(draft: Draft) -> None:
+    """Clear what source, stage and outcome make unavailable, and fill what they make necessary.
+
+    The default of Outcome is Deferred, that of OutcomeDate is now (interface.md 4.7). Whatever depends on an
+    invalid member stays as it is.
+    """
+    for apply in (apply_source_defaults, apply_outcome_defaults):
+        with suppress(InvalidValue):
+            apply(draft)
+
+
+def apply_source_defaults(draft: Draft) -> None:
+    """Clear the details or the referrer that the source does not have."""
+    if not has_details(draft.source):
+        clear(draft, ["source_details"])
+    if draft.source != Source.REFERRAL:
+        clear(draft, REFERRER)
+
+
+def apply_outcome_defaults(draft: Draft) -> None:
+    """Adapt the outcome and what depends on it to the stage."""
+    if not is_in_result_stage(draft):
+        clear(draft, RESULT_MEMBERS)
+    elif draft.outcome is None:
+        set_member(draft, "outcome", Outcome.DEFERRED.value)
+    if draft.outcome not in DECIDED:
+        clear(draft, ["outcome_moment"])
+    elif is_in_result_stage(draft) and draft.outcome_moment is None:
+        set_member(draft, "outcome_moment", clock.now())
+    if "outcome_reasons" not in draft.given and draft.outcome_reasons:
+        reasons = [reason for reason in draft.outcome_reasons if reason.outcome == draft.outcome]
+        set_member(draft, "outcome_reasons", reasons)
+    apply_mailing_list_default(draft)
+    moment = draft.outcome_moment
+    set_member(draft, "outcome_date", moment and timezone.localtime(moment).date())
+
+
+def apply_mailing_list_default(draft: Draft) -> None:
+    """False is the default where the list is available, and may always be given; null means unavailable."""
+    name = "add_e_marketing_contact_list"
+    is_available = may_join_mailing_list(draft)
+    if not is_available:
+        clear(draft, [name])
+    if not draft.add_e_marketing_contact_list:
+        set_member(draft, name, False if is_available else None)
+
+
+def clear(draft: Draft, names: Iterable[str]) -> None:
+    """Clear the members that were not given."""
+    for name in names:
+        if name not in draft.given | draft.invalid and draft.get(name):
+            set_member(draft, name, [] if isinstance(draft.get(name), list) else None)
+
+
+def set_member(draft: Draft, name: str, value: Any) -> None:
+    """Set a member as if it were given, so that an update stores it."""
+    draft.fill(name, value)
+    draft.given |= {name}

@@ -1,0 +1,174 @@
+"""Drafts become records, with keys of either kind."""
+
+import datetime as dt
+
+import pytest
+
+from apps.core.bulk_insert import WriteBatch
+from apps.core.models import Change
+from apps.core.saving import (
+    apply_model_defaults,
+    insert_records,
+    insert_rows,
+    load_existing,
+    new_keys,
+    replace_record,
+    save_changes,
+    try_out,
+    validate,
+)
+from apps.odata import clock
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent
+from apps.people.models import Client, Team
+
+pytestmark = pytest.mark.django_db
+
+
+def teams(*names):
+    return [Draft({"name": name}) for name in names]
+
+
+def test_numbered_records_get_the_next_numbers_and_leave_the_counter_right():
+    Team(name="first").save()
+    keys = insert_records(Team, teams("a", "b"))
+    assert keys == sorted(keys)
+    assert list(Team.objects.in_bulk(keys)) == keys
+    after = Team(name="last")
+    after.save()
+    assert after.pk not in keys
+
+
+def test_a_number_is_never_given_twice():
+    (gone,) = insert_records(Team, teams("gone"))
+    Team.objects.get(pk=gone).delete()
+    assert gone not in insert_records(Team, teams("a", "b"))
+
+
+def test_records_and_their_history_go_with_the_batch_of_the_service():
+    batch = WriteBatch()
+    (key,) = insert_records(Team, teams("a"), batch=batch)
+    assert not Team.objects.exists()
+    batch.send()
+    assert Team.objects.get().pk == key
+    assert Change.objects.get().record_key == str(key)
+
+
+def test_guids_are_made_in_order():
+    keys = new_keys(Client, 3)
+    assert len(set(keys)) == 3
+    assert all(key.version == 7 for key in keys)
+
+
+def test_nothing_is_stored_of_no_drafts():
+    assert insert_records(Client, []) == []
+
+
+def test_each_stored_record_has_one_line_of_history():
+    keys = insert_records(Team, teams("a", "b"))
+    lines = Change.objects.filter(record_type="people.team", kind="Created")
+    assert sorted(lines.values_list("record_key", flat=True)) == sorted(map(str, keys))
+
+
+def test_columns_that_no_draft_holds_can_be_filled():
+    (key,) = insert_records(Team, [Draft({})], {"name": lambda draft: "filled"})
+    assert Team.objects.get(pk=key).name == "filled"
+
+
+def test_stamps_are_the_systems_own_whatever_a_draft_says():
+    long_ago = clock.now() - dt.timedelta(days=999)
+    claimed = {"creation_date": long_ago, "modify_date": long_ago, "archive_date": long_ago}
+    (key,) = insert_records(Team, [Draft({"name": "a", **claimed})])
+    team = Team.objects.get(pk=key)
+    assert (team.creation_date, team.modify_date, team.archive_date) == (clock.now(), clock.now(), None)
+    replace_record(team, Draft({"name": "b", **claimed}))
+    team.refresh_from_db()
+    assert (team.name, team.creation_date, team.archive_date) == ("b", clock.now(), None)
+
+
+def test_drafts_of_new_records_can_be_given_the_defaults_of_what_they_do_not_know():
+    draft = Draft({"business_name": "Acme", "suburb": "Perth"}, invalid=["city"])
+    apply_model_defaults(Client, [draft])
+    assert (draft.business_name, draft.suburb, draft.is_self, draft.key_contact) == (
+        "Acme",
+        "Perth",
+        False,
+        None,
+    )
+    assert not {"city", "guid", "creation_date", "business_name_key"} & set(draft.__dict__)
+
+
+def says(code):
+    def rule(draft):
+        yield Issue(code, "name", code)
+
+    return rule
+
+
+def refused(*rules):
+    with pytest.raises(ValidationFailed) as refusal:
+        validate(Team, teams("a"), *rules)
+    return [finding.code for _, finding in refusal.value.issues]
+
+
+def test_a_list_of_rules_is_read_only_when_those_before_found_nothing():
+    assert refused([says("Whole")], [says("Rule")]) == ["Whole"]
+    assert refused([], [says("Rule"), says("Other")]) == ["Rule", "Other"]
+    validate(Team, teams("a"), [], [])
+
+
+def test_twins_are_told_together_with_what_the_rules_find():
+    Team(name="A").save()
+    assert refused([says("Rule")]) == ["NotUnique", "Rule"]
+
+
+def test_rows_of_contained_lists_are_stored_without_lines_of_their_own():
+    drafts = teams("a", "b")
+    keys = insert_rows(Team, drafts)
+    assert [Team.objects.get(pk=key).name for key in keys] == ["a", "b"]
+    assert not Change.objects.exists()
+    assert insert_rows(Team, []) == []
+
+
+def test_what_a_verb_changed_in_a_list_is_told_with_the_record():
+    team, other = Team(name="a"), Team(name="b")
+    team.save()
+    other.save()
+    drafts = [Draft({}, key=team.pk), Draft({"name": "c"}, given=["name"], key=other.pk)]
+    standing = load_existing(Team, drafts)
+    told = {team.pk: {"Line 1": ["one", None]}, other.pk: {"Line 2": [None, "two"]}}
+    assert save_changes(Team, drafts, standing, told) == [team.pk, other.pk]
+    lines = Change.objects.filter(kind="Changed").order_by("id")
+    assert [line.differences for line in lines] == [
+        {"Line 1": ["one", None]},
+        {"name": ["b", "c"], "Line 2": [None, "two"]},
+    ]
+
+
+def test_a_context_is_passed_to_every_rule():
+    def name_is_allowed(draft, allowed):
+        if draft.name not in allowed:
+            yield Issue("NotAllowed", "name", "No.")
+
+    with pytest.raises(ValidationFailed) as refusal:
+        validate(Team, teams("a", "b"), [name_is_allowed], context={"a"})
+    assert [number for number, _ in refusal.value.issues] == [1]
+
+
+def test_a_service_that_is_tried_out_saves_nothing():
+    assert try_out(lambda drafts: insert_records(Team, drafts), teams("a")) == []
+    assert not Team.objects.exists()
+    assert not Change.objects.exists()
+
+
+def test_a_service_that_is_tried_out_gives_its_issues_and_its_warnings():
+    def create_nothing(drafts, ignore_warnings=False):
+        insert_records(Team, drafts)
+        if not ignore_warnings:
+            raise WarningsPresent([(0, Issue("Odd", "name", "Odd."))])
+        raise ValidationFailed([(0, Issue("Bad", "name", "Bad."))])
+
+    ((_, warning),) = try_out(create_nothing, teams("a"))
+    ((_, error),) = try_out(create_nothing, teams("a"), ignore_warnings=True)
+    assert (warning.code, warning.severity) == ("Odd", "warning")
+    assert (error.code, error.severity) == ("Bad", "error")
+    assert not Team.objects.exists()

@@ -1,0 +1,601 @@
+"""Transitions of claims and invoices (apps/funding/services/transitions.py)."""
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.utils import timezone
+
+from apps.core import history
+from apps.core.models import Change, Subscriber
+from apps.engagements.services import Amounts
+from apps.funding.models import Claim, Invoice, StatusMove
+from apps.funding.services import budgets
+from apps.funding.services.transitions import apply_transition, list_transitions
+from apps.odata import clock
+from tests.engagements.builders import a_booking, a_category_budget
+from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
+from tests.people.builders import a_role, a_staff_member
+
+pytestmark = pytest.mark.django_db
+
+
+def somebody(**columns):
+    """Who may move claims and invoices."""
+    role = a_role()
+    role.permissions.add(Permission.objects.get(codename="administer_funding_invoices"))
+    return a_staff_member(role=role, **columns)
+
+
+def moves(bill):
+    name = bill._meta.model_name
+    rows = StatusMove.objects.filter(**{name: bill}).order_by("id")
+    return [(each.verb, each.from_status, each.to_status, each.reason) for each in rows]
+
+
+def moved(bill, verb, **options):
+    """The bill after a move that must succeed."""
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
+    assert result.done == [bill.pk], [each.message for each in result.refused]
+    return fresh(bill)
+
+
+def fresh(bill):
+    return type(bill).objects.get(pk=bill.pk)
+
+
+def refused(bill, verb, **options):
+    """Why a bill was not moved; it is as it was."""
+    before = fresh(bill).__dict__ | {"_state": None}
+    told, lines = moves(bill), Change.objects.count()
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
+    assert result.done == []
+    assert fresh(bill).__dict__ | {"_state": None} == before
+    assert (moves(bill), Change.objects.count()) == (told, lines)
+    (refusal,) = result.refused
+    assert (refusal.key, refusal.label) == (bill.pk, str(bill))
+    return refusal.message
+
+
+def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
+    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
+
+
+def held(budget):
+    budget.refresh_from_db()
+    return Amounts(budget.claimed, budget.paid, budget.waiting)
+
+
+def priced(*prices, **columns):
+    return [{"quantity": "1", "price": price, **columns} for price in prices]
+
+
+@pytest.fixture
+def settings_saved(db):
+    def save(**columns):
+        Subscriber.objects.update_or_create(pk=1, defaults=columns)
+        Subscriber.forget()
+
+    return save
+
+
+# --- the table ------------------------------------------------------------------------------------------
+
+
+def test_a_claim_goes_the_usual_way():
+    jo, claim = somebody(), a_claim()
+    held_up = moved(claim, "hold", staff=jo, reason="No dates")
+    assert (held_up.funding_status, held_up.status_reason) == ("OnHold", "No dates")
+    released = moved(claim, "release", staff=jo)
+    assert (released.funding_status, released.status_reason) == ("AwaitingStaffApproval", None)
+    approved = moved(claim, "approve", staff=jo)
+    assert approved.approved_date == approved.status_date == clock.now()
+    moved(claim, "claim", staff=jo)
+    paid = moved(claim, "pay", staff=jo)
+    assert (paid.funding_status, paid.amount_paid, paid.payment_date) == (
+        "AgencyFullyPaid",
+        paid.total,
+        clock.now(),
+    )
+    assert moves(claim) == [
+        ("hold", "AwaitingStaffApproval", "OnHold", "No dates"),
+        ("release", "OnHold", "AwaitingStaffApproval", None),
+        ("approve", "AwaitingStaffApproval", "Approved", None),
+        ("claim", "Approved", "AgencyClaimed", None),
+        ("pay", "AgencyClaimed", "AgencyFullyPaid", None),
+    ]
+    assert set(StatusMove.objects.values_list("staff", flat=True)) == {jo.pk}
+
+
+def test_an_invoice_to_the_client_goes_its_way():
+    invoice = an_invoice(invoice_claim_type="InvoiceToClient")
+    moved(invoice, "approve")
+    moved(invoice, "send")
+    rejected = moved(invoice, "client-rejects", reason="Wrong hours")
+    assert (rejected.funding_status, rejected.status_reason) == ("ClientRejected", "Wrong hours")
+    reopened = moved(invoice, "reopen")
+    assert (reopened.funding_status, reopened.resubmitted, reopened.approved_date) == (
+        "AwaitingStaffApproval",
+        True,
+        None,
+    )
+    moved(invoice, "approve")
+    moved(invoice, "send")
+    paid = moved(invoice, "pay", day=dt.date(2026, 1, 2))
+    assert (paid.funding_status, paid.payment_date) == ("Paid", dt.date(2026, 1, 2))
+
+
+def test_a_move_that_is_not_in_the_table_is_refused_with_those_that_are():
+    claim = a_claim(funding_status="Approved")
+    assert refused(claim, "release") == (
+        "It is approved. Possible from there: withdraw approval, claim from the agency."
+    )
+    paid = a_claim(funding_status="AgencyFullyPaid")
+    assert refused(paid, "approve") == "It is fully paid by the agency. Nothing more can be done to it."
+
+
+def test_what_a_bill_may_do_follows_from_the_guards_too(settings_saved):
+    claim, invoice = a_claim(funding_status="Approved"), an_invoice(funding_status="Approved")
+    assert verbs(claim) == ["withdraw", "claim"]
+    settings_saved(payment_provider_module=True)
+    assert verbs(claim) == verbs(invoice) == ["withdraw", "claim", "submit"]
+    invoice.invoice_claim_type = "InvoiceToClient"
+    assert verbs(invoice) == ["withdraw", "send"]
+    assert verbs(a_claim(archive_date=clock.now())) == ["restore"]
+
+
+def verbs(bill, staff=None):
+    return [str(row.name) for row in list_transitions(bill, staff)]
+
+
+def test_an_unknown_bill_is_refused_and_the_others_moved():
+    claim, unknown = a_claim(), uuid.uuid4()
+    result = apply_transition(Claim, [unknown, claim.pk, claim.pk], "approve")
+    assert result.done == [claim.pk]
+    assert [(each.key, each.message) for each in result.refused] == [
+        (unknown, "There is no claim with this identifier.")
+    ]
+
+
+def test_an_archived_bill_is_only_restored():
+    claim = a_claim(archive_date=clock.now())
+    assert refused(claim, "approve") == (
+        "It is archived (awaiting staff approval). Possible from there: restore."
+    )
+
+
+# --- who, and why ---------------------------------------------------------------------------------------
+
+
+def test_only_whoever_may_administer_funding_invoices_moves():
+    claim, nobody = a_claim(), a_staff_member()
+    message = refused(claim, "approve", staff=nobody)
+    assert f"{nobody} may not change the status of claims and invoices" in message
+    assert list_transitions(claim, nobody) == []
+    left = somebody()
+    left.archive_date = clock.now()
+    assert "may not change the status" in refused(claim, "approve", staff=left)
+
+
+def test_with_four_eyes_nobody_approves_what_they_entered(settings_saved):
+    jo, lee = somebody(), somebody()
+    claim = a_claim(entered_by=jo)
+    settings_saved(four_eyes=True)
+    assert refused(claim, "approve", staff=jo) == (
+        "You entered it yourself: with four eyes, somebody else approves it."
+    )
+    assert verbs(claim, jo) == ["hold", "archive"]
+    moved(claim, "approve", staff=lee)
+
+
+def test_without_four_eyes_one_may():
+    jo = somebody()
+    moved(a_claim(entered_by=jo), "approve", staff=jo)
+
+
+@pytest.mark.parametrize("reason", [None, "", "  "])
+def test_a_hold_says_why(reason):
+    assert refused(a_claim(), "hold", reason=reason) == "Hold: give a reason."
+
+
+def test_a_reason_has_its_length():
+    assert refused(a_claim(), "hold", reason="x" * 401) == (
+        "A reason has at most 400 characters, this one has 401."
+    )
+
+
+def test_approval_is_withdrawn_one_at_a_time():
+    one, other = a_claim(funding_status="Approved"), a_claim(funding_status="Approved")
+    result = apply_transition(Claim, [one.pk, other.pk], "withdraw")
+    assert [each.message for each in result.refused] == [
+        "Withdraw approval: one at a time, not 2 at once."
+    ] * 2
+    assert moved(one, "withdraw").approved_date is None
+
+
+def test_a_move_without_anybody_is_whoever_writes(settings_saved):
+    jo = somebody()
+    with history.as_author(history.Author("API", application="Sync", staff_id=jo.pk)):
+        moved(a_claim(), "approve")
+    move_ = StatusMove.objects.get()
+    assert (move_.staff_id, move_.application) == (jo.pk, "Sync")
+
+
+def test_the_history_says_what_changed():
+    claim = a_claim()
+    moved(claim, "approve")
+    line = Change.objects.filter(record_type="funding.claim", record_key=str(claim.pk)).first()
+    assert line.kind == "Changed"
+    assert line.differences == {
+        "approved_date": [None, clock.now().isoformat()],
+        "funding_status": ["AwaitingStaffApproval", "Approved"],
+    }
+    assert fresh(claim).modify_date == clock.now()
+
+
+# --- provider invoices, payment provider, agency --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("OnHoldByClient", "is on hold by the client: release that first"),
+        ("OnHoldByPlanManager", "is on hold by the plan manager: release that first"),
+        ("Rejected", "was rejected: archive the claim"),
+    ],
+)
+def test_a_claim_waits_for_its_provider_invoice(status, said):
+    claim = a_claim()
+    paper = claim.provider_invoice
+    paper.approval_status = status
+    paper.save()
+    assert refused(claim, "approve") == f"Its provider invoice {paper.reference} {said}."
+
+
+def test_without_a_payment_provider_nothing_is_submitted_to_one(settings_saved):
+    claim = a_claim(funding_status="Approved")
+    assert "No payment provider is used here" in refused(claim, "submit")
+    settings_saved(payment_provider_module=True)
+    moved(claim, "submit")
+    assert moved(claim, "accept").funding_status == "AgencyClaimed"
+
+
+def test_an_invoice_goes_to_the_agency_or_to_the_client():
+    to_agency, to_client = (
+        an_invoice(funding_status="Approved", invoice_claim_type=kind)
+        for kind in ("InvoiceToAgency", "InvoiceToClient")
+    )
+    assert refused(to_agency, "send") == "It goes to the agency, not to the client: claim it from the agency."
+    assert refused(to_client, "claim") == "It goes to the client, not to the agency: send it."
+
+
+@pytest.mark.parametrize("before", ["SubmittedToPaymentProvider", "AgencyClaimed"])
+def test_a_refused_cancellation_leads_back(before):
+    claim = a_claim(funding_status=before)
+    for _ in range(2):
+        assert moved(claim, "ask-to-cancel").funding_status == "PaymentProviderCancellationRequested"
+        assert moved(claim, "refuse-cancellation").funding_status == before
+    moved(claim, "ask-to-cancel")
+    assert moved(claim, "confirm-cancellation").funding_status == "PaymentProviderCancelled"
+
+
+# --- payments -------------------------------------------------------------------------------------------
+
+
+def paid_of_lines(bill):
+    return [str(line.amount_paid) for line in bill.line_items.order_by("position")]
+
+
+def test_a_part_payment_fills_the_lines_in_their_order():
+    claim = a_claim(priced("50.00", "30.00", "20.00"), funding_status="AgencyClaimed")
+    paid = moved(claim, "pay-in-part", amounts={claim.pk: Decimal("60.05")}, day=dt.date(2026, 1, 2))
+    assert (paid.funding_status, str(paid.amount_paid)) == ("AgencyPartiallyPaid", "60.05")
+    assert paid_of_lines(claim) == ["50.00", "10.05", "0.00"]
+    assert timezone.localtime(paid.payment_date).isoformat() == "2026-01-02T00:00:00+11:00"
+    paid = moved(claim, "pay-the-rest")
+    assert (paid.funding_status, paid.amount_paid) == ("AgencyFullyPaid", paid.total)
+    assert paid_of_lines(claim) == ["50.00", "30.00", "20.00"]
+
+
+def test_credits_are_used_up_before_anything_is_paid():
+    lines = [*priced("50.00", "30.00"), *priced("20.00", is_credit_item=True)]
+    invoice = an_invoice(lines, funding_status="AgencyClaimed")
+    moved(invoice, "pay-in-part", amounts={invoice.pk: Decimal("45.00")})
+    assert paid_of_lines(invoice) == ["50.00", "15.00", "-20.00"]
+
+
+def test_a_part_payment_may_say_the_lines():
+    claim = a_claim(priced("50.00", "30.00"), funding_status="AgencyClaimed")
+    first, second = claim.line_items.order_by("position")
+    assert refused(claim, "pay-in-part", amounts={claim.pk: {second.pk: Decimal("30.01")}}) == (
+        "Of line 2 30.00 is outstanding: 30.01 cannot be paid on it."
+    )
+    assert "It has no line" in refused(
+        claim, "pay-in-part", amounts={claim.pk: {uuid.uuid4(): Decimal("1.00")}}
+    )
+    amounts_ = {first.pk: Decimal("1.00"), second.pk: Decimal("30.00")}
+    assert moved(claim, "pay-in-part", amounts={claim.pk: amounts_}).amount_paid == Decimal("31.00")
+    assert paid_of_lines(claim) == ["1.00", "30.00"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        (None, "Say how much of the outstanding 100.00 was paid."),
+        ("0.00", "0.00 is no payment: give an amount above 0."),
+        ("-5.00", "-5.00 is no payment: give an amount above 0."),
+        ("100.00", "100.00 is all that is outstanding: say that it is paid in full."),
+        ("100.01", "100.01 is more than the 100.00 that is outstanding."),
+        ("9.999", "9.999 is no amount of money: cents are its smallest part."),
+    ],
+)
+def test_what_is_no_part_payment_is_refused(amount, said):
+    claim = a_claim(priced("100.00"), funding_status="AgencyClaimed")
+    amounts_ = {} if amount is None else {claim.pk: Decimal(amount)}
+    assert refused(claim, "pay-in-part", amounts=amounts_) == said
+
+
+def test_a_full_payment_of_another_amount_is_refused():
+    claim = a_claim(priced("100.00"), funding_status="AgencyClaimed")
+    said = refused(claim, "pay", amounts={claim.pk: Decimal("90.00")})
+    assert said == "100.00 is outstanding, and 90.00 is not that."
+    moved(claim, "pay", amounts={claim.pk: Decimal("100.00")})
+
+
+def test_nothing_is_paid_tomorrow(at):
+    at("2026-05-03 23:00")
+    claim = a_claim(funding_status="AgencyClaimed")
+    assert "lies ahead" in refused(claim, "pay", day=dt.date(2026, 5, 4))
+    assert moved(claim, "pay", day=dt.date(2026, 5, 3)).payment_date == clock.now()
+
+
+# --- budgets --------------------------------------------------------------------------------------------
+
+
+def test_budgets_are_told_at_every_move():
+    booking, category = a_booking(), a_category_budget()
+    claim = a_claim([*priced("60.00", booking=booking), *priced("40.00", category_budget=category)])
+    budgets.recount_budgets()
+    assert (held(booking), held(category)) == (amounts(waiting="60.00"), amounts(waiting="40.00"))
+    moved(claim, "approve")
+    moved(claim, "claim")
+    assert (held(booking), held(category)) == (amounts("60.00"), amounts("40.00"))
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
+    assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("40.00", "10.00"))
+    moved(claim, "write-off", reason="Too small")
+    assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("10.00", "10.00"))
+    assert budgets.recount_budgets() == (0, 0)
+
+
+def test_an_archived_claim_draws_nothing_and_a_restored_one_again():
+    booking = a_booking()
+    claim = a_claim(priced("60.00", booking=booking))
+    budgets.recount_budgets()
+    assert moved(claim, "archive").is_archived
+    assert held(booking) == Amounts()
+    moved(claim, "restore")
+    assert held(booking) == amounts(waiting="60.00")
+
+
+# --- archiving ------------------------------------------------------------------------------------------
+
+
+def test_archiving_frees_the_provider_invoice_and_restoring_takes_it_again():
+    claim = a_claim()
+    archived = moved(claim, "archive", reason="Entered twice")
+    assert not archived.takes_provider_invoice
+    kinds = Change.objects.filter(record_key=str(claim.pk)).values_list("kind", flat=True)
+    assert list(kinds) == ["Archived", "Created"]
+    assert moved(claim, "restore").takes_provider_invoice
+    assert moves(claim) == [
+        ("archive", "AwaitingStaffApproval", "AwaitingStaffApproval", "Entered twice"),
+        ("restore", "AwaitingStaffApproval", "AwaitingStaffApproval", None),
+    ]
+
+
+def test_a_claim_is_not_restored_while_another_has_its_provider_invoice():
+    claim = a_claim()
+    moved(claim, "archive")
+    other = a_claim(provider_invoice=claim.provider_invoice)
+    assert refused(claim, "restore") == (
+        f"Its provider invoice is meanwhile claimed by {other}: archive that one first."
+    )
+    moved(other, "archive")
+    moved(claim, "restore")
+
+
+def test_of_two_restored_together_the_first_has_the_provider_invoice():
+    one = a_claim()
+    moved(one, "archive")
+    other = a_claim(provider_invoice=one.provider_invoice)
+    moved(other, "archive")
+    result = apply_transition(Claim, [other.pk, one.pk], "restore")
+    assert result.done == [other.pk]
+    assert "meanwhile claimed by" in result.refused[0].message
+
+
+def test_a_reusable_provider_invoice_is_nobodys():
+    paper = a_provider_invoice(is_reusable=True)
+    one, other = a_claim(provider_invoice=paper), a_claim(provider_invoice=paper)
+    for claim in (one, other):
+        moved(claim, "archive")
+        assert not moved(claim, "restore").takes_provider_invoice
+
+
+@pytest.mark.parametrize("status", ["Approved", "AgencyClaimed", "AgencyPartiallyPaid", "AgencyFullyPaid"])
+def test_what_money_is_asked_for_is_not_archived(status):
+    said = refused(a_claim(funding_status=status), "archive")
+    assert said.startswith("It is ")
+    assert "archive" not in said
+
+
+def test_an_invoice_of_nothing_is_paid_all_the_same():
+    invoice = an_invoice(priced("0.00"), funding_status="Sent", invoice_claim_type="InvoiceToClient")
+    assert moved(invoice, "pay").funding_status == "Paid"
+
+
+def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
+    claim = a_claim()
+    paper = claim.provider_invoice
+    paper.approval_status, paper.claim_on_hold = "OnHoldByClient", True
+    paper.save()
+    moved(claim, "archive")
+    paper.refresh_from_db()
+    assert not paper.claim_on_hold
+    moved(claim, "restore")
+    paper.refresh_from_db()
+    assert paper.claim_on_hold
+
+
+# --- resubmitting ---------------------------------------------------------------------------------------
+
+
+def resubmitted(bill, verb, **options):
+    result = apply_transition(type(bill), [bill.pk], verb, **options)
+    assert result.done == [bill.pk], [each.message for each in result.refused]
+    return type(bill).objects.get(pk=result.resubmissions[bill.pk])
+
+
+def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
+    jo, booking = somebody(), a_booking()
+    claim = a_claim(
+        priced("60.00", "40.00", booking=booking),
+        funding_status="AgencyClaimed",
+        due_date=dt.date(2026, 1, 1),
+    )
+    budgets.recount_budgets()
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
+    new = resubmitted(claim, "resubmit", staff=jo, reason="Price was wrong")
+    assert (new.funding_status, new.resubmitted, new.resubmission_of_id) == (
+        "AwaitingStaffApproval",
+        True,
+        claim.pk,
+    )
+    assert (str(new.total), str(new.amount_paid), str(new.paid_earlier)) == ("100.00", "70.00", "70.00")
+    assert paid_of_lines(new) == ["60.00", "10.00"]
+    assert (new.due_date, new.entered_by_id, new.payment_date) == (dt.date(2026, 1, 1), jo.pk, None)
+    assert new.claim_number == "CLM-0000001"
+    old = fresh(claim)
+    assert (old.funding_status, old.takes_provider_invoice, new.takes_provider_invoice) == (
+        "AgencyPartiallyPaid",
+        False,
+        True,
+    )
+    assert moves(claim)[-1] == ("resubmit", "AgencyPartiallyPaid", "AgencyPartiallyPaid", "Price was wrong")
+    assert held(booking) == amounts("70.00", "70.00", "30.00")
+    moved(new, "approve")
+    moved(new, "claim")
+    assert held(booking) == amounts("100.00", "70.00")
+    moved(new, "pay")
+    assert held(booking) == amounts("100.00", "100.00")
+    assert budgets.recount_budgets() == (0, 0)
+
+
+def test_the_gap_has_what_is_missing_to_the_cent():
+    booking = a_booking()
+    lines = [
+        {"quantity": "3", "price": "33.35", "booking": booking},
+        {"quantity": "7", "price": "10.01", "booking": booking},
+        {"quantity": "2", "price": "5.00", "booking": booking},
+    ]
+    claim = a_claim(lines, funding_status="AgencyClaimed")
+    budgets.recount_budgets()
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("110.11")})
+    new = resubmitted(claim, "resubmit-gap")
+    assert new.total == claim.total - Decimal("110.11") == Decimal("70.01")
+    assert (new.amount_paid, new.paid_earlier) == (0, 0)
+    made = [(line.position, line.quantity, line.total) for line in new.line_items.order_by("position")]
+    assert made == [(0, Decimal(7), Decimal("60.01")), (1, Decimal(2), Decimal("10.00"))]
+    for line in new.line_items.all():
+        assert (line.quantity * line.price).quantize(Decimal("0.01")) == line.total
+    assert held(booking) == amounts("110.11", "110.11", "70.01")
+    assert budgets.recount_budgets() == (0, 0)
+
+
+@pytest.mark.parametrize("status", ["PaymentProviderRejected", "PaymentProviderCancelled"])
+@pytest.mark.parametrize("verb", ["resubmit", "resubmit-gap"])
+def test_what_was_refused_or_cancelled_is_resubmitted_whole(status, verb):
+    booking = a_booking()
+    claim = a_claim(priced("60.00", booking=booking), funding_status=status)
+    budgets.recount_budgets()
+    new = resubmitted(claim, verb)
+    assert (new.total, new.takes_provider_invoice) == (claim.total, True)
+    assert held(booking) == amounts(waiting="60.00")
+    assert moved(claim, "archive").is_archived
+
+
+def test_a_claim_is_resubmitted_once_and_its_gap_is_no_longer_its_own():
+    claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    new = resubmitted(claim, "resubmit-gap")
+    said = f"It was resubmitted as {new}: go on with that one."
+    assert refused(claim, "resubmit") == refused(claim, "pay-the-rest") == said
+    assert refused(claim, "write-off", reason="Small") == said
+    assert verbs(fresh(claim)) == []
+
+
+def test_an_archived_resubmission_gives_everything_back():
+    booking = a_booking()
+    claim = a_claim(priced("60.00", booking=booking), funding_status="AgencyClaimed")
+    budgets.recount_budgets()
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("20.00")})
+    for verb in ("resubmit", "resubmit-gap"):
+        new = resubmitted(claim, verb)
+        moved(new, "archive")
+        assert fresh(claim).takes_provider_invoice
+        assert held(booking) == amounts("60.00", "20.00")
+        assert not moved(new, "restore").is_archived
+        assert not fresh(claim).takes_provider_invoice
+        assert held(booking) == amounts("20.00", "20.00", "40.00")
+        moved(new, "archive")
+    again = resubmitted(claim, "resubmit")
+    assert refused(new, "restore") == f"{claim}, which it resubmits, was resubmitted again as {again}."
+    moved(again, "archive")
+    moved(claim, "pay-the-rest")
+    assert refused(new, "restore") == f"{claim}, which it resubmits, is now fully paid by the agency."
+    assert budgets.recount_budgets() == (0, 0)
+
+
+def test_a_claim_between_two_others_is_not_archived():
+    claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    second = resubmitted(claim, "resubmit")
+    Claim.objects.filter(pk=second.pk).update(funding_status="PaymentProviderRejected")
+    third = resubmitted(second, "resubmit")
+    assert refused(second, "archive") == (
+        f"It resubmits an older one and was resubmitted as {third}: archive {third} first."
+    )
+
+
+def test_a_chain_of_resubmissions_is_restored_from_its_older_end():
+    """Else what was paid would be claimed with the oldest and with the youngest."""
+    claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
+    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    second = resubmitted(claim, "resubmit")
+    Claim.objects.filter(pk=second.pk).update(funding_status="PaymentProviderRejected")
+    third = resubmitted(second, "resubmit")
+    moved(third, "archive")
+    moved(second, "archive")
+    assert refused(third, "restore") == (
+        f"{second}, which it resubmits, is archived: restore that one first."
+    )
+    assert apply_transition(Claim, [second.pk, third.pk], "restore").done
+    assert moved(third, "restore").takes_provider_invoice
+    assert not fresh(second).takes_provider_invoice
+
+
+def test_a_resubmitted_invoice_recurs_no_more():
+    invoice = an_invoice(
+        funding_status="PaymentProviderRejected",
+        is_recurring=True,
+        recurring_start_date=dt.date(2026, 1, 1),
+        recurring_frequency="Monthly",
+        external_invoice_number="XERO-1",
+    )
+    new = resubmitted(invoice, "resubmit")
+    assert (new.is_recurring, new.recurring_frequency, new.external_invoice_number) == (False, None, None)
+    assert fresh(invoice).is_recurring
+    assert new.invoice_number == "INV-0000001"
+    assert Invoice.objects.count() == 2

@@ -1,0 +1,139 @@
+"""The commands ``move_claims`` and ``move_invoices``."""
+
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core.management import CommandError, call_command
+
+from apps.core.models import Change
+from apps.funding.models import Claim, StatusMove
+from tests.funding.builders import a_claim, an_invoice
+from tests.people.builders import a_role, a_staff_member
+
+pytestmark = pytest.mark.django_db
+
+
+def ran(command, *words):
+    """(exit status, what was printed)."""
+    out = StringIO()
+    try:
+        call_command(command, *words, stdout=out)
+    except SystemExit as stop:
+        return stop.code, out.getvalue().splitlines()
+    return 0, out.getvalue().splitlines()
+
+
+def status(bill):
+    bill.refresh_from_db()
+    return bill.funding_status
+
+
+def test_claims_are_moved_by_their_numbers_however_these_are_written():
+    claim = a_claim(claim_number="CLM-0000012")
+    assert ran("move_claims", "approve", "clm-0000012") == (0, ["1 moved by the system, 0 refused."])
+    assert status(claim) == "Approved"
+    move = StatusMove.objects.get()
+    assert (move.staff_id, move.application) == (None, None)
+
+
+def test_refused_ones_are_listed_and_the_others_moved():
+    waiting, paid = a_claim(), a_claim(funding_status="AgencyFullyPaid")
+    assert ran("move_claims", "approve", paid.claim_number, "X-1", waiting.claim_number) == (
+        1,
+        [
+            "X-1: there is no claim of this number.",
+            f"{paid}: It is fully paid by the agency. Nothing more can be done to it.",
+            "1 moved by the system, 2 refused.",
+        ],
+    )
+    assert (status(waiting), status(paid)) == ("Approved", "AgencyFullyPaid")
+
+
+def test_a_person_moves_in_their_own_name_with_their_own_permission():
+    role = a_role()
+    role.permissions.add(Permission.objects.get(codename="administer_funding_invoices"))
+    jo, al, claim = a_staff_member(role=role), a_staff_member(), a_claim()
+    code, said = ran("move_claims", "approve", str(claim), "--by", al.primary_email)
+    assert (code, status(claim)) == (1, "AwaitingStaffApproval")
+    assert "may not change the status of claims and invoices" in said[0]
+    assert ran("move_claims", "approve", str(claim), "--by", jo.primary_email.upper())[0] == 0
+    assert StatusMove.objects.get().staff_id == jo.pk
+    assert Change.objects.filter(record_type="funding.claim").first().staff_id == jo.pk
+
+
+def test_a_dry_run_moves_nothing():
+    claim, rejected = a_claim(), a_claim(funding_status="PaymentProviderRejected")
+    assert ran("move_claims", "approve", str(claim), "--dry-run") == (
+        0,
+        ["1 would be moved by the system, 0 refused."],
+    )
+    assert ran("move_claims", "resubmit", str(rejected), "--dry-run") == (
+        0,
+        [f"{rejected}: would be resubmitted.", "1 would be moved by the system, 0 refused."],
+    )
+    assert (status(claim), Claim.objects.count(), StatusMove.objects.count()) == (
+        "AwaitingStaffApproval",
+        2,
+        0,
+    )
+
+
+def test_a_file_says_what_was_paid_of_each(tmp_path):
+    one, other = (a_claim([{"quantity": "1", "price": "100"}], funding_status="AgencyClaimed") for _ in "ab")
+    file = tmp_path / "paid.csv"
+    file.write_text(f"\ufeff{one} , 40.00\r\n\r\n{other},\r\n")
+    options = ("--file", str(file), "--amount", "12.50", "--date", "2026-01-02")
+    assert ran("move_claims", "pay-in-part", *options) == (0, ["2 moved by the system, 0 refused."])
+    for claim, paid in ((one, "40.00"), (other, "12.50")):
+        claim.refresh_from_db()
+        assert (str(claim.amount_paid), claim.payment_date.isoformat()[:10]) in {
+            (paid, "2026-01-01"),  # SQLite tells times in UTC
+            (paid, "2026-01-02"),
+        }
+
+
+def test_what_was_resubmitted_is_told():
+    claim = a_claim(funding_status="PaymentProviderRejected")
+    code, said = ran("move_claims", "resubmit-gap", str(claim))
+    new = Claim.objects.get(resubmission_of=claim)
+    assert (code, said[0]) == (0, f"{claim}: resubmitted as {new}.")
+
+
+def test_invoices_have_verbs_of_their_own():
+    invoice = an_invoice(funding_status="Approved", invoice_claim_type="InvoiceToClient")
+    assert ran("move_invoices", "send", str(invoice))[0] == 0
+    assert ran("move_invoices", "client-rejects", str(invoice)) == (
+        1,
+        [f"{invoice}: Client rejects: give a reason.", "0 moved by the system, 1 refused."],
+    )
+    assert ran("move_invoices", "client-rejects", str(invoice), "--reason", "Hours")[0] == 0
+    assert status(invoice) == "ClientRejected"
+    with pytest.raises(CommandError, match="invalid choice: 'send'"):
+        call_command("move_claims", "send", "C-1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["approve"], "Give a number, or a file of numbers."),
+        (["approve", "C-1", "--by", "nobody@example.org"], "Nobody has the email nobody@example.org."),
+        (["approve", "--file", "/nowhere.csv"], "/nowhere.csv cannot be read: No such file or directory"),
+        (["pay-in-part", "C-1", "--amount", "much"], "much is no amount; 1234.50 is one."),
+        (["pay-in-part", "C-1", "c-1", "--amount", "5"], "c-1 stands there twice: sum its payments up."),
+        (["pay", "C-1", "--date", "2026-02-30"], "2026-02-30 is no date; write it as 2026-07-31."),
+    ],
+)
+def test_what_cannot_be_tried_is_said(words, said):
+    with pytest.raises(CommandError, match=said) as raised:
+        call_command("move_claims", *words)
+    assert raised.value.returncode != 0
+
+
+def test_a_faulty_amount_in_a_file_is_told_with_its_line(tmp_path):
+    file = tmp_path / "paid.csv"
+    file.write_text("C-1,40.00\n\nC-2,forty\n")
+    with pytest.raises(CommandError) as raised:
+        call_command("move_claims", "pay-in-part", "--file", str(file))
+    assert str(raised.value) == f"{file}, line 3: forty is no amount; 1234.50 is one."
+    assert raised.value.returncode == 2

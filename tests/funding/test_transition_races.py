@@ -1,0 +1,196 @@
+"""Who moves the same claims at the same moment: one is first, the other is told where they stand now."""
+
+import threading
+import time
+
+import pytest
+from django.db import connection, transaction
+
+from apps.engagements.services import Amounts
+from apps.funding.models import Claim, StatusMove
+from apps.funding.services import budgets, transition_records, update
+from apps.funding.services.transitions import apply_transition
+from apps.odata.write.drafts import Draft, ValidationFailed
+from tests.engagements.builders import a_booking
+from tests.funding.bodies import a_claim_body, submitted
+from tests.funding.builders import JULY, a_claim, an_invoice
+
+pytestmark = [
+    pytest.mark.postgres("SQLite has one writer and its test database one connection"),
+    pytest.mark.django_db(transaction=True),
+]
+
+ROUNDS = 2
+
+
+def at_once(*calls):
+    """What the calls return when all begin at the same moment, each on its own connection."""
+    together, answers = threading.Barrier(len(calls)), [None] * len(calls)
+
+    def run(number, call):
+        try:
+            together.wait(20)
+            answers[number] = call()
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert None not in answers
+    return answers
+
+
+def lingering(model, keys, verb, **options):
+    """A move whose transaction stays open for a while after it, so that the other one comes in between."""
+    with transaction.atomic():
+        moved = apply_transition(model, keys, verb, **options)
+        time.sleep(0.2)
+    return moved
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_bulks_in_opposite_order_move_every_claim_once(number):
+    booking = a_booking()
+    lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
+    keys = [a_claim(lines, funding_status="Approved").pk for _ in range(30)]
+    budgets.recount_budgets()
+    one, other = at_once(
+        lambda: apply_transition(Claim, keys, "claim"),
+        lambda: apply_transition(Claim, reversed(keys), "claim"),
+    )
+    assert sorted(one.done + other.done) == sorted(keys)
+    assert {each.message.partition(". ")[0] for each in one.refused + other.refused} == {
+        "It is claimed from the agency"
+    }
+    assert StatusMove.objects.count() == len(keys)
+    booking.refresh_from_db()
+    assert Amounts(booking.claimed, booking.paid, booking.waiting) == Amounts(claimed=len(keys))
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_bulks_about_the_same_budgets_wait_for_each_other(number):
+    bookings = [a_booking() for _ in range(8)]
+    lines = [{"booking": booking, "quantity": "1", "price": "1.00"} for booking in bookings]
+    forth = [a_claim(lines, funding_status="Approved").pk for _ in range(5)]
+    back = [a_claim(lines[::-1], funding_status="Approved").pk for _ in range(5)]
+    budgets.recount_budgets()
+    at_once(lambda: apply_transition(Claim, forth, "claim"), lambda: apply_transition(Claim, back, "claim"))
+    assert budgets.recount_budgets() == (0, 0)
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_of_an_approval_and_a_hold_one_is_told_where_the_claim_stands_now(number):
+    claim = a_claim()
+    approved, held = at_once(
+        lambda: lingering(Claim, [claim.pk], "approve"),
+        lambda: lingering(Claim, [claim.pk], "hold", reason="No dates"),
+    )
+    if held.done:  # it came first: what is on hold may be approved
+        moves = StatusMove.objects.order_by("id").values_list("from_status", "to_status")
+        assert list(moves) == [("AwaitingStaffApproval", "OnHold"), ("OnHold", "Approved")]
+        return
+    assert approved.done == [claim.pk]
+    assert [each.message for each in held.refused] == [
+        "It is approved. Possible from there: withdraw approval, claim from the agency."
+    ]
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("make", [a_claim, an_invoice])
+def test_a_bill_is_resubmitted_by_one_of_two(make, number):
+    bill = make(funding_status="PaymentProviderRejected")
+    model = type(bill)
+    answers = at_once(
+        lambda: lingering(model, [bill.pk], "resubmit"),
+        lambda: lingering(model, [bill.pk], "resubmit-gap"),
+    )
+    new = model.objects.get(resubmission_of=bill)
+    (loser,) = (answer for answer in answers if not answer.done)
+    assert [each.message for each in loser.refused] == [f"It was resubmitted as {new}: go on with that one."]
+    assert model is not Claim or Claim.objects.get(takes_provider_invoice=True) == new
+
+
+def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold():
+    claim = a_claim()
+    paper = claim.provider_invoice
+    held = threading.Event()
+
+    def hold():
+        with transaction.atomic():
+            locked = type(paper).objects.select_for_update().get(pk=paper.pk)
+            held.set()
+            time.sleep(0.3)
+            locked.approval_status = "OnHoldByClient"
+            locked.save()
+        return True
+
+    def approve():
+        held.wait(20)
+        return apply_transition(Claim, [claim.pk], "approve")
+
+    _, approved = at_once(hold, approve)
+    assert [each.message for each in approved.refused] == [
+        f"Its provider invoice {paper.reference} is on hold by the client: release that first."
+    ]
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_two_restored_claims_do_not_both_get_their_provider_invoice(number):
+    one = a_claim()
+    apply_transition(Claim, [one.pk], "archive")
+    other = a_claim(provider_invoice=one.provider_invoice)
+    apply_transition(Claim, [other.pk], "archive")
+    answers = at_once(
+        lambda: lingering(Claim, [one.pk], "restore"), lambda: lingering(Claim, [other.pk], "restore")
+    )
+    (loser,) = (answer for answer in answers if not answer.done)
+    assert "is meanwhile claimed by" in loser.refused[0].message
+    assert Claim.objects.filter(takes_provider_invoice=True, archive_date=None).count() == 1
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_a_recount_while_claims_move_loses_nothing(number):
+    booking = a_booking()
+    lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
+    keys = [a_claim(lines).pk for _ in range(10)]
+    budgets.recount_budgets()
+    at_once(
+        lambda: lingering(Claim, keys[:5], "archive"),
+        budgets.recount_budgets,
+        lambda: lingering(Claim, keys[5:], "archive"),
+        budgets.recount_budgets,
+    )
+    assert budgets.recount_budgets() == (0, 0)
+    booking.refresh_from_db()
+    assert booking.waiting == 0
+
+
+def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch):
+    keys = submitted("claim", a_claim_body())
+    slowly(monkeypatch, transition_records, "lock_bills")
+    slowly(monkeypatch, update, "judged")
+    draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
+
+    def revise():
+        try:
+            return update.update_claims([draft], ignore_warnings=True)
+        except ValidationFailed:  # approved meanwhile: it is revised no more
+            return []
+
+    revised, approved = at_once(revise, lambda: apply_transition(Claim, keys, "approve"))
+    assert approved.done == keys
+    assert revised in (keys, [])
+
+
+def slowly(monkeypatch, module, name):
+    """Let something take its time before it begins."""
+    function = getattr(module, name)
+
+    def slow(*args):
+        time.sleep(0.3)
+        return function(*args)
+
+    monkeypatch.setattr(module, name, slow)

@@ -1,0 +1,57 @@
+"""Many claims moved at once take as many statements as two."""
+
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.funding.models import Claim
+from apps.funding.services.transitions import apply_transition
+from apps.odata import clock
+from tests.engagements.builders import a_booking
+from tests.funding.builders import a_claim, an_entry
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("verb", "columns"),
+    [
+        ("hold", {}),
+        ("approve", {}),
+        ("claim", {"funding_status": "Approved"}),
+        ("confirm-cancellation", {"funding_status": "PaymentProviderCancellationRequested"}),
+        ("refuse-cancellation", {"funding_status": "PaymentProviderCancellationRequested"}),
+        ("pay", {"funding_status": "AgencyClaimed"}),
+        ("pay-in-part", {"funding_status": "AgencyClaimed"}),
+        ("resubmit", {"funding_status": "PaymentProviderRejected"}),
+        ("resubmit-gap", {"funding_status": "PaymentProviderRejected"}),
+        ("archive", {}),
+        ("restore", {"archive_date": True, "takes_provider_invoice": False}),
+        ("release", {"funding_status": "Approved"}),  # refused, all of them
+    ],
+)
+def test_statements_are_constant_in_the_number_of_claims(verb, columns):
+    if "archive_date" in columns:
+        columns = {**columns, "archive_date": clock.now()}
+    # COPY takes one statement like INSERT, and one budget needs no lock before it: so two and more.
+    few, many = statements(2, verb, columns), statements(7, verb, columns)
+    assert len(few) == len(many) <= 22, "\n".join(query["sql"][:100] for query in many)
+
+
+def statements(number, verb, columns):
+    entry = an_entry()
+    claims = [a_claim([line(entry), line(entry)], **columns) for _ in range(number)]
+    amounts = {claim.pk: Decimal("1.00") for claim in claims} if verb == "pay-in-part" else None
+    with CaptureQueriesContext(connection) as seen:
+        moved = apply_transition(
+            Claim, [claim.pk for claim in claims], verb, reason="Because", amounts=amounts
+        )
+    assert len(moved.done) == (0 if verb == "release" else number)
+    assert len(moved.done) + len(moved.refused) == number
+    return seen.captured_queries
+
+
+def line(entry):
+    return {"entry": entry, "booking": a_booking(), "quantity": "1", "price": "10.00"}

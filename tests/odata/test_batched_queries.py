@@ -1,0 +1,102 @@
+"""Queries whose text is made once, and several of them in one trip."""
+
+import pytest
+from django.db import connection, models
+from django.test.utils import CaptureQueriesContext
+
+from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import RawQuery, fetch_all, fetch_groups, prepared_query
+from apps.people.models import Client, Staff, Team
+from tests.people.builders import a_client, a_staff_member, a_team
+
+pytestmark = pytest.mark.django_db
+
+CLIENT: models.Field = Client._meta.get_field("guid")
+TEAM: models.Field = Team._meta.get_field("id")
+NAME: models.Field = Staff._meta.get_field("last_name")
+
+
+@prepared_query
+def clients_of(keys):
+    return Client.objects.filter(AnyOf(CLIENT, keys)).order_by("pk").values_list("pk", "business_name")
+
+
+@prepared_query
+def teams_of(keys):
+    return Team.objects.filter(AnyOf(TEAM, keys)).order_by("pk").values_list("pk", "creation_date", "name")
+
+
+@prepared_query
+def staff_called(names, firsts):
+    first: models.Field = Staff._meta.get_field("first_name")
+    rows = Staff.objects.filter(AnyOf(NAME, names), AnyOf(first, firsts))
+    return rows.order_by("pk").values_list("pk", "last_name", "birthday", "send_birthday_reminder")
+
+
+def trips(call):
+    with CaptureQueriesContext(connection) as captured:
+        found = call()
+    return found, len(captured)
+
+
+def test_a_prepared_query_has_the_rows_of_its_queryset_each_time():
+    clients, teams = [a_client(), a_client()], [a_team(), a_team()]
+    for keys in ([clients[0].pk], [each.pk for each in clients], []):
+        assert fetch_all([clients_of(keys)]) == [list(clients_of.make(keys))]
+    for keys in ([teams[1].pk], [each.pk for each in teams]):
+        assert fetch_all([teams_of(keys)]) == [list(teams_of.make(keys))]
+    assert fetch_all([clients_of({str(clients[1].pk)})]) == [[(clients[1].pk, clients[1].business_name)]]
+    assert fetch_all([clients_of({clients[1].pk})]) == [[(clients[1].pk, clients[1].business_name)]]
+
+
+def test_values_are_never_part_of_the_text():
+    staff = a_staff_member(LastName="O'Hara; DROP TABLE %s", FirstName="%s")
+    a_staff_member(LastName="Other", FirstName="%s")
+    assert fetch_all([staff_called([staff.last_name], ["%s"])]) == [
+        [(staff.pk, staff.last_name, None, False)]
+    ]
+    assert fetch_all([staff_called(["O'Hara"], ["%s"])]) == [[]]
+
+
+def test_the_text_of_a_query_is_made_once():
+    if connection.vendor != "postgresql":
+        assert clients_of([a_client().pk]).fetch()
+        return
+    keys = [a_client().pk]
+    fetch_all([clients_of(keys)])
+    text = clients_of.texts["default"]
+    fetch_all([clients_of([])])
+    assert clients_of.texts["default"] is text
+    assert text[0].count("%s") == 1
+
+
+def test_several_queries_go_in_one_trip_and_their_rows_come_in_the_same_order():
+    client, team = a_client(), a_team()
+    (names, nothing, teams), number = trips(
+        lambda: fetch_all([clients_of([client.pk]), clients_of([]), teams_of([team.pk])])
+    )
+    assert (names, nothing) == ([(client.pk, client.business_name)], [])
+    assert [name for *_, name in teams] == [team.name]
+    assert number == (1 if connection.vendor == "postgresql" else 3)
+
+
+def test_a_query_that_is_not_needed_has_no_rows_and_makes_no_trip():
+    client = a_client()
+    assert fetch_all([None, clients_of([client.pk])]) == [[], [(client.pk, client.business_name)]]
+    assert trips(lambda: fetch_all([None, None])) == ([[], []], 0)
+    assert trips(lambda: fetch_all([])) == ([], 0)
+
+
+def test_groups_of_queries_go_in_one_trip():
+    client, team = a_client(), a_team()
+    (first, nothing, second), number = trips(
+        lambda: fetch_groups([clients_of([client.pk]), None], [], [teams_of([team.pk])])
+    )
+    assert first == [[(client.pk, client.business_name)], []]
+    assert nothing == []
+    assert [name for *_, name in second[0]] == [team.name]
+    assert number == (1 if connection.vendor == "postgresql" else 2)
+
+
+def test_a_query_in_sql_has_the_rows_of_the_driver():
+    assert fetch_all([RawQuery("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]

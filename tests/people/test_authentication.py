@@ -1,0 +1,176 @@
+"""Signing in to the back office: whose login is open, and what guessing leads to."""
+
+import datetime as dt
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib.auth import authenticate
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.test import RequestFactory
+from django.utils import timezone
+
+from apps.core.models import Change
+from apps.odata import clock
+from apps.people import authentication
+from apps.people.models import Staff
+from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
+
+pytestmark = pytest.mark.django_db
+LOGIN = "/admin/login/"
+
+
+@pytest.fixture(autouse=True)
+def fresh_clock():
+    clock.reset_now()
+    yield
+    clock.reset_now()
+
+
+def sign_in(client, username, password=PASSWORD, **more):
+    return client.post(LOGIN, {"username": username, "password": password, **more})
+
+
+def is_signed_in(client):
+    return client.get("/admin/").status_code == 200
+
+
+def test_the_login_is_the_primary_email_in_any_case(client):
+    an_administrator(primary_email="ada@example.org")
+    assert sign_in(client, " ADA@Example.org ").status_code == 302
+    assert is_signed_in(client)
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        {"archive_date": timezone.now()},
+        {"disable_login_date": timezone.now() - dt.timedelta(seconds=1)},
+    ],
+)
+def test_a_closed_login_is_refused_and_its_session_ends(client, closed):
+    person = an_administrator()
+    sign_in(client, person.primary_email)
+    assert is_signed_in(client)
+    Staff.objects.filter(pk=person.pk).update(**closed)
+    assert authentication.StaffBackend().get_user(person.pk) is None
+    assert not is_signed_in(client)
+    sign_in(client, person.primary_email)
+    assert not is_signed_in(client)
+
+
+def test_a_login_that_closes_later_is_still_open(client):
+    person = an_administrator(disable_login_date=timezone.now() + dt.timedelta(hours=1))
+    sign_in(client, person.primary_email)
+    assert is_signed_in(client)
+
+
+def test_whoever_may_do_nothing_does_not_enter(client):
+    person = a_staff_member(role=a_role())
+    assert "Please enter the correct" in sign_in(client, person.primary_email).content.decode()
+    assert not is_signed_in(client)
+
+
+def test_an_unknown_login_and_a_wrong_password_get_the_same_answer(client):
+    an_administrator(primary_email="ada@example.org")
+    known = sign_in(client, "ada@example.org", "wrong").content.decode()
+    unknown = sign_in(client, "eve@example.org", "wrong").content.decode()
+
+    def without_tokens(page):
+        return [line for line in page.splitlines() if "csrf" not in line and "@example.org" not in line]
+
+    assert without_tokens(known) == without_tokens(unknown)
+
+
+def test_an_unknown_login_costs_as_many_hashes_as_a_known_one(monkeypatch):
+    hashed = []
+    encode = PBKDF2PasswordHasher.encode
+    monkeypatch.setattr(
+        PBKDF2PasswordHasher, "encode", lambda *given, **named: hashed.append(1) or encode(*given, **named)
+    )
+    an_administrator(primary_email="ada@example.org")
+    hashed.clear()
+    backend = authentication.StaffBackend()
+    costs = []
+    for username in ("ada@example.org", "eve@example.org"):
+        backend.authenticate(None, username, "wrong")
+        costs.append(len(hashed))
+        hashed.clear()
+    assert costs == [1, 1]
+
+
+def test_guesses_beyond_the_limit_get_429_and_lock_out_the_right_password_too(client, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    an_administrator(primary_email="ada@example.org")
+    # However the login is spelled, guesses at it are counted together.
+    answers = [
+        sign_in(client, name, "wrong") for name in ("ada@example.org", "ADA@example.org", "Ada@Example.org")
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert "Too many attempts" in answers[-1].content.decode()
+    assert answers[-1]["Retry-After"] == "900"
+    assert sign_in(client, "ada@example.org").status_code == 429
+
+
+def test_somebody_elses_guesses_do_not_lock_a_person_out(client, settings):
+    settings.AXES_FAILURE_LIMIT = 2
+    person = an_administrator()
+    for _ in range(3):
+        client.post(LOGIN, {"username": person.primary_email, "password": "x"}, REMOTE_ADDR="203.0.113.9")
+    assert sign_in(client, person.primary_email).status_code == 302
+
+
+def test_one_address_guessing_at_many_logins_is_locked_out(client, settings):
+    settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS = 4
+    answers = [sign_in(client, f"somebody{number}@example.org", "x").status_code for number in range(6)]
+    assert answers == [200, 200, 200, 200, 429, 429]
+
+
+def test_a_lock_does_not_last_longer_by_more_guesses(client, settings):
+    settings.AXES_FAILURE_LIMIT = 1
+    person = an_administrator()
+    sign_in(client, person.primary_email, "wrong")
+    began = AccessAttempt.objects.get().attempt_time
+    sign_in(client, person.primary_email, "wrong")
+    assert AccessAttempt.objects.get().attempt_time == began
+
+
+def test_a_password_is_not_kept_with_the_failure(client):
+    sign_in(client, "ada@example.org", "hunter2-secret")
+    assert "hunter2-secret" not in AccessAttempt.objects.get().post_data
+
+
+@pytest.mark.parametrize(
+    "evil", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:x"]
+)
+def test_after_signing_in_nobody_is_sent_elsewhere(client, evil):
+    person = an_administrator()
+    answer = sign_in(client, person.primary_email, next=evil)
+    assert answer["Location"] == "/admin/"
+
+
+def test_the_session_cookie_is_out_of_reach_of_scripts_and_other_sites(client, settings):
+    person = an_administrator()
+    before = client.get(LOGIN).cookies.get("sessionid")
+    cookie = sign_in(client, person.primary_email).cookies["sessionid"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    assert before is None or before.value != cookie.value
+
+
+def test_an_address_behind_a_trusted_proxy_is_the_one_the_proxy_saw(settings):
+    request = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="1.2.3.4, 203.0.113.9")
+    assert authentication.client_address(request) == "10.0.0.1"
+    settings.TRUST_PROXY = True
+    assert authentication.client_address(request) == "203.0.113.9"
+    nonsense = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="'; drop")
+    assert authentication.client_address(nonsense) == "10.0.0.1"
+
+
+def test_closing_logins_is_written_in_the_history():
+    person = a_staff_member()
+    assert authentication.disable_logins(Staff.objects.filter(pk=person.pk)) == 1
+    assert authentication.disable_logins(Staff.objects.filter(pk=person.pk)) == 0
+    line = Change.objects.filter(record_key=str(person.pk)).first()
+    assert list(line.differences) == ["disable_login_date"]
+    assert authenticate(RequestFactory().get("/"), username=person.primary_email, password=PASSWORD) is None
+    assert authentication.enable_logins(Staff.objects.filter(pk=person.pk)) == 1
