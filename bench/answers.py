@@ -1,4 +1,4 @@
-"""Two answers that name things differently say the same when their records hold the same values."""
+"""Compares two answers with different member names: equal when their records hold the same values."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def records(answer: Any) -> list[Any]:
 
 
 def values(record: Any, ignored: frozenset[str] = frozenset()) -> Counter[str]:
-    """How often each value stands somewhere in a record; nulls say nothing, moments are moments."""
-    return Counter(map(told, leaves(record, ignored)))
+    """How often each value occurs in a record, at any depth; nulls are left out."""
+    return Counter(map(normal_form, leaves(record, ignored)))
 
 
 def leaves(value: Any, ignored: frozenset[str]) -> Iterator[Any]:
@@ -40,7 +40,7 @@ def leaves(value: Any, ignored: frozenset[str]) -> Iterator[Any]:
         yield value
 
 
-def told(value: Any) -> str:
+def normal_form(value: Any) -> str:
     if isinstance(value, str) and _MOMENT.match(value):
         return repr(dt.datetime.fromisoformat(value).astimezone(dt.UTC))
     if isinstance(value, float) or (isinstance(value, str) and _DECIMAL.fullmatch(value)):

@@ -34,10 +34,10 @@ def bare(caller: Caller) -> Iterator[str]:
         ours, theirs = Contender("ours", ask), Contender("psycopg", fetch)
         measure((ours, theirs), samples=25, calls=2)
         ratio = cpu(ours.cost) / cpu(theirs.cost)
-        kept = "kept" if ratio <= MOST else "MISSED"
+        verdict = "kept" if ratio <= MOST else "MISSED"
         yield (
             f"page of {PAGE:,} {title}: {cpu(ours.cost) * 1000:.1f} ms of CPU, psycopg alone"
-            f" {cpu(theirs.cost) * 1000:.1f}: {ratio:.2f}× (at most {MOST}×: {kept})"
+            f" {cpu(theirs.cost) * 1000:.1f}: {ratio:.2f}× (at most {MOST}×: {verdict})"
         )
 
 
@@ -50,5 +50,5 @@ def statement_of(ask: object) -> str:
     assert callable(ask)
     with CaptureQueriesContext(connection) as captured:
         ask()
-    told = [each["sql"] for each in captured.captured_queries]
-    return str(next(sql for sql in told if "funding_claim" in sql))
+    statements = [each["sql"] for each in captured.captured_queries]
+    return str(next(sql for sql in statements if "funding_claim" in sql))

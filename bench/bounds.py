@@ -58,14 +58,14 @@ def statements_of_posts(caller: Caller) -> Iterator[str]:
     """A POST of few and of many claims needs the same."""
     for number in (1, 10, 100, 1_000):
         post = claims.poster(caller, number)
-        told = []
+        counts = []
         for _ in range(2):
             claims.remove_claims()
             with CaptureQueriesContext(connection) as captured:
                 post()
-            told.append(len(captured))
+            counts.append(len(captured))
         claims.remove_claims()
-        yield f"statements  {told[-1]} in all: POST of {number:,} claims of {claims.LINES} lines"
+        yield f"statements  {counts[-1]} in all: POST of {number:,} claims of {claims.LINES} lines"
 
 
 def deep_page(caller: Caller, path: str) -> Iterator[str]:

@@ -53,11 +53,11 @@ class Caller:
 
     def pieces(self, environ: dict[str, Any]) -> Any:
         """The body as it comes; a stream is never held as a whole."""
-        told: list[str] = []
-        response = self.application(environ, lambda status, headers, error=None: told.append(status))
+        statuses: list[str] = []
+        response = self.application(environ, lambda status, headers, error=None: statuses.append(status))
         try:
-            if not told[0].startswith("2"):
-                raise Refused(f"{environ['PATH_INFO']}: {told[0]} {b''.join(response)[:400]!r}")
+            if not statuses[0].startswith("2"):
+                raise Refused(f"{environ['PATH_INFO']}: {statuses[0]} {b''.join(response)[:400]!r}")
             yield from response
         finally:
             response.close()

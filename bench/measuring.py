@@ -70,5 +70,5 @@ def sampled(contender: Contender, calls: int) -> Cost:
 def backend_seconds() -> float:
     """CPU that this connection's PostgreSQL backend has used; 0 where the system does not tell (macOS)."""
     connection.ensure_connection()
-    told = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
-    return int(told.read_text().split()[0]) / 1e9 if told.exists() else 0.0
+    schedule = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
+    return int(schedule.read_text().split()[0]) / 1e9 if schedule.exists() else 0.0

@@ -190,11 +190,11 @@ def speed(caller: Caller) -> Iterator[str]:
 def line(promise: Promise, ours: Contender, stock: Contender) -> str:
     mine, theirs = ours.cost, stock.cost
     ratio = theirs.python / mine.python
-    kept = "kept" if ratio >= promise.ratio else "MISSED"
+    verdict = "kept" if ratio >= promise.ratio else "MISSED"
     return (
         f"{promise.title:26}{ms(mine.python):>8}{ms(theirs.python):>9}{ratio:>8.1f}×"
         f"{ms(mine.postgresql):>10}{ms(theirs.postgresql):>9}{ms(mine.wall):>11}{ms(theirs.wall):>9}"
-        f"{statements(ours):>8}{statements(stock):>7}  {promise.ratio:g}× {kept}"
+        f"{statements(ours):>8}{statements(stock):>7}  {promise.ratio:g}× {verdict}"
     )
 
 

@@ -63,6 +63,13 @@ def at():
 
 
 @pytest.fixture(autouse=True, scope="session")
+def quick_password_hasher():
+    """A password takes a tenth of a second to hash on purpose; tests set and check hundreds."""
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def documents_apart(tmp_path_factory):
     """Documents that tests keep lie beside no others."""
     folder = {

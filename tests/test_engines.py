@@ -16,8 +16,9 @@ from tests import engines, postgres
 ROOT = Path(__file__).resolve().parent.parent
 
 HOLD_A_SERVER = """
-import time
+import signal, time
 from tests import postgres
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with SIGINT ignored
 with postgres.throwaway_server() as url:
     print(url, flush=True)
     time.sleep(60)

@@ -1,4 +1,4 @@
-"""API applications in the back office: who may call, with what rights, and when they last did."""
+"""API applications in the back office: their rights, their secrets, when they were last used."""
 
 from __future__ import annotations
 
@@ -13,19 +13,24 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from apps.access import scopes
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.registering import give_secret, renew_secret, restore_application, revoke_application
+from apps.access.scopes import join_scopes, offered_scopes, split_scope
+from apps.access.services import (
+    ApplicationDraft,
+    create_applications,
+    renew_secret,
+    restore_application,
+    revoke_application,
+)
 from apps.core.admin_base import RecordAdmin, RecordForm
 
 
 def scope_choices() -> list[tuple[str, str]]:
-    """A box to tick for every scope of this service."""
-    return [(scope, scope) for scope in scopes.offered()]
+    return [(scope, scope) for scope in offered_scopes()]
 
 
 class ApiApplicationForm(RecordForm):
-    """Scopes are boxes to tick; the model keeps them as one string."""
+    """Scopes are checkboxes; the model has them as one text."""
 
     scope = forms.MultipleChoiceField(
         label="Scopes",
@@ -41,17 +46,17 @@ class ApiApplicationForm(RecordForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.initial["scope"] = sorted(scopes.words(self.instance.scope))
+        self.initial["scope"] = sorted(split_scope(self.instance.scope))
 
     def clean_scope(self) -> str:
-        return scopes.spelled(self.cleaned_data["scope"])
+        return join_scopes(self.cleaned_data["scope"])
 
 
 @admin.register(ApiApplication)
 class ApiApplicationAdmin(RecordAdmin):
-    """A secret is shown on the page that answers its making, and nowhere else, ever.
+    """A secret is shown once, on the page that answers the request that made it.
 
-    Archiving an application revokes it, with every token it holds.
+    Archiving an application revokes it, with all its tokens.
     """
 
     menu_group = "Administration"
@@ -59,6 +64,8 @@ class ApiApplicationAdmin(RecordAdmin):
     icon = "key"
 
     form = ApiApplicationForm
+    draft_class = ApplicationDraft
+    create = staticmethod(create_applications)
     list_display = ("name", "scope", "state", "last_used_at", "creation_date")
     search_fields = ("name", "client_id")
     search_help_text = "Name or client id"
@@ -74,20 +81,19 @@ class ApiApplicationAdmin(RecordAdmin):
         of_form = ApiApplicationForm.Meta.fields
         return of_form if obj is None else (*of_form, *self.readonly_fields)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        if not change:
-            obj.shown_secret = give_secret(obj)
-        super().save_model(request, obj, form, change)
+    def store(self, record: ApiApplication, draft: Any) -> None:
+        super().store(record, draft)
+        record.one_time_secret = draft.secret or None
 
     @action(description="Save and make a new secret", permissions=["change"])
     def new_secret(self, request: HttpRequest, obj: Any) -> None:
-        obj.shown_secret = renew_secret(obj)
+        obj.one_time_secret = renew_secret(obj)
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         return self.secret_page(request, obj)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        if hasattr(obj, "shown_secret"):
+        if obj.one_time_secret:
             return self.secret_page(request, obj)
         return super().response_change(request, obj)
 
@@ -98,7 +104,7 @@ class ApiApplicationAdmin(RecordAdmin):
             "title": f"The secret of {obj.name}",
             "opts": self.opts,
             "application": obj,
-            "secret": obj.shown_secret,
+            "secret": obj.one_time_secret,
             "token_address": request.build_absolute_uri("/connect/token"),
         }
         return TemplateResponse(request, "access/secret.html", context)
@@ -123,7 +129,7 @@ class ApiApplicationAdmin(RecordAdmin):
 
 @admin.register(AccessToken)
 class AccessTokenAdmin(ModelAdmin):
-    """Tokens not yet purged, to be looked at and taken away one by one."""
+    """Tokens that are not purged yet; each can be deleted."""
 
     menu_group = "Administration"
     menu_order = 911

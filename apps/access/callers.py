@@ -1,9 +1,9 @@
-"""Who calls, and what they may: applications by their scopes, staff by the permissions of their role."""
+"""Callers of the API and their rights: applications by scopes, staff by the permissions of their role."""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
@@ -25,8 +25,9 @@ class ApplicationCaller:
     """An API application (see ``apps.odata.http.callers.Caller``).
 
     ``scopes`` are sets that must each grant a right: the application's own, and those its token was
-    narrowed to. So what is taken from the application is taken from the tokens it holds. ``by_token``
-    is false for one that sends its secret with every request, and so may only read.
+    narrowed to. So what is taken from the application is taken from its tokens. ``has_token`` is false for
+    one that sends its secret with every request, and so may only read. ``identity`` is what its requests
+    and idempotency keys are stored under.
     """
 
     guid: uuid.UUID
@@ -34,12 +35,11 @@ class ApplicationCaller:
     scopes: tuple[frozenset[str], ...]
     requests_per_minute: int | None = None
     requests_per_day: int | None = None
-    by_token: bool = True
+    has_token: bool = True
+    identity: str = field(init=False)
 
-    @property
-    def identity(self) -> str:
-        """What its requests and idempotency keys are counted under."""
-        return f"application:{self.guid.hex}"
+    def __post_init__(self) -> None:
+        self.identity = f"application:{self.guid.hex}"
 
     @property
     def limits(self) -> Limits:
@@ -50,19 +50,19 @@ class ApplicationCaller:
         )
 
     def may_read(self, entity_set: EntitySet) -> bool:
-        return all(grants(held, entity_set.path, READ) for held in self.scopes)
+        return grants(self.scopes, entity_set.path, READ)
 
     def may_write(self, entity_set: EntitySet) -> bool:
-        return self.by_token and all(grants(held, entity_set.path, WRITE) for held in self.scopes)
+        return self.has_token and grants(self.scopes, entity_set.path, WRITE)
 
-    def why_not(self, what: str, name: str) -> str:
-        """The sentence that goes with a refusal to ``read`` or ``write`` the entity set of that name."""
-        if what == WRITE and not self.by_token:
+    def why_not(self, right: str, name: str) -> str:
+        """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
+        if right == WRITE and not self.has_token:
             return (
                 "A client id and secret may only read. To write, get a token from /connect/token "
                 "and send it as Authorization: Bearer."
             )
-        return f"This needs the scope {what} or {name.lower()}.{what}."
+        return f"This needs the scope {right} or {name.lower()}.{right}."
 
 
 @dataclass(slots=True)

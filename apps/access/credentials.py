@@ -1,6 +1,6 @@
-"""Secrets and tokens: how they are made, and the only form in which they are kept.
+"""Client ids, secrets and tokens: how they are made, and the only form in which they are stored.
 
-A secret is 256 random bits, so nobody can try them out and a slow hash would add nothing: what is kept
+A secret is 256 random bits, so nobody can try them out and a slow hash would add nothing: what is stored
 is its plain SHA-256 (decisions.md 8).
 """
 
@@ -24,13 +24,13 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
-def digest(secret: str) -> str:
-    """SHA-256 in hexadecimal; of any text, since what callers send can be anything."""
+def hash_secret(secret: str) -> str:
+    """SHA-256 in hexadecimal; of any text, since callers can send anything."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def matches(secret: str, *kept: str | None) -> bool:
-    """Whether ``secret`` is one of those kept; every one is compared, each in constant time."""
-    given = digest(secret)
-    agreed = [hmac.compare_digest(given, one or NO_HASH) for one in kept]
+def secret_matches(secret: str, *hashes: str | None) -> bool:
+    """Whether the secret has one of the hashes; every one is compared, each in constant time."""
+    given = hash_secret(secret)
+    agreed = [hmac.compare_digest(given, each or NO_HASH) for each in hashes]
     return any(agreed)

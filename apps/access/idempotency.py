@@ -1,8 +1,8 @@
-"""Lets a caller repeat a POST whose answer got lost, without its records being stored twice.
+"""Idempotency keys: a caller repeats a POST whose response got lost, and its records are stored once.
 
-The key, the answer and the records are committed together. A second request with the same key that
-comes while the first is at work waits at the unique constraint, and then gets the first one's answer;
-when the first failed nothing is left of its key, and the second goes ahead.
+The key, the response and the records are committed together. A second request with the same key that
+arrives during the first waits at the unique constraint, and then gets the response to the first; when the
+first failed nothing is left of its key, and the second is served as if it were alone.
 """
 
 from __future__ import annotations
@@ -24,23 +24,30 @@ from apps.odata.errors import BadQuery, Conflict, KeyReused
 
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
-#: What of the first answer is given again, besides status and body. The rest is this request's own.
-KEPT_HEADERS = ("Content-Type", "Location", "OData-Version", "OData-EntityId", "Preference-Applied", "ETag")
+#: Headers of the first response that are sent again with its status and body; others are this request's.
+REPEATED_HEADERS = (
+    "Content-Type",
+    "Location",
+    "OData-Version",
+    "OData-EntityId",
+    "Preference-Applied",
+    "ETag",
+)
 
 
-def replayable(
-    request: Request, answer: Callable[[], HttpResponse], asked: bytes | None = None
+def respond_once(
+    request: Request, respond: Callable[[], HttpResponse], content: bytes | None = None
 ) -> HttpResponse:
-    """``answer()``, or what it was when this caller sent the same request with the same Idempotency-Key.
+    """``respond()``, or its former response when this caller sent the same request and Idempotency-Key.
 
-    ``asked`` says what the body said, where that was read already: so any upload is known again.
-    ``answer`` refuses by raising and returns a rendered response. Errors: 400 for a key that is not 1 to
-    255 printable ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request, 409 when
-    another writer won while this one was at work.
+    ``content`` identifies the body, where that was read already: so any upload is recognised. ``respond``
+    refuses by raising and returns a rendered response. Errors: 400 for a key that is not 1 to 255 printable
+    ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request, 409 when another writer was
+    faster.
     """
     key = request.headers.get("Idempotency-Key")
-    if key is None or (asked is None and is_too_large(request)):
-        return answer()  # a body that is too large it refuses, without having it read first
+    if key is None or (content is None and is_too_large(request)):
+        return respond()  # which refuses a body that is too large without having it read first
     if not _KEY.fullmatch(key):
         raise BadQuery(
             "Idempotency-Key must be 1 to 255 printable ASCII characters.", code="InvalidIdempotencyKey"
@@ -48,55 +55,57 @@ def replayable(
     caller: Any = request.auth
     try:
         with transaction.atomic():
-            return once(caller.identity, key, fingerprint(request, asked), answer)
+            return stored_response(caller.identity, key, fingerprint(request, content), respond)
     except IntegrityError:
-        # Constraints that wait for the end of the transaction now speak here.
+        # Constraints that are checked at the end of the transaction fail here.
         raise Conflict("Another request stored the same at the same time. Nothing was stored.") from None
 
 
-def once(caller: str, key: str, asked: str, answer: Callable[[], HttpResponse]) -> HttpResponse:
-    """Within a transaction: the kept answer, or ``answer()`` and keep it when it is a success."""
-    forgotten = clock.now() - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
-    IdempotencyKey.objects.filter(caller=caller, key=key, creation_date__lte=forgotten).delete()
-    kept, is_new = IdempotencyKey.objects.get_or_create(
-        caller=caller, key=key, defaults={"fingerprint": asked}
+def stored_response(
+    caller: str, key: str, request_fingerprint: str, respond: Callable[[], HttpResponse]
+) -> HttpResponse:
+    """Within a transaction: the stored response, or ``respond()``, which is stored when it is a success."""
+    expiry = clock.now() - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
+    IdempotencyKey.objects.filter(caller=caller, key=key, creation_date__lte=expiry).delete()
+    stored, is_new = IdempotencyKey.objects.get_or_create(
+        caller=caller, key=key, defaults={"fingerprint": request_fingerprint}
     )
     if not is_new:
-        return replayed(kept, asked)
-    response = answer()
+        return repeat_response(stored, request_fingerprint)
+    response = respond()
     if not 200 <= response.status_code < 300:
         transaction.set_rollback(True)
         return response
-    kept.status = response.status_code
-    kept.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
-    kept.body = response.content
-    kept.save(update_fields=["status", "headers", "body"])
+    stored.status = response.status_code
+    stored.headers = {name: response[name] for name in REPEATED_HEADERS if name in response}
+    stored.body = response.content
+    stored.save(update_fields=["status", "headers", "body"])
     return response
 
 
-def replayed(kept: IdempotencyKey, asked: str) -> HttpResponse:
-    """The answer that was kept, if it was to the same request."""
-    if kept.fingerprint != asked:
+def repeat_response(stored: IdempotencyKey, request_fingerprint: str) -> HttpResponse:
+    """The stored response, if it was to the same request."""
+    if stored.fingerprint != request_fingerprint:
         raise KeyReused("This Idempotency-Key was used for another request. Use a new key for a new request.")
-    response = HttpResponse(bytes(kept.body), status=kept.status, headers=kept.headers)
-    if "Content-Type" not in kept.headers:
+    response = HttpResponse(bytes(stored.body), status=stored.status, headers=stored.headers)
+    if "Content-Type" not in stored.headers:
         del response["Content-Type"]
     response["Idempotency-Replayed"] = "true"
     return response
 
 
 def is_too_large(request: Request) -> bool:
-    told = request.META.get("CONTENT_LENGTH") or "0"
+    length = request.META.get("CONTENT_LENGTH") or "0"
     # More digits than any size has would be an error to int().
-    return not told.isdecimal() or len(told) > 18 or int(told) > settings.API_MAX_BODY_BYTES
+    return not length.isdecimal() or len(length) > 18 or int(length) > settings.API_MAX_BODY_BYTES
 
 
-def fingerprint(request: Request, asked: bytes | None = None) -> str:
+def fingerprint(request: Request, content: bytes | None = None) -> str:
     """One hash of all that makes a request the same request: method, path, query and body."""
     whole = hashlib.sha256()
     query = request.META.get("QUERY_STRING", "")
     for part in (str(request.method), request.path, query):
         text = part.encode("utf-8", "surrogatepass")
         whole.update(len(text).to_bytes(8, "big") + text)
-    whole.update(request.body if asked is None else asked)
+    whole.update(request.body if content is None else content)
     return whole.hexdigest()

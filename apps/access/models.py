@@ -1,4 +1,4 @@
-"""API applications, and what is kept of their callings: tokens, usage and idempotency keys."""
+"""API applications, their tokens, their usage, and idempotency keys of their requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.odata import clock
 
 
 class ApiApplication(Lookup, Record):
-    """A machine caller; archived means revoked. The secret itself is kept nowhere."""
+    """A program that calls the API; archived means revoked. The secret itself is stored nowhere."""
 
     client_id = models.CharField(
         "client id", max_length=64, unique=True, default=new_client_id, editable=False
@@ -37,6 +37,9 @@ class ApiApplication(Lookup, Record):
         "requests in 24 hours", null=True, blank=True, help_text="Empty: the service's setting. 0: no limit."
     )
     last_used_at = models.DateTimeField("last used", null=True, blank=True, editable=False)
+
+    #: Of an application that was given a new secret in this request, to be shown once; stored nowhere.
+    one_time_secret: str | None = None
 
     secret_columns = frozenset({"secret_hash", "previous_secret_hash"})
     unrecorded_columns = frozenset({"last_used_at"})
@@ -82,10 +85,9 @@ class Usage(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """The answer that a caller's POST with an Idempotency-Key got, to be given again.
+    """The response to a caller's POST with an Idempotency-Key, to be sent again.
 
-    Stored with the records of that POST in one transaction: there is no moment at which one is there
-    without the other.
+    Stored with the records of that POST in one transaction: one is never there without the other.
     """
 
     caller = models.CharField(max_length=80)

@@ -1,17 +1,56 @@
-"""Holds every authenticated request against its caller's limits (decisions.md 8)."""
+"""Rate limits of callers: requests per minute and in 24 hours, plural over all workers (decisions.md 8).
+
+A worker takes permits from the database in batches and spends them from memory. Its first batches of a
+minute are as large as what it has spent, so that rare callers are plural one by one and busy ones cost
+one write in fifteen requests. Permits of small limits are always taken singly, and so are exact.
+"""
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
+from django.db import OperationalError, connection
+from django.db.models import F, Min, Sum
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from apps.access.callers import ApplicationCaller
-from apps.access.metering import METER, LimitReached, not_in_line_behind_writers
-from apps.access.models import ApiApplication
+from apps.access.callers import ApplicationCaller, Limits
+from apps.access.models import ApiApplication, Usage
 from apps.odata.errors import Forbidden, ODataError, TooManyRequests, plural
+
+MINUTES_OF_A_DAY = 24 * 60
+#: A batch is at most this share of the limit, so that few permits lie unspent in a worker.
+SHARE_OF_MINUTE, SHARE_OF_DAY = 40, 400
+LARGEST_BATCH = 250
+NO_LIMIT = 2_000_000_000
+#: Beyond so many callers, those of earlier minutes are forgotten.
+MAX_CALLERS = 10_000
+
+# Earlier minutes no longer change, and the current one is read from the locked row itself: two workers
+# that take the last permits at once cannot both get them.
+_EARLIER = """(SELECT COALESCE(SUM(earlier.requests), 0) FROM access_usage earlier
+    WHERE earlier.caller = %(caller)s AND earlier.minute > %(day_ago)s AND earlier.minute < %(minute)s)"""
+_TAKE = """
+    INSERT INTO access_usage (caller, minute, requests)
+    SELECT %(caller)s, %(minute)s, %(permits)s
+    WHERE %(permits)s + {earlier} <= %(per_day)s
+    ON CONFLICT (caller, minute) DO UPDATE SET requests = access_usage.requests + excluded.requests
+    WHERE access_usage.requests + excluded.requests <= %(per_minute)s
+      AND access_usage.requests + excluded.requests + {earlier} <= %(per_day)s
+    RETURNING requests
+"""
+_TAKE_OF_MINUTE = _TAKE.format(earlier="0")
+_TAKE_OF_DAY = _TAKE.format(earlier=_EARLIER)
+
+#: How long a read waits for a writer on SQLite, which has one writer at a time.
+SQLITE_WAIT_MS = 100
 
 
 class ApplicationThrottle(BaseThrottle):
@@ -20,22 +59,22 @@ class ApplicationThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         # Without credentials the answer is 401 anyway.
         if request.auth is not None:
-            spend_permit(request.auth)
+            count_request(request.auth)
         return True
 
 
-def spend_permit(caller: Any) -> None:
-    """Count one request of the caller, or refuse it; keeps when the application was last used."""
+def count_request(caller: Any) -> None:
+    """Count one request of the caller, or refuse it; note when the application was last used."""
     try:
-        first_of_minute = METER.spend(caller.identity, caller.limits)
+        first_of_minute = RATE_LIMITER.take_permit(caller.identity, caller.limits)
     except LimitReached as reached:
-        raise refused(caller, reached) from None
+        raise limit_error(caller, reached) from None
     if first_of_minute and isinstance(caller, ApplicationCaller):
-        with not_in_line_behind_writers():
+        with short_wait_on_sqlite():
             ApiApplication.objects.filter(pk=caller.guid).update(last_used_at=timezone.now())
 
 
-def refused(caller: Any, reached: LimitReached) -> ODataError:
+def limit_error(caller: Any, reached: LimitReached) -> ODataError:
     headers = {"Retry-After": str(reached.retry_after)}
     wait = f"Try again in {plural(reached.retry_after, 'second')}."
     if reached.of_day:
@@ -45,3 +84,143 @@ def refused(caller: Any, reached: LimitReached) -> ODataError:
         )
     rate = plural(caller.limits.per_minute, "request")
     return TooManyRequests(f"The limit is {rate} a minute. {wait}", headers=headers)
+
+
+# --- permits --------------------------------------------------------------------------------------------
+
+
+class LimitReached(Exception):
+    """No permit is left; ``retry_after`` is in whole seconds, ``of_day`` says which limit it is."""
+
+    def __init__(self, retry_after: int, of_day: bool) -> None:
+        self.retry_after, self.of_day = retry_after, of_day
+        super().__init__(f"no permit for {retry_after} s")
+
+
+@dataclass(slots=True)
+class Allowance:
+    """The permits that this process has of one caller in one minute.
+
+    ``blocked_until`` (seconds since 1970): no permits before then, by the limit of the day if ``of_day``.
+    """
+
+    minute: int
+    unspent: int = 0
+    taken: int = 0
+    largest: int = LARGEST_BATCH
+    blocked_until: float = 0
+    of_day: bool = False
+
+    def next_batch(self, limits: Limits) -> int:
+        most = self.largest
+        if limits.per_minute:
+            most = min(most, limits.per_minute // SHARE_OF_MINUTE)
+        if limits.per_day:
+            most = min(most, limits.per_day // SHARE_OF_DAY)
+        return max(1, min(most, self.taken))
+
+    def limit_reached(self, now: float) -> LimitReached:
+        return LimitReached(max(1, math.ceil(self.blocked_until - now)), self.of_day)
+
+
+class RateLimiter:
+    """The permits of one process."""
+
+    def __init__(self, seconds: Callable[[], float] = time.time) -> None:
+        self._seconds = seconds
+        self._allowances: dict[str, Allowance] = {}
+        self._lock = Lock()
+
+    def take_permit(self, caller: str, limits: Limits) -> bool:
+        """Spend one permit, or raise ``LimitReached``; whether it was the minute's first of all workers."""
+        now = self._seconds()
+        minute = int(now // 60)
+        with self._lock:
+            allowance = former = self._allowances.get(caller)
+            if allowance is None or allowance.minute != minute:
+                allowance = self._add_allowance(caller, minute)
+            if allowance.unspent:
+                allowance.unspent -= 1
+                return False
+            if allowance.blocked_until:
+                raise allowance.limit_reached(now)
+            batch = allowance.next_batch(limits)
+        # Outside the lock: the other threads of this process need not wait for the database.
+        if former is not None and former is not allowance and former.unspent:
+            return_permits(caller, former)
+        return self._take_batch(caller, allowance, batch, limits, now)
+
+    def _add_allowance(self, caller: str, minute: int) -> Allowance:
+        if len(self._allowances) >= MAX_CALLERS:
+            self._allowances = {name: a for name, a in self._allowances.items() if a.minute == minute}
+        allowance = self._allowances[caller] = Allowance(minute)
+        return allowance
+
+    def _take_batch(self, caller: str, allowance: Allowance, batch: int, limits: Limits, now: float) -> bool:
+        permits = batch
+        while permits:
+            total = take_permits(caller, allowance.minute, permits, limits)
+            if total is not None:
+                with self._lock:
+                    allowance.unspent += permits - 1
+                    allowance.taken += permits
+                return total == permits
+            permits = allowance.largest = permits // 2  # fewer are left: the last ones are taken singly
+        block(caller, allowance, limits)
+        raise allowance.limit_reached(now)
+
+
+def take_permits(caller: str, minute: int, permits: int, limits: Limits) -> int | None:
+    """Take permits from the database; what the caller has taken this minute, None when refused."""
+    parameters: dict[str, str | int] = {
+        "caller": caller,
+        "minute": minute,
+        "day_ago": minute - MINUTES_OF_A_DAY,
+        "permits": permits,
+        "per_minute": limits.per_minute or NO_LIMIT,
+        "per_day": limits.per_day or NO_LIMIT,
+    }
+    row: tuple[int] | None = (NO_LIMIT,)  # granted when a long import holds SQLite's only write lock
+    with short_wait_on_sqlite(), connection.cursor() as cursor:
+        cursor.execute(_TAKE_OF_DAY if limits.per_day else _TAKE_OF_MINUTE, parameters)
+        row = cursor.fetchone()
+    return None if row is None else row[0]
+
+
+def return_permits(caller: str, allowance: Allowance) -> None:
+    """Permits taken in a minute that is over and not spent: they were no requests."""
+    rows = Usage.objects.filter(caller=caller, minute=allowance.minute, requests__gte=allowance.unspent)
+    with short_wait_on_sqlite():
+        rows.update(requests=F("requests") - allowance.unspent)
+
+
+def block(caller: str, allowance: Allowance, limits: Limits) -> None:
+    """Note on the allowance which limit was reached, and until when."""
+    day_ago = allowance.minute - MINUTES_OF_A_DAY
+    usage = Usage.objects.filter(caller=caller, minute__gt=day_ago, requests__gt=0)
+    day = usage.aggregate(requests=Sum("requests"), oldest=Min("minute"))
+    allowance.of_day = bool(limits.per_day) and (day["requests"] or 0) >= limits.per_day
+    end = day["oldest"] + MINUTES_OF_A_DAY if allowance.of_day else allowance.minute + 1
+    allowance.blocked_until = end * 60
+
+
+@contextmanager
+def short_wait_on_sqlite() -> Iterator[None]:
+    """On SQLite skip a write that would have to wait: a long import must not hold up readers."""
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        yield
+        return
+    with connection.cursor() as cursor:
+        usual_wait = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        cursor.execute(f"PRAGMA busy_timeout = {SQLITE_WAIT_MS}")
+        try:
+            yield
+        except OperationalError as error:
+            if "locked" not in str(error):
+                raise
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual_wait}")
+
+
+#: Of this process; what it shares with the others is in the database.
+RATE_LIMITER = RateLimiter()

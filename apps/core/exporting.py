@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,16 +18,14 @@ from urllib.parse import urlencode
 from django.utils import timezone
 from openpyxl import Workbook
 
-from apps.core.importing.additions import Importing
-from apps.core.importing.headers import listed_part
-from apps.core.importing.opening import format_of
-from apps.core.importing.reports import text_cell
-from apps.core.importing.tables import Unusable
+from apps.core.importing.columns import item_list_of
+from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.file_formats import format_of
+from apps.core.importing.rejected_rows import text_cell
+from apps.core.importing.tables import ImportFileError
 from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
-from apps.odata.declaration.resource import Navigation, ReadOnly
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.schema import bind_resource as bound
 from apps.odata.errors import ODataError
 from apps.odata.http.renderers import ndjson_lines
 from apps.odata.query.options import parse_options
@@ -53,42 +50,25 @@ def export_file(
 ) -> int:
     """Write the records for which the ``$filter`` holds; how many they are.
 
-    ``names`` choose columns by their wire names, parts with ``/``. ``Unusable`` says what cannot be. The file
-    appears under its name when it is whole.
+    ``names`` choose columns by their wire names, parts with ``/``. ``ImportFileError`` says what cannot
+    be. The file appears under its name when it is complete.
     """
-    entity_set = with_names(entity_set)
+    entity_set = file_entity_set(entity_set)
     write = _WRITERS[format_of(path)]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with timezone.override(Subscriber.current().zone):
             reader = reader_of(entity_set, condition, names)
-            wanted = columns(entity_set.type, reader.projection.selection, listed_part(entity_set.type))
+            wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
             number = write(unfinished, wanted, reader.stream())
         unfinished.replace(path)
     except ODataError as error:
-        raise Unusable(error.message) from None
+        raise ImportFileError(error.message) from None
     except OSError as error:
-        raise Unusable(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
         unfinished.unlink(missing_ok=True)
     return number
-
-
-@lru_cache(maxsize=256)
-def with_names(entity_set: EntitySet) -> EntitySet:
-    """The resource with what names the records it refers to, beside guids that other databases lack."""
-    importing: type[Importing] | None = entity_set.resource.importing
-    finders = importing.finders if importing is not None else ()
-    if not finders:
-        return entity_set
-    served = type(entity_set.resource)
-    names = [
-        ReadOnly(finder.name, source=f"{entity_set.type.properties[finder.member].path}__{finder.by}")
-        for finder in finders
-    ]
-    parts = [member for member in served.fields if isinstance(member, Navigation)]
-    own = [member for member in served.fields if not isinstance(member, Navigation)]
-    return bound(type(served.__name__, (served,), {"fields": (*own, *names, *parts)}))
 
 
 def reader_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> RecordReader:
@@ -142,7 +122,7 @@ def write_workbook(path: Path, wanted: Sequence[Column], records: Iterable[str])
     counted = Counted(records)
     for number, row in enumerate(rows_of(wanted, counted), start=1):
         if number >= MAX_ROWS:
-            raise Unusable(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
+            raise ImportFileError(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
         sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
     book.save(path)
     return counted.number

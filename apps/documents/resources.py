@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.documents.importing import DocumentImport
+from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents
 from apps.odata.declaration.resource import (

@@ -25,11 +25,11 @@ from django.utils import timezone
 from apps.core import history
 from apps.core.identifiers import normalised
 from apps.core.importing.cells import CellReader, cell_reader, cleaned
-from apps.core.importing.headers import plain
-from apps.core.importing.opening import opened
-from apps.core.importing.reports import Remark, Report, errors_beside, in_order
-from apps.core.importing.runs import Listener, author
-from apps.core.importing.tables import Row, Table, Unusable
+from apps.core.importing.columns import letters_of
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.report import ImportReport, RowIssue, in_column_order
+from apps.core.importing.runs import ImportDisplay, ImportOptions, errors_file, import_author
+from apps.core.importing.tables import ImportFileError, Row, Table
 from apps.core.models import Subscriber
 from apps.engagements import validation
 from apps.engagements.choices import ManagementType
@@ -84,8 +84,8 @@ class Line:
 
     row: Row
     values: dict[str, Any] = field(default_factory=dict)
-    faults: list[Remark] = field(default_factory=list)
-    warnings: list[Remark] = field(default_factory=list)
+    faults: list[RowIssue] = field(default_factory=list)
+    warnings: list[RowIssue] = field(default_factory=list)
     contact: Contact | None = None
     booking: ServiceBooking | None = None
     plan: ClientEngagement | None = None
@@ -105,68 +105,66 @@ class Made:
 
 def import_bookings(
     path: Path,
-    errors: Path | None = None,
+    options: ImportOptions,
     create_participants: bool = False,
-    dry_run: bool = False,
-    listener: Listener | None = None,
-) -> tuple[Report, Made]:
-    """Import a file; ``Unusable`` when nothing of it can be, else what went how.
+    display: ImportDisplay | None = None,
+) -> tuple[ImportReport, Made]:
+    """Import a file; ``ImportFileError`` when nothing of it can be, else what went how.
 
     Good rows are stored in one transaction, refused ones told and written to the file of errors. The whole
     file is held in memory: such lists have a row for each booking of one provider.
     """
-    listener = listener or Listener()
-    table = opened(path)
-    places = columns_of(table, listener)
-    errors = errors or errors_beside(path)
-    if errors.exists() and errors.samefile(path):
-        raise Unusable(f"{errors} is the file to import; --errors must name another.")
-    report = Report(table, errors, listener.tell)
+    display = display or ImportDisplay()
+    table = open_table(path)
+    places = columns_of(table, display)
+    report = ImportReport(table, errors_file(path, options), display.show_issue)
     clock.reset_now()
     try:
-        with history.as_author(author()), timezone.override(Subscriber.current().zone):
+        with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
             run = Run(places, create_participants)
             lines = run.read(table.rows())
-            made = run.store(lines, dry_run)
+            made = run.store(lines, options.dry_run)
             tell(lines, report)
     finally:
         report.close()
     return report, made
 
 
-def columns_of(table: Table, listener: Listener) -> Mapping[str, int]:
-    """Where each column stands; ``Unusable`` when one is missing that no booking can do without."""
-    known = {plain(name): name for name in COLUMNS}
+def columns_of(table: Table, display: ImportDisplay) -> Mapping[str, int]:
+    """Where each column stands; ``ImportFileError`` when one is missing that no booking can do without."""
+    known = {letters_of(name): name for name in COLUMNS}
     places: dict[str, int] = {}
     left = []
     for index, header in enumerate(table.header):
-        name = known.get(plain(header))
+        name = known.get(letters_of(header))
         if name is None:
             left.append(header)
         elif places.setdefault(name, index) != index:
-            raise Unusable(f"The file has two columns {header}.")
+            raise ImportFileError(f"The file has two columns {header}.")
     missing = [name for name in REQUIRED if name not in places]
     if missing:
-        raise Unusable(f"The file lacks {', '.join(missing)}; is it the portal's list of service bookings?")
-    left = [header for header in left if header.strip() and plain(header) != "reason"]
+        raise ImportFileError(
+            f"The file lacks {', '.join(missing)}; is it the portal's list of service bookings?"
+        )
+    left = [header for header in left if header.strip() and letters_of(header) != "reason"]
     if left:
-        listener.say(f"Not read: {', '.join(left)}.")
+        display.show_notice(f"Not read: {', '.join(left)}.")
     return places
 
 
-def tell(lines: Iterable[Line], report: Report) -> None:
+def tell(lines: Iterable[Line], report: ImportReport) -> None:
     for line in lines:
         if line.faults:
-            report.refuse(line.row, in_order(line.faults))
+            report.reject([line.row], in_column_order(line.faults))
             continue
         if line.is_changed:
-            report.warn(in_order(line.warnings))
+            report.warn(in_column_order(line.warnings))
         if not line.is_changed:
-            report.sums.unchanged += 1
+            report.counts.unchanged += 1
         elif line.booking is None:
-            report.sums.new += 1
+            report.counts.new += 1
         else:
-            report.sums.changed += 1
+            report.counts.changed += 1
 
 
 class Run:
@@ -192,8 +190,8 @@ class Run:
 
     def read_row(self, row: Row) -> Line:
         line = Line(row)
-        if row.trouble is not None:
-            line.faults.append(Remark(row, None, "InvalidRow", f"The row {row.trouble}"))
+        if row.defect is not None:
+            line.faults.append(RowIssue(row, None, "InvalidRow", f"The row {row.defect}"))
             return line
         for name, index in self.places.items():
             text = cleaned(row.cells[index])
@@ -417,10 +415,10 @@ class Run:
             return [None] * len(drafts)
 
     def refuse(self, line: Line, column: str, code: str, message: str) -> None:
-        line.faults.append(Remark(line.row, self.places.get(column), code, message))
+        line.faults.append(RowIssue(line.row, self.places.get(column), code, message))
 
     def warn(self, line: Line, column: str, code: str, message: str) -> None:
-        remark = Remark(line.row, self.places.get(column), code, message, is_warning=True)
+        remark = RowIssue(line.row, self.places.get(column), code, message, is_warning=True)
         line.warnings.append(remark)
 
     def warn_of(self, line: Line, finding: Issue) -> None:
@@ -455,7 +453,7 @@ def readers() -> Mapping[str, CellReader]:
 
 def management_cell(text: str) -> str:
     """``Plan Managed`` is Plan."""
-    word = plain(text).removesuffix("managed")
+    word = letters_of(text).removesuffix("managed")
     if word not in MANAGEMENT:
         raise JsonValueError("NotAChoice", "must be Plan Managed, Agency Managed or Self Managed.")
     return MANAGEMENT[word]

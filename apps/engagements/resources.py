@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.engagements.choices import ParticipantType
-from apps.engagements.importing import ClientEngagementImport
+from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.odata.declaration.resource import (
     Contains,

@@ -17,8 +17,8 @@ from django.db.models import Model
 from apps.core import history
 from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import normalised
-from apps.core.importing.runs import author
-from apps.core.importing.tables import Unusable
+from apps.core.importing.runs import import_author
+from apps.core.importing.tables import ImportFileError
 from apps.core.saving import update
 from apps.funding.choices import Zone
 from apps.funding.guide_reading import Guide, GuideRow
@@ -61,7 +61,7 @@ def import_guide(
 
     With ``end_missing`` items the guide does not have end the day before it begins.
     """
-    with transaction.atomic(), history.as_author(author()):
+    with transaction.atomic(), history.as_author(import_author()):
         report = _Import(guide, book_called(price_book), end_missing).run()
         transaction.set_rollback(dry_run)
     return report
@@ -74,7 +74,7 @@ def book_called(name: str) -> PriceBook:
         book = PriceBook(name=name)
         book.save()
     if book.is_archived:
-        raise Unusable(f"The price book {book.name} is archived; restore it, or name another.")
+        raise ImportFileError(f"The price book {book.name} is archived; restore it, or name another.")
     return book
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from apps.core.identifiers import normalised
 from apps.core.importing import cells
-from apps.core.importing.headers import plain
-from apps.core.importing.reports import quoted
-from apps.core.importing.tables import Row, Table, Unusable, letters
+from apps.core.importing.columns import letters_of
+from apps.core.importing.report import quoted
+from apps.core.importing.tables import ImportFileError, Row, Table, column_letters
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Price, Product
 from apps.funding.validation.prices import is_support_item, overlapping
@@ -96,7 +96,7 @@ def day(text: str) -> dt.date:
 
 def price(text: str) -> Decimal:
     """``$1,616.26`` or ``82.57``: digits only, never through a float."""
-    told = cells.amount(text)
+    told = cells.decimal_number(text)
     places = -Price._meta.get_field("amount").decimal_places
     rounded = told.quantize(Decimal(1).scaleb(places), ROUND_HALF_UP) if told.adjusted() < 20 else told
     if told < 0 or told.adjusted() >= 10:
@@ -115,10 +115,10 @@ def whole(text: str) -> int:
 
 def one_of(words: Mapping[str, str]) -> Callable[[str], str]:
     """A reader of what words stand for, in any case and punctuation."""
-    by_word = {plain(word): value for word, value in words.items()}
+    by_word = {letters_of(word): value for word, value in words.items()}
 
     def read(text: str) -> str:
-        found = by_word.get(plain(text))
+        found = by_word.get(letters_of(text))
         if found is None:
             raise JsonValueError("NotAChoice", f"must be one of {', '.join(words)}.")
         return found
@@ -165,7 +165,7 @@ class GuideColumn:
 
     @cached_property
     def spellings(self) -> frozenset[str]:
-        return frozenset(map(plain, self.headers))
+        return frozenset(map(letters_of, self.headers))
 
 
 def of_item(name: str, *headers: str, read: Callable[[str], Any] | None = None, **words: Any) -> GuideColumn:
@@ -235,18 +235,18 @@ class Layout:
     def place(self, row: int, column: GuideColumn) -> str:
         """``row 12, M12 (National)``."""
         at = self.places[column]
-        return f"row {row:,}, {letters(at)}{row} ({self.header[at].strip()})"
+        return f"row {row:,}, {column_letters(at)}{row} ({self.header[at].strip()})"
 
 
 def layout_of(table: Table) -> Layout:
-    """The file's columns; ``Unusable`` when it is no price guide."""
-    names = [plain(written(name)) for name in table.header]
+    """The file's columns; ``ImportFileError`` when it is no price guide."""
+    names = [letters_of(written(name)) for name in table.header]
     places: dict[GuideColumn, int] = {}
     for column in (CODE, START, END, *ITEM, NATIONAL, *STATES, *ZONES):
         found = [at for at, name in enumerate(names) if name in column.spellings]
         if len(found) > 1:
-            raise Unusable(
-                f"Columns {letters(found[0])} and {letters(found[1])} are both {table.header[found[0]]}."
+            raise ImportFileError(
+                f"Columns {' and '.join(map(column_letters, found[:2]))} are both {table.header[found[0]]}."
             )
         if found:
             places[column] = found[0]
@@ -254,7 +254,7 @@ def layout_of(table: Table) -> Layout:
     national = [NATIONAL] if NATIONAL in places else [state for state in STATES if state in places]
     lacking = [column.headers[0] for column in missing] + ([] if national else [NATIONAL.headers[0]])
     if lacking:
-        raise Unusable(f"This is no price guide: it has no column {', '.join(lacking)}.")
+        raise ImportFileError(f"This is no price guide: it has no column {', '.join(lacking)}.")
     return Layout(table.header, places, national)
 
 
@@ -262,13 +262,13 @@ def layout_of(table: Table) -> Layout:
 
 
 def read_guide(table: Table) -> Guide:
-    """The guide; ``Unusable`` when the file is none, ``GuideRefused`` with all its faults."""
+    """The guide; ``ImportFileError`` when the file is none, ``GuideRefused`` with all its faults."""
     layout = layout_of(table)
     reader = _RowReader(layout)
     items: dict[str, list[GuideRow]] = defaultdict(list)
     for count, row in enumerate(table.rows(), start=1):
         if count > MAX_ROWS:
-            raise Unusable(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
+            raise ImportFileError(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
         read = reader.read(row)
         if read is not None:
             items[str(normalised(read.code))].append(read)
@@ -278,7 +278,7 @@ def read_guide(table: Table) -> Guide:
     if reader.faults:
         raise GuideRefused(reader.faults)
     if not items:
-        raise Unusable("The file has a header and no rows.")
+        raise ImportFileError("The file has a header and no rows.")
     warnings = [f"Column {name} is not read." for name in layout.unknown] + reader.warnings
     return Guide(items, warnings)
 
@@ -293,8 +293,8 @@ class _RowReader:
         """The row; ``None`` when it is empty or has faults, which are noted."""
         if not any(cell.strip() for cell in row.cells):
             return None
-        if row.trouble is not None:
-            self.faults.append(f"row {row.number:,} {row.trouble}")
+        if row.defect is not None:
+            self.faults.append(f"row {row.number:,} {row.defect}")
             return None
         before = len(self.faults)
         code, start = self._value(row, CODE), self._value(row, START)

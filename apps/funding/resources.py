@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.funding.importing import ClaimImport, InvoiceImport, ProviderInvoiceImport
+from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import create_provider_invoices

@@ -17,7 +17,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.people.importing import ClientImport, ContactImport, StaffImport
+from apps.people.imports import ClientImport, ContactImport, StaffImport
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import AnsweredDraft, create_clients, create_contacts, create_staff, replace_staff
 from apps.people.shapes import (

@@ -18,7 +18,7 @@ from apps.odata.declaration.resource import (
     Resource,
 )
 from apps.people.shapes import ContactBrief, StaffBrief, TeamBrief
-from apps.sales.importing import OpportunityImport, TemplateImport
+from apps.sales.imports import OpportunityImport, TemplateImport
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,

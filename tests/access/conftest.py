@@ -9,11 +9,10 @@ from django.http import HttpResponse
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from apps.access.idempotency import replayable
-from apps.access.issuing import issue_token
-from apps.access.metering import Meter
-from apps.access.recognising import application_of_secret
-from apps.access.registering import register_application
+from apps.access.authentication import find_application_by_secret
+from apps.access.idempotency import respond_once
+from apps.access.services import issue_token, register_application
+from apps.access.throttling import RateLimiter
 from apps.core import history
 from apps.odata import clock
 from apps.odata.declaration import service
@@ -37,7 +36,7 @@ class ClientView(APIView):
         return response
 
     def post(self, request):
-        return replayable(request, lambda: self.answers(request))
+        return respond_once(request, lambda: self.answers(request))
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +48,12 @@ def fresh_clock():
 
 
 @pytest.fixture(autouse=True)
-def fresh_meter(monkeypatch):
+def fresh_rate_limiter(monkeypatch):
     """What one test left unspent in memory is not in the database of the next; no minute ends in a test."""
     half_past = time.time() // 60 * 60 + 30
-    meter = Meter(lambda: half_past)
-    monkeypatch.setattr("apps.access.throttling.METER", meter)
-    monkeypatch.setattr("apps.access.views.METER", meter)
-    return meter
+    limiter = RateLimiter(lambda: half_past)
+    monkeypatch.setattr("apps.access.throttling.RATE_LIMITER", limiter)
+    return limiter
 
 
 @pytest.fixture
@@ -92,7 +90,7 @@ def token(registered):
 
     def bearer(*scope, name="Payroll", narrowed_to=None):
         application, secret = registered(name, *scope)
-        caller = application_of_secret(application.client_id, secret)
+        caller = find_application_by_secret(application.client_id, secret)
         return f"Bearer {issue_token(caller, narrowed_to or scope or ('read', 'write'))}"
 
     return bearer

@@ -5,11 +5,9 @@ import datetime as dt
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
-from apps.access.authentication import CHALLENGES
-from apps.access.issuing import issue_token
+from apps.access.authentication import CHALLENGES, find_application_by_secret
 from apps.access.models import ApiApplication
-from apps.access.recognising import application_of_secret
-from apps.access.registering import renew_secret, restore_application, revoke_application
+from apps.access.services import issue_token, renew_secret, restore_application, revoke_application
 from apps.odata import clock
 from apps.people.models import Role, Staff
 from tests.access.conftest import basic
@@ -35,15 +33,15 @@ def test_an_application_is_no_user(call, token):
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_scheme_is_read_in_any_case(call, token, scheme):
-    held = token("read").removeprefix("Bearer")
-    assert call("GET", scheme + held).status_code == 200
+    header = token("read").removeprefix("Bearer")
+    assert call("GET", scheme + header).status_code == 200
 
 
 def test_a_request_by_token_asks_the_database_once(call, token, django_assert_num_queries):
-    held = token("read")
-    call("GET", held), call("GET", held), call("GET", held)  # draws 1, 1, then 2 permits
+    header = token("read")
+    call("GET", header), call("GET", header), call("GET", header)  # draws 1, 1, then 2 permits
     with django_assert_num_queries(1):
-        assert call("GET", held).status_code == 200
+        assert call("GET", header).status_code == 200
 
 
 BAD = [
@@ -84,57 +82,57 @@ def test_whoever_presents_nothing_is_asked_to(call, authorization):
 
 
 def test_a_token_in_the_query_string_is_no_token(call, token):
-    held = token("read").removeprefix("Bearer ")
-    assert call("GET", path=f"/api/client?access_token={held}&token={held}").status_code == 401
+    header = token("read").removeprefix("Bearer ")
+    assert call("GET", path=f"/api/client?access_token={header}&token={header}").status_code == 401
 
 
 def test_a_token_ends_when_its_time_is_over(call, token, at):
-    held = token("read")
+    header = token("read")
     at(minutes=59)
-    assert call("GET", held).status_code == 200
+    assert call("GET", header).status_code == 200
     at(minutes=61)
-    assert call("GET", held).status_code == 401
+    assert call("GET", header).status_code == 401
 
 
 def test_a_revoked_application_is_refused_at_once_with_all_its_tokens(call, token):
-    held = token("read")
+    header = token("read")
     application = ApiApplication.objects.get()
-    assert call("GET", held).status_code == 200
+    assert call("GET", header).status_code == 200
     revoke_application(application)
-    assert call("GET", held).status_code == 401
+    assert call("GET", header).status_code == 401
     restore_application(application)
-    assert call("GET", held).status_code == 401  # what was revoked stays revoked
+    assert call("GET", header).status_code == 401  # what was revoked stays revoked
 
 
 def test_an_application_archived_by_any_other_way_is_refused_too(call, token):
-    held = token("read")
+    header = token("read")
     ApiApplication.objects.update(archive_date=clock.now())
-    assert call("GET", held).status_code == 401
+    assert call("GET", header).status_code == 401
 
 
 def test_a_new_secret_ends_the_old_one_and_its_tokens_at_once(call, registered):
     application, old = registered()
-    held = f"Bearer {issue_token(application_of_secret(application.client_id, old), ['read'])}"
+    header = f"Bearer {issue_token(find_application_by_secret(application.client_id, old), ['read'])}"
     new = renew_secret(application)
-    assert call("GET", held).status_code == 401
+    assert call("GET", header).status_code == 401
     assert call("GET", basic(application.client_id, old)).status_code == 401
     assert call("GET", basic(application.client_id, new)).status_code == 200
 
 
 def test_a_previous_secret_can_be_kept_for_a_while(call, registered, at):
     application, old = registered()
-    held = f"Bearer {issue_token(application_of_secret(application.client_id, old), ['read'])}"
+    header = f"Bearer {issue_token(find_application_by_secret(application.client_id, old), ['read'])}"
     new = renew_secret(application, keep_previous=dt.timedelta(hours=1))
-    assert [call("GET", one).status_code for one in (held, basic(application.client_id, old))] == [200, 200]
+    assert [call("GET", one).status_code for one in (header, basic(application.client_id, old))] == [200, 200]
     at(minutes=61)
     assert call("GET", basic(application.client_id, old)).status_code == 401
     assert call("GET", basic(application.client_id, new)).status_code == 200
 
 
 def test_a_scope_taken_from_an_application_is_taken_from_its_tokens(call, token):
-    held = token("read", "write")
+    header = token("read", "write")
     ApiApplication.objects.update(scope="write")
-    assert call("GET", held).status_code == 403
+    assert call("GET", header).status_code == 403
 
 
 def test_id_and_secret_may_read_and_are_told_how_to_write(call, registered):
@@ -158,15 +156,15 @@ MATRIX = [
 
 @pytest.mark.parametrize(("scope", "reads", "writes"), MATRIX)
 def test_scopes_say_what_an_application_may(call, token, scope, reads, writes):
-    held = token(*scope)
-    assert call("GET", held).status_code == (200 if reads else 403)
-    assert call("POST", held, data="{}").status_code == (201 if writes else 403)
+    header = token(*scope)
+    assert call("GET", header).status_code == (200 if reads else 403)
+    assert call("POST", header, data="{}").status_code == (201 if writes else 403)
 
 
 def test_a_narrowed_token_may_only_what_it_was_narrowed_to(call, token):
-    held = token("read", "write", narrowed_to=["client.read"])
-    assert call("GET", held).status_code == 200
-    answer = call("POST", held, data="{}")
+    header = token("read", "write", narrowed_to=["client.read"])
+    assert call("GET", header).status_code == 200
+    answer = call("POST", header, data="{}")
     assert answer.status_code == 403
     assert b"This needs the scope write or client.write." in answer.content
 

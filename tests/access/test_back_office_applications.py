@@ -7,9 +7,9 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from apps.access.issuing import issue_token
+from apps.access.authentication import find_application_by_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.recognising import application_of_secret
+from apps.access.services import issue_token
 from apps.core.models import Change
 from apps.people.models import Staff
 
@@ -50,7 +50,7 @@ def test_an_application_is_added_with_ticked_scopes_and_its_secret_works(office)
     response = add(office)
     application = ApiApplication.objects.get()
     assert application.scope == "client.read write"
-    assert application_of_secret(application.client_id, secret_in(response)) is not None
+    assert find_application_by_secret(application.client_id, secret_in(response)) is not None
     assert "no-store" in response["Cache-Control"]
 
 
@@ -105,8 +105,8 @@ def test_a_new_secret_ends_the_one_before_it(office):
     button = "access_apiapplication_new_secret"
     response = office.post(change_page(application), {**form_of(office, application), button: "on"})
     new = secret_in(response)
-    assert application_of_secret(application.client_id, old) is None
-    assert application_of_secret(application.client_id, new) is not None
+    assert find_application_by_secret(application.client_id, old) is None
+    assert find_application_by_secret(application.client_id, new) is not None
 
 
 def test_a_new_secret_cannot_be_made_by_a_link(office):
@@ -122,19 +122,19 @@ def test_a_new_secret_cannot_be_made_by_a_link(office):
 def test_applications_are_revoked_and_restored_from_the_list(office):
     secret = secret_in(add(office))
     application = ApiApplication.objects.get()
-    caller = application_of_secret(application.client_id, secret)
+    caller = find_application_by_secret(application.client_id, secret)
     issue_token(caller, ["write"])
     chosen = {"_selected_action": [str(application.pk)]}
     office.post(reverse(LIST), {"action": "archive_selected", **chosen})
-    assert application_of_secret(application.client_id, secret) is None
+    assert find_application_by_secret(application.client_id, secret) is None
     assert not AccessToken.objects.exists()
     office.post(f"{reverse(LIST)}?archived=yes", {"action": "restore_selected", **chosen})
-    assert application_of_secret(application.client_id, secret) is not None
+    assert find_application_by_secret(application.client_id, secret) is not None
 
 
 def test_tokens_are_listed_and_taken_away_but_never_shown(office, registered):
     application, secret = registered()
-    token = issue_token(application_of_secret(application.client_id, secret), ["read"])
+    token = issue_token(find_application_by_secret(application.client_id, secret), ["read"])
     page = office.get(reverse("admin:access_accesstoken_changelist"))
     assert "Payroll" in page.content.decode()
     assert token not in page.content.decode()

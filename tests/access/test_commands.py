@@ -7,10 +7,10 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.access.credentials import digest
+from apps.access.authentication import find_application_by_secret
+from apps.access.credentials import hash_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.recognising import application_of_secret
-from apps.access.registering import revoke_application
+from apps.access.services import revoke_application
 from apps.core.models import Change
 from apps.odata import clock
 from apps.people.models import Role, Staff
@@ -27,7 +27,7 @@ def run(*words, **options):
 def test_create_api_application_prints_a_secret_that_works():
     told = json.loads(run("create_api_application", "Payroll", "--scope", "client.read", "--json"))
     assert set(told) == {"client_id", "client_secret"}
-    caller = application_of_secret(told["client_id"], told["client_secret"])
+    caller = find_application_by_secret(told["client_id"], told["client_secret"])
     assert (caller.name, caller.scopes) == ("Payroll", (frozenset({"client.read"}),))
 
 
@@ -49,7 +49,7 @@ def test_for_people_the_secret_comes_with_a_line_to_try_it():
     application = ApiApplication.objects.get()
     (curl,) = [line for line in text.splitlines() if "curl" in line]
     secret = curl.split(f"--user {application.client_id}:")[1].split()[0]
-    assert digest(secret) == application.secret_hash
+    assert hash_secret(secret) == application.secret_hash
     assert curl.endswith(" https://records.example/connect/token")
 
 
@@ -86,7 +86,7 @@ def test_an_application_is_revoked_by_name_or_client_id(registered, by):
     application, secret = registered()
     named = {"name": "PAYROLL", "client_id": application.client_id}[by]
     assert run("revoke_api_application", named) == "Revoked: Payroll\n"
-    assert application_of_secret(application.client_id, secret) is None
+    assert find_application_by_secret(application.client_id, secret) is None
 
 
 def test_revoking_what_is_not_there_is_an_error():
@@ -98,12 +98,12 @@ def test_purging_takes_expired_tokens_only(registered):
     application, _ = registered()
     for hours in (-1, 1):
         AccessToken.objects.create(
-            hash=digest(str(hours)),
+            hash=hash_secret(str(hours)),
             application=application,
             expires_at=clock.now() + clock.dt.timedelta(hours=hours),
         )
     assert "1 access tokens deleted" in run("purge_expired")
-    assert AccessToken.objects.get().hash == digest("1")
+    assert AccessToken.objects.get().hash == hash_secret("1")
 
 
 def test_create_staff_login_makes_the_first_administrator():
@@ -174,7 +174,7 @@ def noted(settings):
 def test_a_demo_tells_a_login_and_credentials_that_work(demo, settings):
     text = demo()
     known = noted(settings)
-    assert application_of_secret(known["client_id"], known["client_secret"]).name == "Demo"
+    assert find_application_by_secret(known["client_id"], known["client_secret"]).name == "Demo"
     staff = Staff.objects.get_by_natural_key(known["email"])
     assert staff.is_superuser
     assert staff.check_password(known["password"])
@@ -209,5 +209,5 @@ def test_what_no_longer_holds_is_made_anew(demo, settings):
     assert before["password"] != after["password"]
     assert before["client_id"] == after["client_id"]
     assert before["client_secret"] != after["client_secret"]
-    assert application_of_secret(after["client_id"], after["client_secret"]) is not None
+    assert find_application_by_secret(after["client_id"], after["client_secret"]) is not None
     assert Staff.objects.get().check_password(after["password"])

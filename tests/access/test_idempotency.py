@@ -7,9 +7,9 @@ import pytest
 from django.db import IntegrityError, connections, transaction
 from django.http import HttpResponse
 
-from apps.access.idempotency import replayable
+from apps.access.idempotency import respond_once
 from apps.access.models import IdempotencyKey
-from apps.access.purging import purge_expired
+from apps.access.services import purge_expired
 from apps.core import history
 from apps.odata.errors import Conflict, InvalidRecords
 from apps.people.models import Team
@@ -32,12 +32,14 @@ class Storing(ClientView):
 @pytest.fixture
 def post(call, token):
     """post("key", {...}) -> the answer to a POST by one application; the same one each time."""
-    held = token("write")
+    token_header = token("write")
 
     def posting(key, body=None, *, authorization=None, view=Storing, **extra):
         if key is not None:
             extra["HTTP_IDEMPOTENCY_KEY"] = key
-        return call("POST", authorization or held, data=json.dumps(body or {"Name": "A"}), view=view, **extra)
+        return call(
+            "POST", authorization or token_header, data=json.dumps(body or {"Name": "A"}), view=view, **extra
+        )
 
     return posting
 
@@ -145,15 +147,15 @@ def test_what_was_read_of_a_body_already_stands_for_it(call, token, settings):
         asked = b"the same"
 
         def post(self, request):
-            return replayable(request, lambda: HttpResponse(b"first", status=201), self.asked)
+            return respond_once(request, lambda: HttpResponse(b"first", status=201), self.asked)
 
     class Other(Reading):
         asked = b"another"
 
-    held = token("write")
+    header = token("write")
 
     def post(view, data):
-        return call("POST", held, data=data, view=view, HTTP_IDEMPOTENCY_KEY="k1")
+        return call("POST", header, data=data, view=view, HTTP_IDEMPOTENCY_KEY="k1")
 
     assert "Idempotency-Replayed" not in post(Reading, b"--boundary 1--")
     assert post(Reading, b"--boundary 2--")["Idempotency-Replayed"] == "true"

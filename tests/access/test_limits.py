@@ -7,9 +7,9 @@ import pytest
 from django.db import connection, connections
 
 from apps.access.callers import Limits
-from apps.access.metering import LimitReached, Meter
 from apps.access.models import ApiApplication, Usage
-from apps.access.purging import purge_expired
+from apps.access.services import purge_expired
+from apps.access.throttling import LimitReached, RateLimiter
 from tests.access.conftest import MINUTE
 
 NONE = Limits(0, 0)
@@ -29,12 +29,12 @@ class Clock:
         self.seconds += minutes * 60
 
 
-def spent(meter, limits, requests, caller=CALLER):
+def spent(limiter, limits, requests, caller=CALLER):
     """How many of so many requests are granted."""
     granted = 0
     for _ in range(requests):
         try:
-            meter.spend(caller, limits)
+            limiter.take_permit(caller, limits)
         except LimitReached:
             continue
         granted += 1
@@ -45,7 +45,7 @@ def spent(meter, limits, requests, caller=CALLER):
 @pytest.mark.parametrize("limit", [1, 2, 7, 39, 79])
 def test_small_limits_are_exact_over_two_workers(limit):
     clock = Clock()
-    workers = Meter(clock), Meter(clock)
+    workers = RateLimiter(clock), RateLimiter(clock)
     granted = sum(spent(worker, Limits(limit, 0), 1) for _ in range(limit) for worker in workers)
     assert granted == limit
     clock.move(minutes=1)
@@ -55,13 +55,13 @@ def test_small_limits_are_exact_over_two_workers(limit):
 @pytest.mark.django_db
 @pytest.mark.parametrize("limit", [80, 600, 610, 5000])
 def test_one_worker_is_granted_the_whole_of_a_large_limit_and_no_more(limit):
-    assert spent(Meter(Clock()), Limits(limit, 0), limit + 50) == limit
+    assert spent(RateLimiter(Clock()), Limits(limit, 0), limit + 50) == limit
 
 
 @pytest.mark.django_db
 def test_two_busy_workers_are_never_granted_more_than_the_limit():
     clock = Clock()
-    workers = Meter(clock), Meter(clock)
+    workers = RateLimiter(clock), RateLimiter(clock)
     granted = sum(spent(worker, Limits(600, 0), 1) for _ in range(600) for worker in workers)
     # What lies unspent in the other worker is at most one batch.
     assert 600 - 15 <= granted <= 600
@@ -69,38 +69,38 @@ def test_two_busy_workers_are_never_granted_more_than_the_limit():
 
 @pytest.mark.django_db
 def test_busy_callers_cost_one_write_in_a_dozen_requests(django_assert_max_num_queries):
-    meter = Meter(Clock())
+    limiter = RateLimiter(Clock())
     with django_assert_max_num_queries(600 // 12):
-        assert spent(meter, Limits(600, 0), 600) == 600
+        assert spent(limiter, Limits(600, 0), 600) == 600
 
 
 @pytest.mark.django_db
 def test_a_refused_caller_costs_the_database_nothing(django_assert_num_queries):
-    meter = Meter(Clock())
-    spent(meter, Limits(2, 0), 3)
+    limiter = RateLimiter(Clock())
+    spent(limiter, Limits(2, 0), 3)
     with django_assert_num_queries(0):
-        assert spent(meter, Limits(2, 0), 100) == 0
+        assert spent(limiter, Limits(2, 0), 100) == 0
 
 
 @pytest.mark.django_db
 def test_the_wait_lasts_until_the_minute_is_over():
-    meter = Meter(Clock(second=18))
-    spent(meter, Limits(1, 0), 1)
+    limiter = RateLimiter(Clock(second=18))
+    spent(limiter, Limits(1, 0), 1)
     with pytest.raises(LimitReached) as reached:
-        meter.spend(CALLER, Limits(1, 0))
+        limiter.take_permit(CALLER, Limits(1, 0))
     assert (reached.value.retry_after, reached.value.of_day) == (42, False)
 
 
 @pytest.mark.django_db
 def test_callers_do_not_share_a_limit():
-    meter = Meter(Clock())
-    assert [spent(meter, Limits(3, 0), 5, caller) for caller in ("a", "b")] == [3, 3]
+    limiter = RateLimiter(Clock())
+    assert [spent(limiter, Limits(3, 0), 5, caller) for caller in ("a", "b")] == [3, 3]
 
 
 @pytest.mark.django_db
 def test_the_quota_is_exact_and_rolls_over_24_hours():
     clock = Clock()
-    workers = itertools.cycle([Meter(clock), Meter(clock)])
+    workers = itertools.cycle([RateLimiter(clock), RateLimiter(clock)])
     limits = Limits(60, 10)
     granted = []
     for _ in range(26):  # an hour between, six requests each
@@ -113,7 +113,7 @@ def test_the_quota_is_exact_and_rolls_over_24_hours():
 @pytest.mark.django_db
 def test_a_small_quota_is_exact_under_a_large_rate():
     clock = Clock()
-    workers = Meter(clock), Meter(clock)
+    workers = RateLimiter(clock), RateLimiter(clock)
     limits = Limits(600, 100)
     assert sum(spent(worker, limits, 1) for _ in range(100) for worker in workers) == 100
 
@@ -121,52 +121,52 @@ def test_a_small_quota_is_exact_under_a_large_rate():
 @pytest.mark.django_db
 def test_a_used_up_quota_says_when_the_oldest_requests_leave_the_window():
     clock = Clock()
-    meter = Meter(clock)
-    spent(meter, Limits(60, 2), 2)
+    limiter = RateLimiter(clock)
+    spent(limiter, Limits(60, 2), 2)
     clock.move(minutes=23 * 60)
     with pytest.raises(LimitReached) as reached:
-        meter.spend(CALLER, Limits(60, 2))
+        limiter.take_permit(CALLER, Limits(60, 2))
     assert (reached.value.retry_after, reached.value.of_day) == (3600, True)
 
 
 @pytest.mark.django_db
 def test_permits_that_were_not_spent_are_given_back():
     clock = Clock()
-    meter = Meter(clock)
-    spent(meter, Limits(600, 0), 17)  # draws 1, 1, 2, 4, 8, 15
+    limiter = RateLimiter(clock)
+    spent(limiter, Limits(600, 0), 17)  # draws 1, 1, 2, 4, 8, 15
     assert Usage.objects.get().requests == 31
     clock.move(minutes=1)
-    spent(meter, Limits(600, 0), 1)
+    spent(limiter, Limits(600, 0), 1)
     assert list(Usage.objects.order_by("minute").values_list("requests", flat=True)) == [17, 1]
 
 
 @pytest.mark.django_db
 def test_without_limits_everything_is_granted_and_counted():
-    assert spent(Meter(Clock()), NONE, 3000) == 3000
+    assert spent(RateLimiter(Clock()), NONE, 3000) == 3000
     assert Usage.objects.get().requests >= 3000
 
 
 @pytest.mark.django_db
 def test_a_clock_that_jumps_back_neither_fails_nor_grants_more():
     clock = Clock()
-    meter = Meter(clock)
-    assert spent(meter, Limits(3, 0), 5) == 3
+    limiter = RateLimiter(clock)
+    assert spent(limiter, Limits(3, 0), 5) == 3
     clock.move(minutes=-10)
-    assert spent(meter, Limits(3, 0), 5) == 3
+    assert spent(limiter, Limits(3, 0), 5) == 3
     clock.move(minutes=10)
-    assert spent(meter, Limits(3, 0), 5) == 0
+    assert spent(limiter, Limits(3, 0), 5) == 0
 
 
 @pytest.mark.django_db
-def test_a_meter_forgets_callers_of_earlier_minutes(monkeypatch):
-    monkeypatch.setattr("apps.access.metering.CALLERS_KEPT", 3)
+def test_a_rate_limiter_forgets_callers_of_earlier_minutes(monkeypatch):
+    monkeypatch.setattr("apps.access.throttling.MAX_CALLERS", 3)
     clock = Clock()
-    meter = Meter(clock)
+    limiter = RateLimiter(clock)
     for name in "abc":
-        meter.spend(name, NONE)
+        limiter.take_permit(name, NONE)
     clock.move(minutes=1)
-    meter.spend("d", NONE)
-    assert set(meter._held) == {"d"}
+    limiter.take_permit("d", NONE)
+    assert set(limiter._allowances) == {"d"}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -175,8 +175,8 @@ def test_workers_that_draw_at_once_are_granted_the_limit_exactly():
     clock, granted = Clock(), []
 
     def work():
-        meter = Meter(clock)
-        granted.append(spent(meter, Limits(50, 70), 40))
+        limiter = RateLimiter(clock)
+        granted.append(spent(limiter, Limits(50, 70), 40))
         connections.close_all()
 
     for expected in (50, 20):  # the minute's limit, then what the quota leaves
@@ -206,7 +206,7 @@ def test_on_sqlite_a_long_write_does_not_hold_up_readers():
     importing.start()
     try:
         assert begun.wait(20)
-        assert spent(Meter(Clock()), Limits(5, 0), 1) == 1
+        assert spent(RateLimiter(Clock()), Limits(5, 0), 1) == 1
     finally:
         done.set()
         importing.join()
@@ -218,8 +218,8 @@ def test_on_sqlite_a_long_write_does_not_hold_up_readers():
 @pytest.mark.django_db
 def test_above_the_rate_the_answer_is_429_with_the_wait(call, token, settings):
     settings.API_REQUESTS_PER_MINUTE = 2
-    held = token("read")
-    answers = [call("GET", held) for _ in range(3)]
+    header = token("read")
+    answers = [call("GET", header) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert 1 <= int(answers[-1]["Retry-After"]) <= 60
     assert b'"code": "TooManyRequests"' in answers[-1].content
@@ -228,8 +228,8 @@ def test_above_the_rate_the_answer_is_429_with_the_wait(call, token, settings):
 @pytest.mark.django_db
 def test_above_the_quota_the_answer_is_403_with_the_wait(call, token, settings):
     settings.API_REQUESTS_PER_DAY = 2
-    held = token("read")
-    answers = [call("GET", held) for _ in range(3)]
+    header = token("read")
+    answers = [call("GET", header) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 403]
     assert 23 * 3600 < int(answers[-1]["Retry-After"]) <= 24 * 3600
     assert b'"code": "QuotaExceeded"' in answers[-1].content
@@ -238,9 +238,9 @@ def test_above_the_quota_the_answer_is_403_with_the_wait(call, token, settings):
 @pytest.mark.django_db
 def test_an_application_can_have_limits_of_its_own(call, token, settings):
     settings.API_REQUESTS_PER_MINUTE = 1
-    held = token("read")
+    header = token("read")
     ApiApplication.objects.update(requests_per_minute=3)
-    assert [call("GET", held).status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert [call("GET", header).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
 @pytest.mark.django_db
@@ -253,22 +253,22 @@ def test_the_limit_is_the_applications_not_the_tokens(call, token, settings):
 
 @pytest.mark.django_db
 def test_last_use_is_kept_with_no_more_than_a_write_a_minute(call, token):
-    held = token("read")
+    header = token("read")
     application = ApiApplication.objects.get()
     assert application.last_used_at is None
-    call("GET", held)
+    call("GET", header)
     application.refresh_from_db()
     first = application.last_used_at
     assert first is not None
     stamp = application.modify_date
-    call("GET", held), call("GET", held)
+    call("GET", header), call("GET", header)
     application.refresh_from_db()
     assert (application.last_used_at, application.modify_date) == (first, stamp)
 
 
 @pytest.mark.django_db
 def test_counts_older_than_a_day_are_purged():
-    spent(Meter(Clock()), NONE, 1)
-    spent(Meter(), NONE, 1, "now")
+    spent(RateLimiter(Clock()), NONE, 1)
+    spent(RateLimiter(), NONE, 1, "now")
     assert purge_expired()["usage counts"] == 1
     assert Usage.objects.get().caller == "now"

@@ -9,9 +9,9 @@ from oauthlib.oauth2 import BackendApplicationClient
 
 from apps.access import views
 from apps.access.callers import Limits
-from apps.access.credentials import digest
+from apps.access.credentials import hash_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.registering import revoke_application
+from apps.access.services import revoke_application
 from tests.access.conftest import basic
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("apps.access.urls")]
@@ -136,8 +136,8 @@ def test_an_unknown_client_is_asked_and_compared_like_a_known_one(
     for client_id in (application.client_id, "nobody", "\0", "x" * 5000):
         compared.clear()
         with django_assert_num_queries(1):
-            views.application_of_secret(client_id, "wrong")
-        assert [given for given, _ in compared] == [digest("wrong")] * 2
+            views.find_application_by_secret(client_id, "wrong")
+        assert [given for given, _ in compared] == [hash_secret("wrong")] * 2
         assert {len(kept) for _, kept in compared} == {64}
 
 
@@ -169,7 +169,7 @@ def test_a_form_in_an_unknown_charset_is_read_as_utf_8(registered):
 
 
 def test_a_body_that_is_too_long_is_refused():
-    refused(ask(GRANT + "&x=" + "a" * views.LONGEST_FORM), 413, "invalid_request")
+    refused(ask(GRANT + "&x=" + "a" * views.MAX_FORM_BYTES), 413, "invalid_request")
 
 
 def test_only_hashes_are_in_the_database(registered):
@@ -181,15 +181,15 @@ def test_only_hashes_are_in_the_database(registered):
             cursor.execute(f'SELECT * FROM "{table}"')
             everything.append(str(cursor.fetchall()))
     whole = "\n".join(everything)
-    assert digest(token) in whole
-    assert digest(secret) in whole
+    assert hash_secret(token) in whole
+    assert hash_secret(secret) in whole
     assert token not in whole
     assert secret not in whole
 
 
 def test_guessing_is_slowed_down_but_locks_nobody_out(registered, monkeypatch):
     application, secret = registered()
-    monkeypatch.setattr(views, "GUESSES_OF_CLIENT", Limits(3, 0))
+    monkeypatch.setattr(views, "FAILURES_OF_CLIENT", Limits(3, 0))
     guesses = [ask(authorization=basic(application.client_id, "guess")) for _ in range(5)]
     assert [guess.status_code for guess in guesses] == [401, 401, 401, 429, 429]
     assert 1 <= int(guesses[-1]["Retry-After"]) <= 60
@@ -198,7 +198,7 @@ def test_guessing_is_slowed_down_but_locks_nobody_out(registered, monkeypatch):
 
 
 def test_guessing_at_many_clients_from_one_address_is_slowed_down(monkeypatch):
-    monkeypatch.setattr(views, "GUESSES_OF_ADDRESS", Limits(3, 0))
+    monkeypatch.setattr(views, "FAILURES_OF_ADDRESS", Limits(3, 0))
     answers = [
         ask(authorization=basic(f"client{n}", "guess"), REMOTE_ADDR="192.0.2.1").status_code for n in range(5)
     ]

@@ -6,9 +6,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from django.test import Client
 
-from apps.access.issuing import issue_token
-from apps.access.recognising import application_of_secret
-from apps.access.registering import register_application
+from apps.access.authentication import find_application_by_secret
+from apps.access.services import issue_token, register_application
 
 #: Seconds in which whatever is asked is answered; generous, for slow machines that do other work as well.
 PATIENCE = 5.0
@@ -132,5 +131,5 @@ def an_application(*scope, name="Integration"):
     """The Authorization header of a new application with these scopes, without a limit of requests."""
     application, secret = register_application(name, scope or ("read", "write"))
     type(application).objects.filter(pk=application.pk).update(requests_per_minute=0)
-    caller = application_of_secret(application.client_id, secret)
+    caller = find_application_by_secret(application.client_id, secret)
     return f"Bearer {issue_token(caller, scope or ('read', 'write'))}"

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from apps.access.metering import Meter
+from apps.access.throttling import RateLimiter
 from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse
@@ -33,9 +33,8 @@ from tests.sales.records import sales_records
 def settled(monkeypatch):
     """No clock, no subscriber's settings and no limits left over from another test."""
     half_past = time.time() // 60 * 60 + 30
-    meter = Meter(lambda: half_past)
-    monkeypatch.setattr("apps.access.throttling.METER", meter)
-    monkeypatch.setattr("apps.access.views.METER", meter)
+    meter = RateLimiter(lambda: half_past)
+    monkeypatch.setattr("apps.access.throttling.RATE_LIMITER", meter)
     clock.reset_now()
     Subscriber.forget()
     with timezone.override("Australia/Sydney"):

@@ -53,7 +53,7 @@ def test_people_go_into_another_database_by_name(tmp_path, people, ending):
     for name, path in files.items():
         number = 1 if name == "client" else 2
         told = imported(name, path, "--by-name")
-        assert f": {number} new, 0 changed, 0 unchanged, 0 refused." in told.out, told.err
+        assert f": {number} new, 0 changed, 0 unchanged, 0 rejected." in told.out, told.err
         assert f": 0 new, 0 changed, {number} unchanged" in imported(name, path, "--by-name").out
 
     cy = Staff.objects.get(primary_email="cy@example.org")

@@ -213,12 +213,12 @@ def wait_for(condition, seconds=20):
 PREPARE = """
 import json
 from django.core.management import call_command
-from apps.access.issuing import issue_token
-from apps.access.recognising import application_of_secret
-from apps.access.registering import register_application
+from apps.access.services import issue_token
+from apps.access.authentication import find_application_by_secret
+from apps.access.services import register_application
 call_command("migrate", verbosity=0)
 application, secret = register_application("Killed")
-caller = application_of_secret(application.client_id, secret)
+caller = find_application_by_secret(application.client_id, secret)
 print(json.dumps(issue_token(caller, ("read", "write"))))
 """
 LOOK = """

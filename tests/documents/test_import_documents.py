@@ -29,7 +29,7 @@ def scans(tmp_path):
 
 @pytest.fixture
 def index(scans, category):
-    """``index([row, …], *words)`` imports the rows: what was said, and the reasons of those refused."""
+    """``index([row, …], *words)`` imports the rows: what was said, and the reasons of those rejected."""
     a_staff_member(PrimaryEmail="grace@example.com")
     a_client(BusinessName="Acme Pty Ltd", UniqueCode="A-1")
 
@@ -113,7 +113,7 @@ def test_a_row_that_cannot_be_is_refused_with_the_reason_and_others_go_in(index,
     (scans / "page.html").write_bytes(b"<html>")
     (scans / "empty.pdf").touch()
     told, reasons = index([row, ("photo.png", "", "", "Invoices", "grace@example.com")])
-    assert told.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert told.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     assert reason in reasons[0]
     assert [document.file_name for document in Document.objects.all()] == ["photo.png"]
     assert len(stored(folder)) == 1

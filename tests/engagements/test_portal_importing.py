@@ -1,5 +1,6 @@
 """Service bookings from the portal's list (apps/engagements/portal_importing.py)."""
 
+import contextlib
 import csv
 import io
 from decimal import Decimal
@@ -60,7 +61,8 @@ def bring(tmp_path):
             )
         out, err, status = io.StringIO(), io.StringIO(), 0
         try:
-            call_command("import_service_bookings", str(path), *words, stdout=out, stderr=err)
+            with contextlib.chdir(tmp_path):
+                call_command("import_service_bookings", str(path), *words, stdout=out, stderr=err)
         except SystemExit as stop:
             status = stop.code
         return Said(out.getvalue(), err.getvalue(), status, tmp_path / "bookings.errors.csv")
@@ -91,7 +93,7 @@ def test_a_booking_is_brought_in_with_the_plan_it_tells_of(bring, mia):
             "allocated_amount": "$2,500.5",
         },
     )
-    assert (said.sums, said.status) == ("2 rows: 2 new, 0 changed, 0 unchanged, 0 refused", 0)
+    assert (said.sums, said.status) == ("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected", 0)
     assert "Made besides: 1 plans, 0 participants." in said.out
     assert said.remarks == []
     plan = ClientEngagement.objects.get()
@@ -117,7 +119,7 @@ def test_a_second_run_changes_nothing(bring, mia):
     rows = [{}, {"product_category": "01", "booking_type": "Agency Managed"}]
     bring(*rows)
     lines = Change.objects.count()
-    assert bring(*rows).sums == "2 rows: 0 new, 0 changed, 2 unchanged, 0 refused"
+    assert bring(*rows).sums == "2 rows: 0 new, 0 changed, 2 unchanged, 0 rejected"
     assert Change.objects.count() == lines
 
 
@@ -126,7 +128,7 @@ def test_a_changed_row_changes_its_booking_and_what_the_plan_has(bring, mia):
     said = bring(
         {"allocated_amount": "1500.00", "last_modified_date": "2026-09-30"}, {"product_category": "01"}
     )
-    assert said.sums == "2 rows: 0 new, 1 changed, 1 unchanged, 0 refused"
+    assert said.sums == "2 rows: 0 new, 1 changed, 1 unchanged, 0 rejected"
     plan = ClientEngagement.objects.get()
     assert (plan.total_budget_amount, plan.un_allocate_amount) == (Decimal("2500.00"), Decimal("0.00"))
     booking = ServiceBooking.objects.get(booking_number="50000001")
@@ -135,8 +137,8 @@ def test_a_changed_row_changes_its_booking_and_what_the_plan_has(bring, mia):
 
 def test_a_trial_stores_nothing(bring, mia):
     said = bring({}, {"participant": "430000002"}, words=["--dry-run", "--create-participants"])
-    assert said.sums == "2 rows: 2 new, 0 changed, 0 unchanged, 0 refused"
-    assert "Nothing was stored: this was a trial." in said.out
+    assert said.sums == "2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected"
+    assert "Nothing was stored: this was a dry run." in said.out
     assert not ClientEngagement.objects.exists()
     assert Contact.objects.get() == mia
 
@@ -149,7 +151,7 @@ def test_accrued_money_is_gone_and_our_own_claims_are_not_counted_twice(bring, m
     said = bring(
         {"accrual_amount": "50.00", "remaining_amount": "300.00", "last_modified_date": "2026-09-30"}
     )
-    assert said.sums == "1 row: 0 new, 1 changed, 0 unchanged, 0 refused"
+    assert said.sums == "1 row: 0 new, 1 changed, 0 unchanged, 0 rejected"
     booking.refresh_from_db()
     assert (booking.used_elsewhere, booking.remaining) == (Decimal("650.00"), Decimal("250.00"))
 
@@ -188,7 +190,7 @@ def test_a_booking_goes_into_the_plan_that_covers_it(bring, mia):
 def test_a_booking_that_overlaps_a_plan_goes_into_it_with_a_warning(bring, mia):
     plan = a_plan(participant=mia, total_budget_amount=Decimal("5000.00"))
     said = bring({"start_date": "2026-06-01"})
-    assert said.sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 refused"
+    assert said.sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
     assert [line.split(": ")[1] for line in said.remarks] == ["warning OutsidePlan"]
     assert ServiceBooking.objects.get().engagement == plan
 
@@ -224,7 +226,7 @@ def test_a_pace_plan_takes_no_bookings(bring, mia):
 
 def test_an_unknown_participant_is_refused_with_the_reason(bring, mia):
     said = bring({}, {"participant": "430 000 002"})
-    assert (said.sums, said.status) == ("2 rows: 1 new, 0 changed, 0 unchanged, 1 refused", 1)
+    assert (said.sums, said.status) == ("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected", 1)
     assert said.remarks == [
         "row 3, B3 (participant): NotFound: No contact has this scheme number."
         " --create-participants would make one. It is “430 000 002”."
@@ -270,7 +272,7 @@ def test_two_contacts_of_a_number_are_told_apart_by_nobody(bring, mia):
     other = a_contact(scheme_number="430000001")
     assert [line.split(": ")[1] for line in bring({}).remarks] == ["Ambiguous"]
     Contact.objects.filter(pk=other.pk).update(archive_date=clock.now())
-    assert bring({}).sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 refused"
+    assert bring({}).sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
     assert ClientEngagement.objects.get().participant == mia
 
 
@@ -304,7 +306,7 @@ def test_another_name_than_the_contacts_is_warned_of(bring, mia):
 )
 def test_a_fault_is_told_at_its_cell_and_the_other_rows_go_in(bring, mia, cell, code):
     said = bring(cell, {"product_category": "01"})
-    assert said.sums == "2 rows: 1 new, 0 changed, 0 unchanged, 1 refused"
+    assert said.sums == "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected"
     (column,) = cell
     (remark,) = said.remarks
     assert f"({column}): {code}: " in remark
@@ -339,7 +341,7 @@ def test_the_type_says_who_manages(bring, mia, text, management):
 def test_a_file_without_balances_leaves_what_is_used_alone(bring, mia):
     bring({})
     said = bring({}, left_out=["remaining_amount", "accrual_amount", "last_modified_date"])
-    assert said.sums == "1 row: 0 new, 0 changed, 1 unchanged, 0 refused"
+    assert said.sums == "1 row: 0 new, 0 changed, 1 unchanged, 0 rejected"
     assert ServiceBooking.objects.get().remaining == Decimal("400.00")
 
 
@@ -359,4 +361,4 @@ def test_a_file_takes_the_same_statements_however_many_rows(bring, mia, django_a
     with django_assert_max_num_queries(45):
         assert bring(*rows, words=["--create-participants"]).sums.startswith("60 rows: 60 new")
     with django_assert_max_num_queries(15):
-        assert bring(*rows).sums == "60 rows: 0 new, 0 changed, 60 unchanged, 0 refused"
+        assert bring(*rows).sums == "60 rows: 0 new, 0 changed, 60 unchanged, 0 rejected"

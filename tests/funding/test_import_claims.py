@@ -51,7 +51,7 @@ def test_rows_that_share_a_number_are_one_claim(tmp_path):
 
     assert told.status == 0
     assert told.out.startswith(
-        "2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 refused; 2 records with"
+        "2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 rejected; 2 records with"
     )
     first, second = Claim.objects.order_by("claim_number")
     assert (first.claim_number, first.total) == ("C-1", Decimal("238.25"))
@@ -136,7 +136,7 @@ def test_json_gives_the_lines_as_the_list_they_are(tmp_path, ending):
 
     told = imported("claim", path, "--ignore-warnings")
 
-    assert told.out.startswith("3 records in 6 rows: 2 new, 0 changed, 0 unchanged, 1 refused")
+    assert told.out.startswith("3 records in 6 rows: 2 new, 0 changed, 0 unchanged, 1 rejected")
     word = "record" if ending == "json" else "line"
     place = (
         f"{word} 3, LineItems[1]/Quantity: InvalidNumber: LineItems/Quantity must be a number. It is “some”."
@@ -214,7 +214,7 @@ def test_one_faulty_row_keeps_its_whole_claim_out_and_no_other(tmp_path, row, pl
     told = brought_in(tmp_path, GOOD[0], row, GOOD[2])
 
     assert told.status == 1
-    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     (fault,) = faults(told)
     assert fault.startswith(place)
     assert [claim.claim_number for claim in Claim.objects.all()] == ["C-2"]
@@ -247,7 +247,7 @@ FAULTY_CLAIMS = {
 def test_a_fault_of_the_claim_is_told_at_its_first_row(tmp_path, start, place):
     told = brought_in(tmp_path, f"{start},{ITEM},Guide,2,70,", f"{start},{ITEM},Guide,3,70,", GOOD[2])
 
-    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     assert [line for line in faults(told) if line.startswith(place)] == [faults(told)[0]]
     assert all(line.startswith("row 2") for line in faults(told))
     assert reasons(tmp_path)[1] == "SameRecord: row 2 keeps its record out, which goes in whole."
@@ -261,17 +261,17 @@ def test_the_file_of_refused_rows_goes_in_once_it_is_mended(tmp_path):
 
     told = imported("claim", back, "--ignore-warnings")
 
-    assert told.out.startswith("1 record in 2 rows: 1 new, 0 changed, 0 unchanged, 0 refused")
+    assert told.out.startswith("1 record in 2 rows: 1 new, 0 changed, 0 unchanged, 0 rejected")
     assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
 
 
 def test_rows_of_a_claim_that_stand_apart_are_refused_and_told(tmp_path):
     told = brought_in(tmp_path, GOOD[0], GOOD[2], GOOD[1])
 
-    assert told.out.startswith("3 records in 3 rows: 2 new, 0 changed, 0 unchanged, 1 refused")
+    assert told.out.startswith("3 records in 3 rows: 2 new, 0 changed, 0 unchanged, 1 rejected")
     assert faults(told)[0] == (
-        "row 4, A4 (Claim No): NotUnique: Row 2 of the file has it already; the rows of one record must stand"
-        " together. It is “C-1”."
+        "row 4, A4 (Claim No): NotUnique: Row 2 of the file has it already; the rows of one record must be"
+        " adjacent. It is “C-1”."
     )
 
 
@@ -373,7 +373,7 @@ def test_a_second_run_changes_nothing(tmp_path):
 
     told = brought_in(tmp_path, *GOOD, words=())
 
-    assert told.out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged, 0 refused.")
+    assert told.out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged, 0 rejected.")
     assert [list(m.objects.order_by("pk").values()) for m in (Claim, ClaimLine, ProviderInvoice)] == before
     assert Change.objects.count() == history
 
@@ -509,7 +509,7 @@ def test_a_batch_that_another_writer_was_faster_than_is_judged_again(tmp_path, m
 
     monkeypatch.setattr(create, "assign_numbers", take)
     told = brought_in(tmp_path, *GOOD)
-    assert told.out.startswith("2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 refused")
+    assert told.out.startswith("2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 rejected")
     assert taken
 
 
@@ -547,7 +547,7 @@ HARMFUL = {
 @pytest.mark.parametrize(("letter", "row"), HARMFUL.values(), ids=HARMFUL)
 def test_what_is_made_to_do_harm_is_a_fault_of_its_cell(tmp_path, letter, row):
     told = brought_in(tmp_path, row, GOOD[2])
-    assert told.out.startswith("2 records in 2 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert told.out.startswith("2 records in 2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     assert faults(told)[0].startswith(f"row 2, {letter}2 (")
 
 

@@ -97,7 +97,7 @@ def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_
     )
     told = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
 
-    assert told.out.startswith("3 rows: 2 new, 1 changed, 0 unchanged, 0 refused.")
+    assert told.out.startswith("3 rows: 2 new, 1 changed, 0 unchanged, 0 rejected.")
     assert ProviderInvoice.objects.get(reference="P-1", provider=other).is_reusable
     assert ProviderInvoice.objects.get(invoice_total=Decimal("1234.50")).service_start_date == dt.date(
         2025, 7, 1
@@ -152,7 +152,7 @@ def test_what_was_exported_changes_nothing_when_it_comes_in_again(tmp_path, endi
         told = imported(resource, path, *by_name)
 
         told_of = f"{number} records in {rows} rows" if resource != "providerInvoice" else f"{rows} rows"
-        assert told.out.startswith(f"{told_of}: 0 new, 0 changed, {number} unchanged, 0 refused."), told.err
+        assert told.out.startswith(f"{told_of}: 0 new, 0 changed, {number} unchanged, 0 rejected."), told.err
     assert Change.objects.count() == history
 
 

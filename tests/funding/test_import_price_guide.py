@@ -200,7 +200,7 @@ def test_when_the_last_statement_fails_nothing_is_stored(run_last_year, monkeypa
     def lost(*_):
         raise IntegrityError("another was first")
 
-    monkeypatch.setattr(guide_importing.history, "write_changes", lost)
+    monkeypatch.setattr(guide_importing.history, "write_entries", lost)
     with pytest.raises(CommandError, match="somebody else wrote the same items meanwhile"):
         run_last_year()
     assert everything() == [[], [], [], []]

@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from apps.access.registering import register_application
+from apps.access.services import register_application
 from apps.core.models import Subscriber
 from tests.api.caller import Caller, ok
 from tests.funding.builders import (

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from apps.core.importing.opening import opened
-from apps.core.importing.tables import Unusable
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.tables import ImportFileError
 from apps.funding.guide_reading import GuideRefused, price, read_guide
 from apps.odata.write.json_values import JsonValueError
 from tests.funding.guide_files import (
@@ -29,7 +29,7 @@ def read(tmp_path):
     """read(rows): the guide of a CSV file in the layout by states."""
 
     def guide_of(rows, header=BY_STATE, **words):
-        return read_guide(opened(as_csv(tmp_path / "guide.csv", rows, header, **words)))
+        return read_guide(open_table(as_csv(tmp_path / "guide.csv", rows, header, **words)))
 
     return guide_of
 
@@ -77,7 +77,7 @@ def test_a_quoted_item_has_no_price(read):
 
 def test_a_guide_by_zones_and_its_workbook_tell_the_same(tmp_path, read):
     by_zone = read(this_year(), BY_ZONE)
-    workbook = read_guide(opened(as_workbook(tmp_path / "guide.xlsx", this_year())))
+    workbook = read_guide(open_table(as_workbook(tmp_path / "guide.xlsx", this_year())))
     assert workbook == by_zone
     assert workbook.items[WALK][0].amounts["Very Remote"] == Decimal("2550.75")
     assert workbook.items["01_704_0107_1_1"][0].item["type"] == "UnitPrice"
@@ -189,7 +189,7 @@ def test_a_row_of_another_width_is_a_fault(tmp_path):
     path = as_csv(tmp_path / "guide.csv", [a_row()])
     path.write_text(path.read_text() + "01_001_0107_1_1,Lost\n")
     with pytest.raises(GuideRefused) as refused:
-        read_guide(opened(path))
+        read_guide(open_table(path))
     assert refused.value.faults == ["row 3 has 2 cells where the header has 28."]
 
 
@@ -205,12 +205,12 @@ def test_a_row_of_another_width_is_a_fault(tmp_path):
     ],
 )
 def test_a_file_that_is_no_price_guide_is_not_used(read, header, sentence):
-    with pytest.raises(Unusable, match=sentence):
+    with pytest.raises(ImportFileError, match=sentence):
         read(last_year(), header)
 
 
 def test_a_header_alone_is_no_guide(read):
-    with pytest.raises(Unusable, match="no rows"):
+    with pytest.raises(ImportFileError, match="no rows"):
         read([])
 
 

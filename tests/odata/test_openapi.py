@@ -129,7 +129,7 @@ def test_only_reading_is_open_to_secrets_and_sessions(operations):
 
 def test_the_scopes_are_those_that_applications_can_have(document):
     flow = document["components"]["securitySchemes"]["oauth2"]["flows"]["clientCredentials"]
-    assert set(flow["scopes"]) == set(scopes.offered())
+    assert set(flow["scopes"]) == set(scopes.offered_scopes())
     assert flow["tokenUrl"] == "/connect/token"
 
 

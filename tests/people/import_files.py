@@ -1,5 +1,6 @@
 """Files for the tests of imports: contacts of our own invention, with the faults that people make."""
 
+import contextlib
 import csv
 import io
 
@@ -33,10 +34,13 @@ class Told:
 
 
 def imported(resource, path, *words):
-    """Run the command as a user would."""
+    """Run the command as a user would, in the folder of the file."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     try:
-        call_command("import_records", resource, str(path), *words, stdout=out, stderr=err, skip_checks=True)
+        with contextlib.chdir(path.parent):
+            call_command(
+                "import_records", resource, str(path), *words, stdout=out, stderr=err, skip_checks=True
+            )
     except CommandError as error:
         err.write(str(error))
         status = error.returncode

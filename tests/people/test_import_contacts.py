@@ -65,7 +65,7 @@ def test_a_faulty_row_is_named_and_comes_back_while_the_good_ones_go_in(tmp_path
     result = imported("contact", path)
 
     assert result.status == 1
-    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 refused.")
+    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 rejected.")
     assert [line for line in result.remarks if line.startswith("row")] == [result.remarks[0]]
     assert result.remarks[0].startswith(told)
     assert Contact.objects.count() == 3
@@ -105,7 +105,7 @@ def test_a_second_run_changes_nothing(tmp_path):
 
     again = imported("contact", path)
 
-    assert again.out.startswith("4 rows: 0 new, 0 changed, 3 unchanged, 1 refused.")
+    assert again.out.startswith("4 rows: 0 new, 0 changed, 3 unchanged, 1 rejected.")
     assert list(Contact.objects.order_by("pk").values()) == before
     assert Change.objects.filter(record_type="people.contact").count() == 3
 
@@ -121,7 +121,7 @@ def test_the_same_row_twice_without_code_and_number_is_one_record(tmp_path):
 
     result = imported("contact", path)
 
-    assert result.out.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 refused")
+    assert result.out.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     assert "row 3: NotUnique: Row 2 of the file says the same." in result.err
 
 
@@ -160,8 +160,8 @@ def test_a_trial_stores_nothing_and_says_the_same(tmp_path):
     result = imported("contact", path, "--dry-run")
 
     assert result.status == 1
-    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 refused")
-    assert result.out.rstrip().endswith("Nothing was stored: this was a trial.")
+    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 rejected")
+    assert result.out.rstrip().endswith("Nothing was stored: this was a dry run.")
     assert not Contact.objects.exists()
 
 
@@ -201,7 +201,7 @@ def test_what_is_only_unusual_goes_in_with_a_warning(tmp_path):
     result = imported("contact", a_csv(tmp_path, *rows))
 
     assert result.status == 0
-    assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 refused; 4 rows with warnings.")
+    assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected; 4 rows with warnings.")
     assert [line.partition(": warning ")[2].split(".")[0] for line in result.remarks] == [
         "UnusualPostCode: Australian postcodes have four digits",
         "StateAbbreviated: It is taken as TAS",
@@ -296,7 +296,7 @@ def test_staff_and_clients_are_imported_by_the_same_words(tmp_path):
 
     clients = a_csv(tmp_path, "Harbour Café,51 824 753 556", "Quay Pty Ltd,51824753557", header="Company,ABN")
     result = imported("client", clients)
-    assert result.out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 refused; 1 row with warnings.")
+    assert result.out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected; 1 row with warnings.")
     assert result.remarks[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
     assert imported("client", clients).out.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
 

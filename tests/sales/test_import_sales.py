@@ -21,7 +21,7 @@ def imported(tmp_path):
         path = tmp_path / f"{resource}.csv"
         path.write_text(text)
         said = io.StringIO()
-        with contextlib.suppress(SystemExit):
+        with contextlib.suppress(SystemExit), contextlib.chdir(tmp_path):
             call_command("import_records", resource, path, stdout=said, stderr=io.StringIO())
         errors = tmp_path / f"{resource}.errors.csv"
         return said.getvalue(), errors.read_text() if errors.exists() else ""
@@ -65,7 +65,7 @@ def test_rows_that_break_a_rule_come_back_with_the_reason(imported, owner):
         "Nobody's,,Enquiry,,,,\n",
     )
     assert "1 new" in said
-    assert "3 refused" in said
+    assert "3 rejected" in said
     assert all(name in refused for name in ("Early", "Referred", "Nobody's"))
     record = Opportunity.objects.get()
     assert (record.name, record.outcome_date.isoformat()) == ("Good", "2026-01-31")
@@ -89,4 +89,4 @@ def test_templates_are_imported_and_found_by_their_name(imported, owner):
     assert "1 changed" in imported("opportunityTemplate", text.format(21))[0]
     record = OpportunityTemplate.objects.get()
     assert (record.opportunity_name, record.follow_up_date_interval) == ("Visitor", 21)
-    assert "1 refused" in imported("opportunityTemplate", text.format(0))[0]
+    assert "1 rejected" in imported("opportunityTemplate", text.format(0))[0]

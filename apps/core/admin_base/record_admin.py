@@ -51,6 +51,8 @@ class RecordAdmin(ArchivingAdmin):
     form: Any = RecordForm
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None
+    #: Where the resource of the model, or a model without one, does not name it.
+    draft_class: ClassVar[type[Draft] | None] = None
     #: Rules whose issues stop nobody: messages once the record is stored.
     warnings: ClassVar[Sequence[Rule]] = ()
 
@@ -129,7 +131,7 @@ class RecordAdmin(ArchivingAdmin):
         form = super().get_form(request, obj, change=change, **options)
         form.record_admin, form.user = self, request.user
         declared = get_service().by_model.get(self.model)
-        form.draft_class = (declared and declared.resource.draft_class) or Draft
+        form.draft_class = self.draft_class or (declared and declared.resource.draft_class) or Draft
         return form
 
     # --- saving
@@ -175,18 +177,20 @@ class RecordAdmin(ArchivingAdmin):
             return super().changeform_view(request, object_id, form_url, extra_context)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Store what the form asks for by the record's service, and read the record again."""
-        draft = form.draft()
-        keys = self.service_for(draft)([draft])
-        if draft.key is None:
-            obj.pk, obj._state.adding = keys[0], False
-        obj.refresh_from_db()
+        self.store(obj, form.draft())
         for issue in form.warnings:
             messages.warning(request, issue.message)
         # The base class would save the record itself before it runs the buttons of its form.
         for action in self.get_actions_submit_line(request, obj.pk):
             if action.action_name in request.POST:
                 action.method(request, obj)
+
+    def store(self, record: Any, draft: Draft) -> None:
+        """Store the draft by the record's service, and read the record again."""
+        keys = self.service_for(draft)([draft])
+        if draft.key is None:
+            record.pk, record._state.adding = keys[0], False
+        record.refresh_from_db()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Save what contained forms show; lists of references are stored by the service."""

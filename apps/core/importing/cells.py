@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from apps.core.importing.tables import UNCALCULATED
 from apps.odata.declaration.schema import StructuralProperty
 from apps.odata.read.flattening import formula_restored
 from apps.odata.write.json_values import JsonValueError, reader_of
 
 CellReader = Callable[[str], Any]
 
-# Blanks that are none and signs that look like nothing: web pages and spreadsheets leave them.
-_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+# Unusual spaces and invisible characters: web pages and spreadsheets leave them.
+_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _SUSPECT = re.compile("[\u00a0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]")
 
@@ -41,6 +42,12 @@ _MONTHS = {
 #: Day 0 of spreadsheets, which take 1900 for a leap year.
 _SERIAL_START = dt.date(1899, 12, 30)
 
+#: What spreadsheets show where a formula has no value.
+ERROR_VALUES = {
+    "#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#FIELD!",
+    "#BLOCKED!", "#GETTING_DATA",
+}  # fmt: skip
+
 YES = {"yes", "y", "true", "t", "1"}
 NO = {"no", "n", "false", "f", "0"}
 _WHOLE = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?", re.ASCII)
@@ -49,31 +56,31 @@ _LETTERS = re.compile(r"[\W_]+")
 
 
 def cleaned(text: str) -> str:
-    """The text without what nobody sees."""
+    """The text without surrounding white space and invisible characters."""
     if _SUSPECT.search(text):
-        text = _INVISIBLE.sub("", _BLANKS.sub(" ", text))
+        text = _INVISIBLE.sub("", _SPACES.sub(" ", text))
     return text.strip()
 
 
 def cleaned_and_restored(text: str) -> str:
-    """The same, without the apostrophe that keeps spreadsheets from taking the text for a formula."""
+    """The cleaned text, without the apostrophe that keeps spreadsheets from taking it for a formula."""
     return formula_restored(cleaned(text))
 
 
-def is_same(held: Any, value: Any) -> bool:
-    """Whether a record holds what a cell says; blanks around a text, which no cell can tell, do not count."""
-    if held == value:
+def is_same(existing: Any, value: Any) -> bool:
+    """Whether a record has what a cell says; white space around a text, which no cell has, does not count."""
+    if existing == value:
         return True
-    if isinstance(held, dt.datetime):
-        # Two zones' times that a clock change makes ambiguous are never equal to Python.
-        return isinstance(value, dt.datetime) and held.astimezone(dt.UTC) == value
-    if not isinstance(held, str):
+    if isinstance(existing, dt.datetime):
+        # Python never calls the times of two zones equal that a clock change makes ambiguous.
+        return isinstance(value, dt.datetime) and existing.astimezone(dt.UTC) == value
+    if not isinstance(existing, str):
         return False
-    return cleaned(held) == (cleaned(value) if isinstance(value, str) else value or "")
+    return cleaned(existing) == (cleaned(value) if isinstance(value, str) else value or "")
 
 
 def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
-    """The function that reads the property from a cleaned text that is not empty; raises ``ValueFault``."""
+    """The function that reads the property from a cleaned, non-empty text; raises ``JsonValueError``."""
     read = reader_of(prop)
     if prop.choices:
         return choice_cell(read, prop.choices)
@@ -81,14 +88,25 @@ def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
     if kind == "Edm.Date":
         return lambda text: read(iso_date(text, day_first))
     if kind == "Edm.DateTimeOffset":
-        return lambda text: read(iso_moment(text, day_first))
+        return lambda text: read(iso_datetime(text, day_first))
     if kind == "Edm.Boolean":
         return boolean_cell
     if kind in ("Edm.Int16", "Edm.Int32", "Edm.Int64"):
         return lambda text: read(whole_number(text))
     if kind == "Edm.Decimal":
-        return lambda text: read(amount(text))
+        return lambda text: read(decimal_number(text))
     return read
+
+
+def check_no_error_value(text: str) -> None:
+    """``JsonValueError`` for a cell that shows a formula's error, or lost its formula's value."""
+    if text == UNCALCULATED:
+        sentence = (
+            "is a formula without a stored value; open the file in a spreadsheet, save it, and import that."
+        )
+        raise JsonValueError("FormulaError", sentence)
+    if text in ERROR_VALUES:
+        raise JsonValueError("FormulaError", "is the error of a formula; correct it, or empty the cell.")
 
 
 def choice_cell(read: CellReader, names: tuple[str, ...]) -> CellReader:
@@ -115,7 +133,7 @@ def whole_number(text: str) -> Any:
     return int(digits)
 
 
-def amount(text: str) -> Decimal:
+def decimal_number(text: str) -> Decimal:
     """A decimal, with or without thousands and a dollar sign."""
     found = _MONEY.fullmatch(text)
     if found is None:
@@ -129,40 +147,40 @@ def iso_date(text: str, day_first: bool) -> str:
         return text
     midnight = _MIDNIGHT.fullmatch(text)
     day = midnight[1] if midnight else text
-    found = written_day(day, day_first)
+    found = recognise_day(day, day_first)
     if found is not None:
         return found
     if _SHORT_YEAR.fullmatch(day):
         raise JsonValueError("InvalidDate", "must have a year of four digits.")
     if _SERIAL.fullmatch(text):
-        raise JsonValueError("InvalidDate", serial_sentence(text))
+        raise JsonValueError("InvalidDate", serial_date_sentence(text))
     return text
 
 
-def iso_moment(text: str, day_first: bool) -> str:
+def iso_datetime(text: str, day_first: bool) -> str:
     """A date, or a date and time, in the interface's spelling; what is one already stays."""
     if text[:4].isdigit() and text[4:5] == "-":
         return text
     found = _TIME.fullmatch(text)
     if found is None:
         return iso_date(text, day_first)
-    day = written_day(found[1].rstrip(","), day_first)
+    day = recognise_day(found[1].rstrip(","), day_first)
     return f"{day} {found[2]:0>5}" if day else text
 
 
-def written_day(text: str, day_first: bool) -> str | None:
+def recognise_day(text: str, day_first: bool) -> str | None:
     """The day a text writes, in ISO form; ``None`` when its form is none we know."""
     if found := _PARTS.fullmatch(text):
         day, month = (found[1], found[2]) if day_first else (found[2], found[1])
-        return checked_day(int(found[3]), int(month), int(day), day_first, swapped=True)
+        return check_day(int(found[3]), int(month), int(day), day_first, swapped=True)
     if found := _YEAR_FIRST.fullmatch(text):
-        return checked_day(int(found[1]), int(found[2]), int(found[3]), day_first)
+        return check_day(int(found[1]), int(found[2]), int(found[3]), day_first)
     if (found := _NAMED.fullmatch(text)) and found[2].casefold() in _MONTHS:
-        return checked_day(int(found[3]), _MONTHS[found[2].casefold()], int(found[1]), day_first)
+        return check_day(int(found[3]), _MONTHS[found[2].casefold()], int(found[1]), day_first)
     return None
 
 
-def checked_day(year: int, month: int, day: int, day_first: bool, swapped: bool = False) -> str:
+def check_day(year: int, month: int, day: int, day_first: bool, swapped: bool = False) -> str:
     try:
         return dt.date(year, month, day).isoformat()
     except ValueError:
@@ -175,7 +193,7 @@ def checked_day(year: int, month: int, day: int, day_first: bool, swapped: bool 
     raise JsonValueError("InvalidDate", "must be a date that exists.")
 
 
-def serial_sentence(text: str) -> str:
+def serial_date_sentence(text: str) -> str:
     """What a spreadsheet's number for a day means, so that the user can write it."""
     number = int(text.partition(".")[0])
     if number < 60:

@@ -11,51 +11,51 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from apps.core.importing.delimited import bounded_lines, check_text, encoding_of
-from apps.core.importing.tables import MAX_ROW, Row, Unusable, check_width
+from apps.core.importing.tables import MAX_ROW, ImportFileError, Row, check_width
 from apps.odata.read.flattening import LIST_SEPARATOR
 from apps.odata.read.flattening import text_of as text_of_json
 
 BLOCK = 1 << 16
-_BLANK = re.compile(r"[ \t\r\n]*")
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
-class Repeated(ValueError):
-    """A member that stands twice in one object."""
+class RepeatedMember(ValueError):
+    """One object gives a member twice."""
 
 
-def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(found: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(found)
     if len(record) != len(found):
-        raise Repeated("a member stands twice in one object")
+        raise RepeatedMember("a member is given twice in one object")
     return record
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=pairs, parse_float=Decimal)
+DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=Decimal)
 
 
 class JsonTable:
     """Records of a JSON array. The header is every member that any record has, parts with ``/``.
 
-    A record that holds one of ``lists`` is a row for each item of it.
+    A record that has one of ``lists`` is a row for each item of it.
     """
 
     row_word: ClassVar[str] = "record"
-    has_letters: ClassVar[bool] = False
-    has_guards: ClassVar[bool] = False
+    has_cell_addresses: ClassVar[bool] = False
+    has_formula_guards: ClassVar[bool] = False
 
     def __init__(self, path: Path, encoding: str | None = None, lists: Sequence[str] = ()) -> None:
         self.path = path
-        self.lists = lists
+        self.list_names = lists
         self.encoding = encoding or encoding_of(path)
         check_text(path, self.encoding, guessed=encoding is None)
         names: dict[str, None] = {}
         for _, record in self.records():
-            for item in self.items_of(record) if isinstance(record, dict) else ():
-                names.update(dict.fromkeys(flattened(item)))
+            for item in self.item_rows(record) if isinstance(record, dict) else ():
+                names.update(dict.fromkeys(flatten(item)))
                 check_width(len(names))
         if not names:
-            raise Unusable(f"{path.name} holds no records.")
-        self.header = [name for name in names if not is_outer(name, names)]
+            raise ImportFileError(f"{path.name} holds no records.")
+        self.header = [name for name in names if not is_object_name(name, names)]
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """Number and value of each record."""
@@ -63,7 +63,7 @@ class JsonTable:
             try:
                 yield from enumerate(array_items(text), start=1)
             except (ValueError, RecursionError) as error:
-                raise Unusable(
+                raise ImportFileError(
                     f"{self.path.name} is no JSON list of records: {json_sentence(error)}"
                 ) from None
 
@@ -73,41 +73,41 @@ class JsonTable:
             if not isinstance(record, dict):
                 yield Row(number, [""] * width, "is no object.")
                 continue
-            lists = self.lists_in(record)
-            wrong = [name for name, held in lists.items() if not is_list_of_objects(held)]
-            trouble = f"gives no list of objects as {wrong[0]}." if wrong else None
-            for at, item in enumerate(self.items_of(record)):
-                values = flattened(item)
+            lists = self.lists_of(record)
+            wrong = [name for name, items in lists.items() if not is_list_of_objects(items)]
+            defect = f"gives no list of objects as {wrong[0]}." if wrong else None
+            for at, item in enumerate(self.item_rows(record)):
+                values = flatten(item)
                 cells = [values.get(name, "") for name in self.header]
-                yield Row(number, cells, trouble, at if self.lists else None)
+                yield Row(number, cells, defect, at if self.list_names else None)
 
-    def lists_in(self, record: dict[str, Any]) -> dict[str, Any]:
+    def lists_of(self, record: dict[str, Any]) -> dict[str, Any]:
         """The lists that the record gives, in any case, by their own names."""
-        return {name: value for key, value in record.items() if (name := self.list_called(key))}
+        return {name: value for key, value in record.items() if (name := self.list_name(key))}
 
-    def list_called(self, key: str) -> str | None:
-        return next((name for name in self.lists if name.casefold() == key.casefold()), None)
+    def list_name(self, key: str) -> str | None:
+        return next((name for name in self.list_names if name.casefold() == key.casefold()), None)
 
-    def items_of(self, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def item_rows(self, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The record with an item of its list in the place of the list, for each item; at least once."""
-        own = {key: value for key, value in record.items() if not self.list_called(key)}
-        lists = self.lists_in(record)
+        own = {key: value for key, value in record.items() if not self.list_name(key)}
+        lists = self.lists_of(record)
         if not lists:
             yield own
-        for name, held in lists.items():
-            for item in held if held and is_list_of_objects(held) else [None]:
+        for name, items in lists.items():
+            for item in items if items and is_list_of_objects(items) else [None]:
                 yield {**own, name: item}
 
-    def remarks(self) -> list[str]:
+    def notices(self) -> list[str]:
         return []
 
 
 def is_list_of_objects(value: Any) -> bool:
-    """Whether it is, or says nothing."""
+    """Whether the value is one, or null."""
     return value is None or (isinstance(value, list) and all(isinstance(one, dict) for one in value))
 
 
-def is_outer(name: str, names: Iterable[str]) -> bool:
+def is_object_name(name: str, names: Iterable[str]) -> bool:
     """Whether the name is an object's in other records; here it was null."""
     return any(other.startswith(f"{name}/") for other in names)
 
@@ -125,7 +125,9 @@ class JsonLinesTable(JsonTable):
                 try:
                     yield number, DECODER.decode(line)
                 except (ValueError, RecursionError) as error:
-                    raise Unusable(f"{self.path.name}, line {number:,}: {json_sentence(error)}") from None
+                    raise ImportFileError(
+                        f"{self.path.name}, line {number:,}: {json_sentence(error)}"
+                    ) from None
 
 
 def json_sentence(error: Exception) -> str:
@@ -136,25 +138,25 @@ def json_sentence(error: Exception) -> str:
     return f"{error}."
 
 
-def flattened(record: dict[str, Any], before: str = "") -> dict[str, str]:
+def flatten(record: dict[str, Any], before: str = "") -> dict[str, str]:
     """``{"Address": {"Suburb": "X"}}`` as ``{"Address/Suburb": "X"}``; lists of records cell by cell."""
     found: dict[str, str] = {}
     for name, value in record.items():
         if name.startswith("@") or "@odata." in name:
             continue
         if isinstance(value, dict):
-            found |= flattened(value, f"{before}{name}/")
+            found |= flatten(value, f"{before}{name}/")
         elif isinstance(value, list):
-            found |= flattened_list(value, before + name)
+            found |= flatten_list(value, before + name)
         else:
             found[before + name] = text_of_json(value)
     return found
 
 
-def flattened_list(items: list[Any], name: str) -> dict[str, str]:
+def flatten_list(items: list[Any], name: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for item in items:
-        inner = flattened(item, f"{name}/") if isinstance(item, dict) else {name: text_of_json(item)}
+        inner = flatten(item, f"{name}/") if isinstance(item, dict) else {name: text_of_json(item)}
         for key, text in inner.items():
             found.setdefault(key, []).append(text)
     return {key: LIST_SEPARATOR.join(texts) for key, texts in found.items()}
@@ -168,51 +170,51 @@ class Scanner:
 
     def __init__(self, text: io.TextIOBase) -> None:
         self.text = text
-        self.held = ""
-        self.at = 0
-        self.ended = False
+        self.buffer = ""
+        self.position = 0
+        self.is_ended = False
 
-    def more(self) -> bool:
+    def read_block(self) -> bool:
         """Read on; ``False`` at the end of the text."""
-        block = self.text.read(max(BLOCK, len(self.held) - self.at))
-        self.ended = not block
-        self.held, self.at = self.held[self.at :] + block, 0
-        return not self.ended
+        block = self.text.read(max(BLOCK, len(self.buffer) - self.position))
+        self.is_ended = not block
+        self.buffer, self.position = self.buffer[self.position :] + block, 0
+        return not self.is_ended
 
     def peek(self) -> str:
-        """The next sign that is no blank, an empty text at the end."""
+        """The next character after white space, an empty text at the end."""
         while True:
-            blank = _BLANK.match(self.held, self.at)
-            assert blank is not None
-            self.at = blank.end()
-            if self.at < len(self.held) or not self.more():
-                return self.held[self.at : self.at + 1]
+            space = _SPACE.match(self.buffer, self.position)
+            assert space is not None
+            self.position = space.end()
+            if self.position < len(self.buffer) or not self.read_block():
+                return self.buffer[self.position : self.position + 1]
 
-    def take(self, sign: str) -> None:
+    def skip(self, sign: str) -> None:
         found = self.peek()
         if found != sign:
             raise ValueError(f"{sign} expected, not {found or 'the end'}")
-        self.at += 1
+        self.position += 1
 
     def value(self) -> Any:
         """The next value, whole."""
         self.peek()
         while True:
             try:
-                value, end = DECODER.raw_decode(self.held, self.at)
+                value, end = DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError:
-                if len(self.held) - self.at > MAX_ROW:
+                if len(self.buffer) - self.position > MAX_ROW:
                     raise ValueError(f"a record is longer than {MAX_ROW:,} characters, or broken") from None
-                if not self.more():
+                if not self.read_block():
                     raise
                 continue
-            # A number at the end of what is held may go on: 4 could be 4.5, 4e-1.
-            start = self.at
-            if end + 2 >= len(self.held) and not self.ended:
-                if self.more():
+            # A number at the end of the buffer may go on: 4 could be 4.5, 4e-1.
+            start = self.position
+            if end + 2 >= len(self.buffer) and not self.is_ended:
+                if self.read_block():
                     continue
                 end -= start
-            self.at = end
+            self.position = end
             return value
 
 
@@ -224,29 +226,29 @@ def array_items(text: io.TextIOBase) -> Iterator[Any]:
         raise ValueError("it is empty")
     if sign == "{":
         find_value(scanner)
-    yield from items(scanner)
+    yield from list_items(scanner)
 
 
 def find_value(scanner: Scanner) -> None:
     """Go to the array of an object's member ``value``."""
-    scanner.take("{")
+    scanner.skip("{")
     while True:
         name = scanner.value()
-        scanner.take(":")
+        scanner.skip(":")
         if name == "value":
             return
         scanner.value()
         if scanner.peek() != ",":
             raise ValueError("the object has no member value")
-        scanner.take(",")
+        scanner.skip(",")
 
 
-def items(scanner: Scanner) -> Iterator[Any]:
-    scanner.take("[")
+def list_items(scanner: Scanner) -> Iterator[Any]:
+    scanner.skip("[")
     if scanner.peek() == "]":
         return
     while True:
         yield scanner.value()
         if scanner.peek() == "]":
             return
-        scanner.take(",")
+        scanner.skip(",")

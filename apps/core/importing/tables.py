@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
 
 #: More columns than any resource has members; a file beyond it is no table of records.
@@ -11,22 +11,28 @@ MAX_COLUMNS = 1_000
 #: Characters of one row, whatever its format.
 MAX_ROW = 1_000_000
 
+#: The header is looked for in so many rows, since a title may precede it.
+HEADER_ROWS = 20
+HEADER_NOTICE = "Row {:,} is the header; --header-row names another."
+#: The text of a formula cell whose value the spreadsheet did not store.
+UNCALCULATED = "#FORMULA!"
 
-class Unusable(Exception):
-    """A file that cannot be read or used at all; the text is one sentence for the user."""
+
+class ImportFileError(Exception):
+    """A file that cannot be read or imported at all; the text is one sentence for the user."""
 
 
 class Row(NamedTuple):
     """One row: its number as a spreadsheet shows it, its cells, and what is wrong with its form.
 
-    Cells are texts as they stand in the file, empty ones ``""``; typed cells come as the text that reads
-    back to the same value (``2026-07-01``, ``true``). There are as many as in the header, unless ``trouble``.
-    A record that holds a list is a row for each ``item`` of it, all of the record's number.
+    Cells are texts as they are in the file, empty ones ``""``; typed cells come as the text that converts
+    back to the same value (``2026-07-01``, ``true``). There are as many as in the header, unless there is a
+    ``defect``. A record with a list in JSON is a row for each ``item`` of it, all of the record's number.
     """
 
     number: int
     cells: Sequence[str]
-    trouble: str | None = None
+    defect: str | None = None
     item: int | None = None
 
 
@@ -36,36 +42,27 @@ class Table(Protocol):
     #: What a row is called: "row" where there is a header, "record" or "line" where there is none.
     row_word: ClassVar[str]
     #: Whether cells have addresses as in a spreadsheet (``B12``).
-    has_letters: ClassVar[bool]
+    has_cell_addresses: ClassVar[bool]
     #: Whether an apostrophe before what looks like a formula is not part of the text.
-    has_guards: ClassVar[bool]
+    has_formula_guards: ClassVar[bool]
     #: The members that are lists of items in the file itself, each item a row.
-    lists: Sequence[str]
+    list_names: Sequence[str]
 
     @property
     def header(self) -> Sequence[str]:
-        """The names of the columns as they stand in the file."""
+        """The names of the columns as they are in the file."""
         ...
 
     def rows(self) -> Iterator[Row]:
-        """Every row after the header; ``Unusable`` where the file stops making sense."""
+        """Every row after the header; ``ImportFileError`` where the file stops making sense."""
         ...
 
-    def remarks(self) -> list[str]:
+    def notices(self) -> list[str]:
         """What the user should know about how the file was read."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a cell stands, as the user finds it again."""
-
-    row: int
-    column: int | None
-    header: str
-
-
-def letters(index: int) -> str:
+def column_letters(index: int) -> str:
     """The name a spreadsheet gives a column: 0 is ``A``, 26 is ``AA``."""
     name = ""
     index += 1
@@ -76,21 +73,42 @@ def letters(index: int) -> str:
 
 
 def check_width(width: int) -> None:
-    """``Unusable`` for a header wider than any table of records."""
+    """``ImportFileError`` for a header wider than any table of records."""
     if width > MAX_COLUMNS:
-        raise Unusable(f"The header has {width:,} columns; {MAX_COLUMNS:,} are the most that are read.")
+        raise ImportFileError(
+            f"The header has {width:,} columns; {MAX_COLUMNS:,} are the most that are read."
+        )
 
 
-def ragged(cells: list[str], width: int) -> tuple[list[str], str | None]:
-    """The cells brought to the header's width, and what was wrong when that cannot be done safely.
+def fit_to_width(cells: list[str], width: int) -> tuple[list[str], str | None]:
+    """The cells without empty ones beyond the header, and the defect of a row that has too many or too few.
 
-    Empty cells beyond the header are a spreadsheet's habit. A row that is too short may have lost a cell in
-    its middle, so nothing in it can be trusted.
+    A row that is too short may have lost a cell in its middle, so nothing in it can be trusted.
     """
-    if len(cells) == width:
-        return cells, None
     while len(cells) > width and not cells[-1]:
         cells.pop()
     if len(cells) == width:
         return cells, None
     return cells, f"has {len(cells):,} cells where the header has {width:,}."
+
+
+def find_header(
+    path: Path, rows: Iterable[tuple[int, list[str]]], header_row: int | None
+) -> tuple[int, list[str]]:
+    """The number and the cells of the header: of the row that the user names, else of the first row.
+
+    A single cell above wider rows is the sheet's title: then the first row with several cells is the header.
+    """
+    first = None
+    for number, cells in rows:
+        names = sum(bool(cell.strip()) for cell in cells)
+        if number == header_row or (header_row is None and names > 1):
+            first = number, cells
+            break
+        if first is None and names and header_row is None:
+            first = number, cells
+    if first is None or not any(cell.strip() for cell in first[1]):
+        where = f" in row {header_row:,}" if header_row else ": its first row must name the columns"
+        raise ImportFileError(f"{path.name} has no header{where}.")
+    check_width(len(first[1]))
+    return first

@@ -7,6 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.etree.ElementTree import ParseError
@@ -15,7 +16,16 @@ import openpyxl
 from defusedxml.common import DefusedXmlException
 from openpyxl.utils.exceptions import InvalidFileException
 
-from apps.core.importing.tables import MAX_ROW, Row, Unusable, check_width
+from apps.core.importing.tables import (
+    HEADER_NOTICE,
+    HEADER_ROWS,
+    MAX_ROW,
+    UNCALCULATED,
+    ImportFileError,
+    Row,
+    find_header,
+    fit_to_width,
+)
 
 #: Bytes of everything in the workbook once unpacked, and of what must be held in memory at once.
 MAX_UNPACKED = 1 << 30
@@ -27,7 +37,9 @@ MAX_FILES = 2_000
 MAX_TEXT = 1 << 20
 MAX_BETWEEN_ROWS = 16 << 20
 _PIECE = 1 << 16
-_TAG, _ROW = re.compile(rb"<[\w/]"), re.compile(rb"<(?:\w+:)?row[ />]")
+_TAG, _ROW, _FORMULA = (
+    re.compile(rb"<" + tag) for tag in (rb"[\w/]", rb"(?:\w+:)?row[ />]", rb"(?:\w+:)?f[ />]")
+)
 #: The last row that the format knows; empty rows before a far one cost time.
 MAX_ROWS = 1_048_576
 
@@ -52,101 +64,106 @@ class WorkbookTable:
     """One sheet of an XLSX file: the first unless another is named. Cells come with their types."""
 
     row_word: ClassVar[str] = "row"
-    has_letters: ClassVar[bool] = True
-    has_guards: ClassVar[bool] = False
-    lists: Sequence[str] = ()
+    has_cell_addresses: ClassVar[bool] = True
+    has_formula_guards: ClassVar[bool] = False
+    list_names: Sequence[str] = ()
 
-    def __init__(self, path: Path, sheet: str | None = None) -> None:
+    def __init__(self, path: Path, sheet: str | None = None, header_row: int | None = None) -> None:
         self.path = path
         check_size(path)
         try:
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         except _BROKEN as error:
-            raise Unusable(f"{path.name} cannot be read as an XLSX workbook: {first_line(error)}") from None
+            raise ImportFileError(
+                f"{path.name} cannot be read as an XLSX workbook: {first_line(error)}"
+            ) from None
         try:
-            self.names = [found.title for found in book.worksheets]
+            self.sheets = [found.title for found in book.worksheets]
         finally:
             book.close()
-        self.sheet = self._chosen(sheet)
-        header = next(self._values(), None)
-        while header is not None and header[-1:] == [""]:
-            header.pop()
-        if not header:
-            raise Unusable(f"{path.name} has no header: the first row of {self.sheet} must name the columns.")
-        check_width(len(header))
-        self.header = header
+        self.sheet = self._sheet_named(sheet)
+        self.has_formulas = contains_formulas(path)
+        rows = islice(enumerate(self._cells(), start=1), header_row or HEADER_ROWS)
+        self.header_row, self.header = find_header(path, rows, header_row)
+        while self.header[-1] == "":
+            self.header.pop()
 
-    def _chosen(self, sheet: str | None) -> str:
-        if not self.names:
-            raise Unusable(f"{self.path.name} has no sheet with cells.")
-        if sheet is None:
-            return self.names[0]
-        if sheet not in self.names:
-            raise Unusable(f"{self.path.name} has no sheet {sheet}; it has {', '.join(self.names[:10])}.")
-        return sheet
+    def _sheet_named(self, name: str | None) -> str:
+        if not self.sheets:
+            raise ImportFileError(f"{self.path.name} has no sheet with cells.")
+        if name is None:
+            return self.sheets[0]
+        if name not in self.sheets:
+            sheets = ", ".join(self.sheets[:10])
+            raise ImportFileError(f"{self.path.name} has no sheet {name}; it has {sheets}.")
+        return name
 
-    def _values(self) -> Iterator[list[str]]:
-        book = openpyxl.load_workbook(self.path, read_only=True, data_only=True)
+    def _cells(self) -> Iterator[list[str]]:
+        books = [openpyxl.load_workbook(self.path, read_only=True, data_only=True)]
+        if self.has_formulas:
+            books.append(openpyxl.load_workbook(self.path, read_only=True))
         number = 0
         try:
-            # A sheet's own word for its size can be anything; cells are counted as they come.
-            sheet = book[self.sheet]
-            sheet.reset_dimensions()
-            for values in sheet.iter_rows(values_only=True):
-                number += 1
+            sheets = [book[self.sheet] for book in books]
+            for sheet in sheets:
+                # The size that a sheet states can be anything; cells are counted as they come.
+                sheet.reset_dimensions()
+            rows: Iterator[list[str]]
+            if self.has_formulas:
+                rows = map(texts_of_formula_row, *(sheet.iter_rows() for sheet in sheets))
+            else:
+                rows = ([text_of(value) for value in row] for row in sheets[0].iter_rows(values_only=True))
+            for number, cells in enumerate(rows, start=1):
                 if number > MAX_ROWS:
-                    raise Unusable(f"{self.sheet} has rows beyond {MAX_ROWS:,}, where every sheet ends.")
-                cells = [text_of(value) for value in values]
+                    raise ImportFileError(
+                        f"{self.sheet} has rows beyond {MAX_ROWS:,}, where every sheet ends."
+                    )
                 if sum(map(len, cells)) > MAX_ROW:
-                    raise Unusable(f"Row {number:,} has more than {MAX_ROW:,} characters.")
+                    raise ImportFileError(f"Row {number:,} has more than {MAX_ROW:,} characters.")
                 yield cells
         except _BROKEN as error:
-            raise Unusable(
+            raise ImportFileError(
                 f"{self.path.name} is damaged after row {number:,} of {self.sheet}: {first_line(error)}"
             ) from None
         finally:
-            book.close()
+            for book in books:
+                book.close()
 
     def rows(self) -> Iterator[Row]:
         width = len(self.header)
-        values = self._values()
-        next(values)
-        for number, cells in enumerate(values, start=2):
-            while len(cells) > width and not cells[-1]:
-                cells.pop()
-            if not any(cells):
-                continue
-            if len(cells) > width:
-                yield Row(number, cells, f"has {len(cells):,} cells where the header has {width:,}.")
-            else:
-                yield Row(number, cells + [""] * (width - len(cells)))
+        for number, cells in islice(enumerate(self._cells(), start=1), self.header_row, None):
+            if any(cells):
+                yield Row(number, *fit_to_width(cells + [""] * (width - len(cells)), width))
 
-    def remarks(self) -> list[str]:
-        if len(self.names) < 2:
-            return []
-        return [f"Read from the sheet {self.sheet}; --sheet names another of {len(self.names):,}."]
+    def notices(self) -> list[str]:
+        found = []
+        if len(self.sheets) > 1:
+            found.append(f"Read from the sheet {self.sheet}; --sheet names another of {len(self.sheets):,}.")
+        if self.header_row > 1:
+            found.append(HEADER_NOTICE.format(self.header_row))
+        return found
 
 
 def check_size(path: Path) -> None:
-    """``Unusable`` for a workbook that would unpack into more than a workbook of records is."""
+    """``ImportFileError`` for a workbook that would unpack into more than a workbook of records is."""
     try:
         with zipfile.ZipFile(path) as archive:
             files = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        raise Unusable(f"{path.name} is no XLSX workbook.") from None
+        raise ImportFileError(f"{path.name} is not an XLSX workbook.") from None
     sheets = sum(file.filename.startswith("xl/worksheets/") for file in files)
-    held = max((file.file_size for file in files if "/worksheets/" not in file.filename), default=0)
-    if sum(file.file_size for file in files) > MAX_UNPACKED or held > MAX_SHARED or len(files) > MAX_FILES:
-        raise Unusable(f"{path.name} unpacks into too much; save the sheet as CSV and import that.")
+    largest = max((file.file_size for file in files if "/worksheets/" not in file.filename), default=0)
+    if sum(file.file_size for file in files) > MAX_UNPACKED or largest > MAX_SHARED or len(files) > MAX_FILES:
+        raise ImportFileError(f"{path.name} unpacks into too much; save the sheet as CSV and import that.")
     if sheets > MAX_SHEETS:
-        raise Unusable(f"{path.name} has {sheets:,} sheets; {MAX_SHEETS} are the most that are read.")
+        raise ImportFileError(f"{path.name} has {sheets:,} sheets; {MAX_SHEETS} are the most that are read.")
     for file in files:
         if "/worksheets/" in file.filename and file.file_size > MAX_TEXT:
-            check_grain(path, file.filename)
+            check_markup(path, file.filename)
 
 
-def check_grain(path: Path, member: str) -> None:
-    """``Unusable`` for a sheet that had to be held in memory whole. Reads it through once, in pieces."""
+def check_markup(path: Path, member: str) -> None:
+    """``ImportFileError`` for a sheet that the parser would take into memory whole; reads it in pieces."""
     since_tag = since_row = 0
     tail = b""
     try:
@@ -156,9 +173,39 @@ def check_grain(path: Path, member: str) -> None:
                 since_tag = 0 if _TAG.search(piece) else since_tag + len(read)
                 since_row = 0 if _ROW.search(piece) else since_row + len(read)
                 if since_tag > MAX_TEXT or since_row > MAX_BETWEEN_ROWS or b"<![CDATA[" in piece:
-                    raise Unusable(f"{path.name} has too much in one cell or row to be a sheet of records.")
+                    raise ImportFileError(
+                        f"{path.name} has too much in one cell or row to be a sheet of records."
+                    )
     except _UNPACKING as error:
-        raise Unusable(f"{path.name} cannot be unpacked: {first_line(error)}") from None
+        raise ImportFileError(f"{path.name} cannot be unpacked: {first_line(error)}") from None
+
+
+def contains_formulas(path: Path) -> bool:
+    """Whether a sheet has formulas. Only then is the workbook read twice, for their values and for them."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                if "/worksheets/" in member:
+                    tail = b""
+                    with archive.open(member) as sheet:
+                        while read := sheet.read(_PIECE):
+                            if _FORMULA.search(tail + read):
+                                return True
+                            tail = read[-16:]
+    except _UNPACKING as error:
+        raise ImportFileError(f"{path.name} cannot be unpacked: {first_line(error)}") from None
+    return False
+
+
+def texts_of_formula_row(values: Sequence[Any], formulas: Sequence[Any]) -> list[str]:
+    """The texts of a row's cells; ``UNCALCULATED`` for a formula whose value was never stored."""
+    return [
+        # A formula that gives an empty text has the type of a text.
+        UNCALCULATED
+        if formula.data_type == "f" and cell.value is None and cell.data_type != "str"
+        else text_of(cell.value)
+        for cell, formula in zip(values, formulas, strict=True)
+    ]
 
 
 def text_of(value: Any) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.access.callers import ApplicationCaller
-from apps.access.issuing import issue_token
-from apps.access.registering import register_application
 from apps.access.scopes import EVERYTHING
+from apps.access.services import issue_token, register_application
 from bench.bare import bare
 from bench.bounds import bounds
 from bench.calling import Caller

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.access.registering import register_application
 from apps.access.scopes import EVERYTHING
+from apps.access.services import register_application
 
 
 class Command(BaseCommand):

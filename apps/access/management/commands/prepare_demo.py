@@ -13,9 +13,9 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
-from apps.access.credentials import matches
+from apps.access.credentials import secret_matches
 from apps.access.models import ApiApplication
-from apps.access.registering import register_application, renew_secret, restore_application
+from apps.access.services import register_application, renew_secret, restore_application
 from apps.core.identifiers import normalised
 
 EMAIL = "admin@demo.example"
@@ -86,7 +86,7 @@ def demo_application(noted: Known) -> Known:
     secret = noted.get("client_secret", "")
     if application is None:
         application, secret = register_application(APPLICATION)
-    elif not matches(secret, application.secret_hash):
+    elif not secret_matches(secret, application.secret_hash):
         secret = renew_secret(application)
     restore_application(application)
     return {"client_id": application.client_id, "client_secret": secret}

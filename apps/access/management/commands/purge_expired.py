@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.access.purging import purge_expired
+from apps.access.services import purge_expired
 
 
 class Command(BaseCommand):

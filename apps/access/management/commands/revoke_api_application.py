@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from apps.access.models import ApiApplication
-from apps.access.registering import revoke_application
+from apps.access.services import revoke_application
 from apps.core.identifiers import normalised
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.exporting import export_file
-from apps.core.importing.tables import Unusable
+from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration import service
 from apps.odata.errors import plural
 
@@ -33,6 +33,6 @@ class Command(BaseCommand):
         names = [name.strip() for name in (options["columns"] or "").split(",") if name.strip()]
         try:
             number = export_file(entity_set, options["file"], options["filter"], names)
-        except Unusable as reason:
+        except ImportFileError as reason:
             raise CommandError(str(reason), returncode=2) from None
         self.stdout.write(f"{plural(number, 'record')} in {options['file']}.")

@@ -1,4 +1,4 @@
-"""Import records from a CSV, XLSX, JSON or NDJSON file."""
+"""Imports records from a CSV, XLSX, JSON or NDJSON file."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from apps.core.importing.reports import Remark, Report
-from apps.core.importing.runs import Listener, Wishes, import_file
-from apps.core.importing.tables import Unusable
+from apps.core.importing.file_declaration import definition_of
+from apps.core.importing.report import ImportReport
+from apps.core.importing.runs import ImportDisplay, ImportOptions, import_file
+from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import plural
 
-#: So many remarks are shown; all faults stand in the file of refused rows.
+#: So many issues are shown; all errors are in the file of rejected rows.
 SHOWN = 200
 
-SOME_REFUSED = 1
-UNUSABLE = 2
+SOME_REJECTED = 1
+NOT_IMPORTED = 2
 
 
 class Command(BaseCommand):
@@ -40,16 +41,14 @@ class Command(BaseCommand):
         "Imports records from a CSV, XLSX, JSON or NDJSON file by the same rules as the interface. Good rows"
         " go in, bad rows come back in a file of the same columns with the reason; a second run changes"
         " nothing."
-        " Exit status: 0 all rows in, 1 some refused, 2 the file cannot be used."
+        " Exit status: 0 all rows in, 1 some rejected, 2 the file cannot be imported."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("resource", help="for example contact")
         parser.add_argument("file", type=Path)
-        parser.add_argument("--dry-run", action="store_true", help="judge every row, store none")
-        parser.add_argument(
-            "--match", metavar="FIELD", help="the field by which rows find records that stand already"
-        )
+        parser.add_argument("--dry-run", action="store_true", help="validate every row, save none")
+        parser.add_argument("--match", metavar="FIELD", help="the field by which rows find existing records")
         parser.add_argument(
             "--map",
             metavar="HEADER=FIELD",
@@ -61,16 +60,16 @@ class Command(BaseCommand):
             "--errors",
             metavar="FILE",
             type=Path,
-            help="where refused rows go (FILE.errors.csv beside the file)",
+            help="where rejected rows are written (FILE.errors.csv in the current folder)",
         )
         parser.add_argument(
-            "--all-or-nothing", action="store_true", help="keep nothing when a row is refused"
+            "--all-or-nothing", action="store_true", help="save nothing when a row is rejected"
         )
         parser.add_argument("--ignore-unknown", action="store_true", help="import without unknown columns")
         parser.add_argument(
             "--ignore-warnings",
             action="store_true",
-            help="store what has warnings as well, with the warnings (claims, invoices)",
+            help="save what has warnings as well, with the warnings (claims, invoices)",
         )
         parser.add_argument(
             "--by-name",
@@ -79,6 +78,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--encoding", help="of a text file, when it is not UTF-8: cp1252")
         parser.add_argument("--sheet", help="of a workbook, when it is not the first")
+        parser.add_argument(
+            "--header-row", metavar="ROW", type=int, help="the row of the header, when it is not recognised"
+        )
         order = parser.add_mutually_exclusive_group()
         order.add_argument("--day-first", dest="day_first", action="store_true", default=True)
         order.add_argument(
@@ -87,65 +89,65 @@ class Command(BaseCommand):
         update = parser.add_mutually_exclusive_group()
         update.add_argument("--update", dest="updates", action="store_true", default=True)
         update.add_argument(
-            "--no-update", dest="updates", action="store_false", help="leave records that stand as they are"
+            "--no-update", dest="updates", action="store_false", help="leave existing records as they are"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            wishes = wishes_of(options)
+            import_options = options_of(options)
             entity_set = entity_set_of(options["resource"])
-            with following(self) as listener:
-                report = import_file(entity_set, options["file"], wishes, listener)
-        except Unusable as reason:
-            raise CommandError(str(reason), returncode=UNUSABLE) from None
-        self.stdout.write(summary(report, wishes))
-        if report.sums.refused:
-            sys.exit(SOME_REFUSED)
+            with display_of(self) as display:
+                report = import_file(entity_set, options["file"], import_options, display)
+        except ImportFileError as reason:
+            raise CommandError(str(reason), returncode=NOT_IMPORTED) from None
+        self.stdout.write(summary(report, import_options))
+        if report.counts.rejected:
+            sys.exit(SOME_REJECTED)
 
 
 def entity_set_of(name: str) -> EntitySet:
-    """The entity set of a path; ``Unusable`` names those there are."""
+    """The entity set of a path; ``ImportFileError`` names those there are."""
     known = service.get_service().by_path
     found = known.get(name.lower())
     if found is None:
-        able = ", ".join(sorted(e.path for e in known.values() if e.resource.importing is not None))
-        raise Unusable(f"There is no resource {name} to import; there are {able}.")
+        able = ", ".join(sorted(e.path for e in known.values() if definition_of(e) is not None))
+        raise ImportFileError(f"There is no resource {name} to import; there are {able}.")
     return found
 
 
-def wishes_of(options: dict[str, Any]) -> Wishes:
-    told: dict[str, str] = {}
+def options_of(options: dict[str, Any]) -> ImportOptions:
+    column_map: dict[str, str] = {}
     for text in options["map"]:
         header, sign, name = text.rpartition("=")
         if not sign or not header:
-            raise Unusable(f'--map {text}: write --map "Header=Field".')
-        told[header] = name.strip()
+            raise ImportFileError(f'--map {text}: write --map "Header=Field".')
+        column_map[header] = name.strip()
     names = (
-        "match", "errors", "encoding", "sheet", "day_first", "updates", "ignore_unknown", "all_or_nothing",
-        "dry_run", "ignore_warnings", "by_name",
+        "match", "errors", "encoding", "sheet", "header_row", "day_first", "updates", "ignore_unknown",
+        "all_or_nothing", "dry_run", "ignore_warnings", "by_name",
     )  # fmt: skip
-    return Wishes(told=told, **{name: options[name] for name in names})
+    return ImportOptions(column_map=column_map, **{name: options[name] for name in names})
 
 
-def summary(report: Report, wishes: Wishes) -> str:
-    """What happened, in one or two sentences."""
-    sums = report.sums
-    rows = plural(sums.rows, "row")
-    if report.has_lists:
-        rows = f"{plural(sums.rows, 'record')} in {plural(sums.lines, 'row')}"
+def summary(report: ImportReport, options: ImportOptions) -> str:
+    """What was done, in one or two sentences."""
+    counts = report.counts
+    rows = plural(counts.records, "row")
+    if report.has_items:
+        rows = f"{plural(counts.records, 'record')} in {plural(counts.rows, 'row')}"
     text = (
-        f"{rows}: {sums.new:,} new, {sums.changed:,} changed, "
-        f"{sums.unchanged:,} unchanged, {sums.refused:,} refused"
+        f"{rows}: {counts.new:,} new, {counts.changed:,} changed, "
+        f"{counts.unchanged:,} unchanged, {counts.rejected:,} rejected"
     )
-    noun = "record" if report.has_lists else "row"
-    text += f"; {plural(sums.warned, noun)} with warnings." if sums.warned else "."
-    if sums.kept_out:
-        text += f" Only warnings keep {sums.kept_out:,} of them out; --ignore-warnings stores those."
-    if sums.refused:
-        text += f" Refused rows with their reasons: {report.errors}."
-    if wishes.dry_run:
-        text += " Nothing was stored: this was a trial."
-    elif wishes.all_or_nothing and sums.refused:
+    noun = "record" if report.has_items else "row"
+    text += f"; {plural(counts.with_warnings, noun)} with warnings." if counts.with_warnings else "."
+    if counts.unconfirmed:
+        text += f" Only warnings keep {counts.unconfirmed:,} of them out; --ignore-warnings stores those."
+    if counts.rejected and report.errors is not None:
+        text += f" Rejected rows with their reasons: {report.errors}."
+    if options.dry_run:
+        text += " Nothing was stored: this was a dry run."
+    elif options.all_or_nothing and counts.rejected:
         text += " Nothing was stored: all rows must be good."
     return text
 
@@ -160,16 +162,12 @@ class RowsPerSecond(ProgressColumn):
 
 
 @contextlib.contextmanager
-def following(command: BaseCommand) -> Iterator[Listener]:
-    """Shows remarks as they come, and a bar on a terminal."""
+def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
+    """Shows issues as they are found, and a bar on a terminal."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with contextlib.ExitStack() as stack:
-        told = 0
-
-        def write(text: str) -> None:
-            command.stderr.write(text)
-
-        listener = Listener(say=write)
+        shown = 0
+        display = ImportDisplay(show_notice=lambda text: command.stderr.write(text))
         if console.is_terminal:
             progress = stack.enter_context(
                 Progress(
@@ -181,19 +179,17 @@ def following(command: BaseCommand) -> Iterator[Listener]:
                     console=console,
                 )
             )
-            task = progress.add_task("Reading", total=None)
-            listener.say = lambda text: progress.console.print(text, markup=False)
-            listener.judged = lambda rows, of: progress.update(
-                task, description="Importing", completed=rows, total=of
-            )
+            task = progress.add_task("Importing", total=None)
+            display.show_notice = lambda text: progress.console.print(text, markup=False)
+            display.show_progress = lambda rows, total: progress.update(task, completed=rows, total=total)
 
-        def tell(text: str, remark: Remark) -> None:
-            nonlocal told
-            told += 1
-            if told <= SHOWN:
-                listener.say(text)
-            elif told == SHOWN + 1:
-                listener.say(f"More than {SHOWN:,} remarks; the rest is not shown.")
+        def show_issue(text: str) -> None:
+            nonlocal shown
+            shown += 1
+            if shown <= SHOWN:
+                display.show_notice(text)
+            elif shown == SHOWN + 1:
+                display.show_notice(f"More than {SHOWN:,} issues; the rest is not shown.")
 
-        listener.tell = tell
-        yield listener
+        display.show_issue = show_issue
+        yield display

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.core.importing.runs import Wishes
-from apps.core.importing.tables import Unusable
-from apps.core.management.commands.import_records import SOME_REFUSED, UNUSABLE, following, summary
+from apps.core.importing.runs import ImportOptions
+from apps.core.importing.tables import ImportFileError
+from apps.core.management.commands.import_records import NOT_IMPORTED, SOME_REJECTED, display_of, summary
 from apps.engagements.portal_importing import import_bookings
 
 
@@ -24,12 +24,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--dry-run", action="store_true", help="judge every row, store none")
+        parser.add_argument("--dry-run", action="store_true", help="validate every row, save none")
         parser.add_argument(
             "--errors",
             metavar="FILE",
             type=Path,
-            help="where refused rows go (FILE.errors.csv beside the file)",
+            help="where rejected rows are written (FILE.errors.csv in the current folder)",
         )
         parser.add_argument(
             "--create-participants",
@@ -39,18 +39,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with following(self) as listener:
+            import_options = ImportOptions(errors=options["errors"], dry_run=options["dry_run"])
+            with display_of(self) as display:
                 report, made = import_bookings(
-                    options["file"],
-                    options["errors"],
-                    options["create_participants"],
-                    options["dry_run"],
-                    listener,
+                    options["file"], import_options, options["create_participants"], display
                 )
-        except Unusable as reason:
-            raise CommandError(str(reason), returncode=UNUSABLE) from None
-        self.stdout.write(summary(report, Wishes(dry_run=options["dry_run"])))
+        except ImportFileError as reason:
+            raise CommandError(str(reason), returncode=NOT_IMPORTED) from None
+        self.stdout.write(summary(report, import_options))
         if made.plans or made.participants:
             self.stdout.write(f"Made besides: {made.plans:,} plans, {made.participants:,} participants.")
-        if report.sums.refused:
-            sys.exit(SOME_REFUSED)
+        if report.counts.rejected:
+            sys.exit(SOME_REJECTED)

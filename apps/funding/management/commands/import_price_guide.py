@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
-from apps.core.importing.opening import format_of, opened
-from apps.core.importing.tables import Unusable
+from apps.core.importing.file_formats import format_of, open_table
+from apps.core.importing.tables import ImportFileError
 from apps.core.models import Subscriber
 from apps.funding.guide_importing import GuideReport, import_guide
 from apps.funding.guide_reading import Guide, GuideRefused, read_guide
@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 report = import_guide(
                     guide, price_book_name(options["price_book"]), options["end_missing"], options["dry_run"]
                 )
-        except Unusable as reason:
+        except ImportFileError as reason:
             raise CommandError(str(reason), returncode=UNUSABLE) from None
         except GuideRefused as refused:
             for fault in refused.faults[:SHOWN]:
@@ -77,17 +77,17 @@ class Command(BaseCommand):
     def read(self, options: dict[str, Any]) -> Guide:
         path: Path = options["file"]
         if format_of(path) not in FORMATS:
-            raise Unusable(f"{path.name} is no price guide; it is read from CSV and XLSX files.")
-        table = opened(path, options["encoding"], options["sheet"])
-        for remark in table.remarks():
-            self.stderr.write(remark)
+            raise ImportFileError(f"{path.name} is no price guide; it is read from CSV and XLSX files.")
+        table = open_table(path, options["encoding"], options["sheet"])
+        for notice in table.notices():
+            self.stderr.write(notice)
         return read_guide(table)
 
 
 def price_book_name(told: str) -> str:
     name = told.strip()
     if not 0 < len(name) <= 90:
-        raise Unusable("A price book's name has from 1 to 90 characters.")
+        raise ImportFileError("A price book's name has from 1 to 90 characters.")
     return name
 
 

@@ -1,10 +1,9 @@
-"""Imports of opportunities and templates: the headers others use, and the verbs that store the rows."""
+"""Imports of opportunities and templates: usual headers, match fields and services."""
 
 from __future__ import annotations
 
-from apps.core.importing.additions import Importing
+from apps.core.importing.definition import ImportDefinition
 from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
-from apps.sales.validation import OPPORTUNITY_RULES, TEMPLATE_RULES
 
 PROSPECT_HEADERS = {
     "Lead source": "Source",
@@ -50,21 +49,18 @@ TEMPLATE_HEADERS = {
 }
 
 
-class OpportunityImport(Importing):
-    """Opportunities are found by their number, else by being the same in everything."""
+class OpportunityImport(ImportDefinition):
+    """Opportunities are found by their number, else by equality in every column."""
 
-    synonyms = OPPORTUNITY_HEADERS
-    alike = ("name",)
+    header_synonyms = OPPORTUNITY_HEADERS
     create = staticmethod(create_opportunities)
-    revise = staticmethod(update_opportunities)
-    rules = OPPORTUNITY_RULES
+    update = staticmethod(update_opportunities)
 
 
-class TemplateImport(Importing):
+class TemplateImport(ImportDefinition):
     """Templates are found by their name."""
 
-    synonyms = TEMPLATE_HEADERS
-    match = ("TemplateName",)
+    header_synonyms = TEMPLATE_HEADERS
+    match_fields = ("TemplateName",)
     create = staticmethod(create_templates)
-    revise = staticmethod(update_templates)
-    rules = TEMPLATE_RULES
+    update = staticmethod(update_templates)

@@ -32,18 +32,18 @@ def test_plans_are_imported_by_the_interfaces_names_and_the_fields_own(bring):
     person, manager = a_contact(unique_code="P-1"), a_client()
     header = "Participant/UniqueCode,Plan start,Plan end,Plan managed,Total budget,Plan manager"
     line = f'P-1,1/7/2026,30/6/2027,yes,"$12,000.50",{manager.pk}'
-    assert bring(header, line)[0] == "1 row: 1 new, 0 changed, 0 unchanged, 0 refused"
+    assert bring(header, line)[0] == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
     plan = ClientEngagement.objects.get()
     assert (plan.participant, plan.plan_manager, plan.is_plan_managed) == (person, manager, True)
     assert (plan.plan_start_date, plan.total_budget_amount) == (day("2026-07-01"), Decimal("12000.50"))
     assert plan.participant_type == "Agency"
-    assert bring(header, line)[0] == "1 row: 0 new, 0 changed, 1 unchanged, 0 refused"
+    assert bring(header, line)[0] == "1 row: 0 new, 0 changed, 1 unchanged, 0 rejected"
 
 
 def test_a_plan_is_changed_by_its_guid(bring):
     plan = a_plan()
     header = "ClientEngagementGuid,TotalBudgetAmount"
-    assert bring(header, f"{plan.pk},5.00")[0] == "1 row: 0 new, 1 changed, 0 unchanged, 0 refused"
+    assert bring(header, f"{plan.pk},5.00")[0] == "1 row: 0 new, 1 changed, 0 unchanged, 0 rejected"
     plan.refresh_from_db()
     assert plan.total_budget_amount == Decimal("5.00")
 
@@ -58,7 +58,7 @@ def test_rules_and_warnings_are_told_in_their_cells(bring):
         f"{person},2028-07-01,2027-06-30,yes,",
         f"{a_contact().pk},2026-07-01,2027-06-30,yes,2027-07-01",
     )
-    assert sums == "3 rows: 1 new, 0 changed, 0 unchanged, 2 refused"
+    assert sums == "3 rows: 1 new, 0 changed, 0 unchanged, 2 rejected"
     assert "row 2, B2 (PlanStartDate): NotUnique: Another plan has it already." in told
     assert "row 3, C3 (PlanEndDate): OutOfOrder: The plan ends before it starts." in told
     assert "row 4, E4 (BookingEndDate): warning OutsidePlan: It lies outside the plan's dates." in told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.core.importing.additions import Importing
+from apps.core.importing.definition import ImportDefinition
 from apps.engagements import validation
 from apps.engagements.services import create_engagements, update_engagements
 
@@ -23,16 +23,14 @@ HEADERS = {
 }
 
 
-class ClientEngagementImport(Importing):
+class ClientEngagementImport(ImportDefinition):
     """Plans are found by their own guid, else by being the same in everything; participants by guid or code.
 
     A participant's plan that starts on the same day and differs is refused: its guid says that it is meant.
     Only plans of the agency's kind are imported, since only those are in the interface.
     """
 
-    synonyms = HEADERS
-    alike = ("plan_start_date",)
+    header_synonyms = HEADERS
     create = staticmethod(create_engagements)
-    revise = staticmethod(update_engagements)
-    rules = validation.ENGAGEMENT_RULES
+    update = staticmethod(update_engagements)
     warnings = validation.ENGAGEMENT_WARNINGS

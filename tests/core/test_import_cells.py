@@ -7,10 +7,10 @@ import pytest
 from django.db import models
 
 from apps.core.importing.cells import (
-    amount,
     boolean_cell,
     cell_reader,
     cleaned_and_restored,
+    decimal_number,
     iso_date,
     whole_number,
 )
@@ -66,14 +66,14 @@ def test_yes_and_no_are_read_in_many_words():
 def test_numbers_may_have_thousands_and_a_dollar_sign():
     assert whole_number("1,234") == 1234
     assert whole_number("7.0") == 7
-    assert amount("$1,234.50") == Decimal("1234.50")
-    assert amount("-0.05") == Decimal("-0.05")
+    assert decimal_number("$1,234.50") == Decimal("1234.50")
+    assert decimal_number("-0.05") == Decimal("-0.05")
     for text in ("1,23", "1.5", "one", "٣", "1e3"):
         with pytest.raises(JsonValueError):
             whole_number(text)
     for text in ("1,23.4", "NaN", "1e3", "$"):
         with pytest.raises(JsonValueError):
-            amount(text)
+            decimal_number(text)
     with pytest.raises(JsonValueError, match="too many digits"):
         whole_number("9" * 5_000)
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from apps.core.importing.additions import Importing
-from apps.core.importing.headers import listed_part, understood
-from apps.core.importing.opening import opened
-from apps.core.importing.records import Together
-from apps.core.importing.rows import RowReader
-from apps.core.importing.runs import importing_of
-from apps.core.importing.tables import Row, Unusable
+from apps.core.importing.columns import item_list_of, recognise_columns
+from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.grouping import RowGrouper
+from apps.core.importing.reading import RowReader
+from apps.core.importing.runs import definition_for
+from apps.core.importing.tables import ImportFileError, Row
 from apps.odata.declaration import service
 from apps.odata.read.flattening import columns, rows
 from apps.odata.read.record_json import select_all
@@ -19,28 +19,27 @@ from apps.odata.read.record_json import select_all
 class Sheet:
     """A table that is only its header."""
 
-    row_word, has_letters, lists = "row", True, ()
+    row_word, has_cell_addresses, has_formula_guards, list_names = "row", True, True, ()
 
     def __init__(self, *header):
         self.header = header
 
 
-def together(header, path="claim"):
-    """What puts rows of that header together."""
+def grouper(header, path="claim"):
+    """What groups rows of that header."""
     found = service.get_service().by_path[path]
-    importing: Importing = importing_of(found)
-    known = understood(Sheet(*header), found, importing.synonyms, {}, finders=importing.finders).columns
-    own = [c for c in known if c.member.within is None and not c.member.is_reference]
-    inner = [c for c in known if c.member.within is not None]
-    part = listed_part(found.type)
-    items = RowReader(part.type, inner, importing) if inner else None
-    return Together(found, importing, known, RowReader(found.type, own, importing), items)
+    definition, entity_set, sheet = definition_for(found), file_entity_set(found), Sheet(*header)
+    columns = recognise_columns(sheet, entity_set, definition, {}).columns
+    own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
+    has_items = any(c.member.item_list is not None for c in columns)
+    reader = RowReader(entity_set.type, own, sheet, definition)
+    return RowGrouper(entity_set, definition, columns, reader, has_items)
 
 
 def grouped(header, *cells, path="claim"):
     """The numbers of the rows of each record."""
     file = [Row(number, list(row)) for number, row in enumerate(cells, start=2)]
-    return [[row.number for row in record.rows] for record in together(header, path).records(file)]
+    return [[row.number for row in record.rows] for record in grouper(header, path).records(file)]
 
 
 CLAIM = ("ClaimNumber", "DueDate", "LineItems/Quantity")
@@ -90,12 +89,12 @@ def test_without_columns_of_a_list_each_row_is_a_record():
 
 def test_a_row_whose_form_is_broken_belongs_to_the_record_above_it_unless_it_names_another():
     lines = [Row(2, ["C1", "", "1"]), Row(3, ["", "2"], "has 2 cells"), Row(4, ["C2", "x"], "has 2 cells")]
-    assert [len(record.rows) for record in together(CLAIM).records(lines)] == [2, 1]
+    assert [len(record.rows) for record in grouper(CLAIM).records(lines)] == [2, 1]
 
 
 def test_the_rows_of_a_record_are_never_in_two_batches():
     file = [Row(number, [f"C{number // 3}", "", "1"]) for number in range(3, 3003)]
-    batches = list(together(CLAIM).batches(file, 100))
+    batches = list(grouper(CLAIM).batches(file, 100))
     assert [len(record.rows) for batch in batches for record in batch] == [3] * 1000
     assert max(sum(len(record.rows) for record in batch) for batch in batches) <= 102
 
@@ -103,7 +102,7 @@ def test_the_rows_of_a_record_are_never_in_two_batches():
 def test_a_record_without_end_does_not_fill_the_memory(settings):
     settings.API_MAX_LINES = 10
     file = (Row(number, ["C1", "", "1"]) for number in range(2, 1002))
-    records = list(together(CLAIM).records(file))
+    records = list(grouper(CLAIM).records(file))
     assert sum(len(record.rows) for record in records) == 1000
     assert max(len(record.rows) for record in records) <= 21
     assert all(record.too_long for record in records)
@@ -122,7 +121,7 @@ NESTED = [
 def test_a_record_of_json_is_a_row_for_each_item_of_its_list(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     path.write_text(json.dumps({"value": NESTED}) if ending == "json" else "\n".join(map(json.dumps, NESTED)))
-    table = opened(path, lists=["LineItems"])
+    table = open_table(path, lists=["LineItems"])
     assert table.header == ["N", "LineItems/Q", "LineItems/P/Code", "T/K"]
     assert [(row.number, row.item, list(row.cells)) for row in table.rows()] == [
         (1, 0, ["1", "1", "a", ""]),
@@ -136,8 +135,8 @@ def test_a_record_of_json_is_a_row_for_each_item_of_its_list(tmp_path, ending):
 def test_a_list_that_is_none_is_a_fault_of_its_record(tmp_path, wrong):
     path = tmp_path / "a.json"
     path.write_text(json.dumps([NESTED[0], {"N": "9", "LineItems": wrong}]))
-    (row,) = [row for row in opened(path, lists=["LineItems"]).rows() if row.number == 2]
-    assert row.trouble == "gives no list of objects as LineItems."
+    (row,) = [row for row in open_table(path, lists=["LineItems"]).rows() if row.number == 2]
+    assert row.defect == "gives no list of objects as LineItems."
 
 
 def test_two_records_of_json_are_never_one():
@@ -146,24 +145,24 @@ def test_two_records_of_json_are_never_one():
         Row(1, ["C1", "", "2"], item=1),
         Row(2, ["C1", "", "3"], item=0),
     ]
-    assert [len(record.rows) for record in together(CLAIM).records(file)] == [2, 1]
+    assert [len(record.rows) for record in grouper(CLAIM).records(file)] == [2, 1]
 
 
 # --- headers --------------------------------------------------------------------------------------------
 
 
 def test_the_list_as_one_column_of_a_table_is_not_understood():
-    with pytest.raises(Unusable, match="column B “LineItems”"):
-        together(("ClaimNumber", "LineItems"))
+    with pytest.raises(ImportFileError, match="column B “LineItems”"):
+        grouper(("ClaimNumber", "LineItems"))
 
 
 def test_two_columns_for_one_value_of_an_item_stop_the_import():
-    with pytest.raises(Unusable, match="both give LineItems/Quantity"):
-        together(("Qty", "LineItems/Quantity"))
+    with pytest.raises(ImportFileError, match="both give LineItems/Quantity"):
+        grouper(("Qty", "LineItems/Quantity"))
 
 
 def test_several_names_of_a_referred_record_may_stand_side_by_side():
-    known = together(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own.columns
+    known = grouper(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own.columns
     assert [column.member.name for column in known] == [
         "ProviderBusinessNumber",
         "ProviderBusinessName",
@@ -178,7 +177,7 @@ def test_an_export_has_a_row_for_each_item_with_the_records_own_cells_in_each():
     found = service.get_service().by_path["invoice"].type
     wanted = [
         column
-        for column in columns(found, select_all(found, item=False), listed_part(found))
+        for column in columns(found, select_all(found, item=False), item_list_of(found))
         if column.name in ("InvoiceNumber", "LineItems/Quantity", "LineItems/Product/Code")
     ]
     record = {

@@ -2,49 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-from apps.core.importing.additions import Finder, Importing, NamedBy
-from apps.core.importing.headers import REFERENCE
+from apps.core.importing.columns import IMPORT_REFERENCE
+from apps.core.importing.definition import DerivedReference, ImportDefinition
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
 from apps.funding.services.update import update_claims, update_invoices
-from apps.funding.validation.claims import CLAIM_RULES
-from apps.funding.validation.invoices import INVOICE_RULES
-from apps.funding.validation.provider_invoices import PROVIDER_INVOICE_RULES
-from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-
-# --- what names the records that bills refer to ---------------------------------------------------------
-
-_NO_DIGITS = re.compile(r"[^0-9]+")
-_BUSINESS_NUMBER = re.compile(r"(\d\d)(\d{3})(\d{3})(\d{3})")
-
-
-def digits(text: str) -> str | None:
-    """A number without the blanks and hyphens people write into it."""
-    return _NO_DIGITS.sub("", text) or None
-
-
-def written_numbers(text: str) -> Sequence[str]:
-    """How a record may hold a number: as the file has it, without signs, or grouped as a business number."""
-    plain = digits(text) or text
-    return text, plain, _BUSINESS_NUMBER.sub(r"\1 \2 \3 \4", plain)
-
-
-CONTACTS = (
-    Finder("ContactSchemeNumber", "ContactGuid", "scheme_number", digits, written_numbers),
-    Finder("ContactUniqueCode", "ContactGuid", "unique_code"),
-)
-PROVIDERS = (
-    Finder("ProviderBusinessNumber", "ProviderGuid", "business_number", digits, written_numbers),
-    Finder("ProviderUniqueCode", "ProviderGuid", "unique_code"),
-    Finder("ProviderBusinessName", "ProviderGuid", "business_name"),
-)
-STAFF_IN_CHARGE = (
-    Finder("StaffPrimaryEmail", "StaffGuid", "primary_email"),
-    Finder("StaffUniqueCode", "StaffGuid", "unique_code"),
-)
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -117,11 +79,11 @@ PERIOD_HEADERS = {
     "Period end": "EndDate",
     "Due": "DueDate",
     "Payment due": "DueDate",
-    "Group": REFERENCE,
-    "Batch": REFERENCE,
+    "Group": IMPORT_REFERENCE,
+    "Batch": IMPORT_REFERENCE,
 }
 
-PAPER_HEADERS = {
+PROVIDER_REFERENCE_HEADERS = {
     "Invoice No": "ProviderInvoiceReference",
     "Invoice number": "ProviderInvoiceReference",
     "Invoice reference": "ProviderInvoiceReference",
@@ -139,7 +101,7 @@ CLAIM_HEADERS = {
     **STAFF_HEADERS,
     **LINE_HEADERS,
     **PERIOD_HEADERS,
-    **PAPER_HEADERS,
+    **PROVIDER_REFERENCE_HEADERS,
     "Claim No": "ClaimNumber",
     "Claim reference": "ClaimNumber",
 }
@@ -162,7 +124,7 @@ INVOICE_HEADERS = {
 PROVIDER_INVOICE_HEADERS = {
     **CONTACT_HEADERS,
     **PROVIDER_HEADERS,
-    **PAPER_HEADERS,
+    **PROVIDER_REFERENCE_HEADERS,
     "From": "ServiceStartDate",
     "To": "ServiceEndDate",
     "Start date": "ServiceStartDate",
@@ -187,61 +149,48 @@ PROVIDER_INVOICE_HEADERS = {
 # --- the resources --------------------------------------------------------------------------------------
 
 
-class ProviderInvoiceImport(Importing):
+class ProviderInvoiceImport(ImportDefinition):
     """Provider invoices are found by their reference and provider, else by being the same in everything."""
 
-    synonyms = PROVIDER_INVOICE_HEADERS
-    match = ("ProviderInvoiceReference",)
-    apart_by = {"ProviderInvoiceReference": "ProviderGuid"}
-    finders = (
-        *CONTACTS,
-        *PROVIDERS,
-        Finder("CreatedByStaffPrimaryEmail", "CreatedByStaffGuid", "primary_email"),
-    )
-    alike = ("provider", "contact")
-    filled_in = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail")
-    rules = PROVIDER_INVOICE_RULES
+    header_synonyms = PROVIDER_INVOICE_HEADERS
+    match_fields = ("ProviderInvoiceReference",)
+    match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
+    service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
     create = staticmethod(create_provider_invoices)
-    revise = staticmethod(update_provider_invoices)
+    update = staticmethod(update_provider_invoices)
 
 
-class ClaimImport(Importing):
+class ClaimImport(ImportDefinition):
     """Claims are found by their number, else by being the same as one on the same provider invoice.
 
     Provider invoices are named by their guid, or by reference and provider.
     """
 
-    synonyms = CLAIM_HEADERS
-    match = ("ClaimNumber",)
-    together = (
+    header_synonyms = CLAIM_HEADERS
+    match_fields = ("ClaimNumber",)
+    group_fields = (
         ("ClaimGuid",),
         ("ClaimNumber",),
-        (REFERENCE,),
+        (IMPORT_REFERENCE,),
         ("ProviderInvoiceGuid",),
         ("ProviderInvoiceReference", "ProviderGuid"),
     )
-    finders = (*CONTACTS, *PROVIDERS, *STAFF_IN_CHARGE)
-    named_by = (
-        NamedBy("ProviderInvoiceGuid", {"reference": "ProviderInvoiceReference", "provider": "ProviderGuid"}),
+    derived_references = (
+        DerivedReference(
+            "ProviderInvoiceGuid", {"reference": "ProviderInvoiceReference", "provider": "ProviderGuid"}
+        ),
     )
-    alike = ("provider_invoice",)
-    filled_in = ("LineItems/Notes",)
-    rules = CLAIM_RULES
-    warnings = CLAIM_WARNINGS
+    service_defaults = ("LineItems/Notes",)
     create = staticmethod(create_claims)
-    revise = staticmethod(update_claims)
+    update = staticmethod(update_claims)
 
 
-class InvoiceImport(Importing):
+class InvoiceImport(ImportDefinition):
     """Invoices are found by their number, else by being the same in everything."""
 
-    synonyms = INVOICE_HEADERS
-    match = ("InvoiceNumber",)
-    together = (("InvoiceGuid",), ("InvoiceNumber",), (REFERENCE,))
-    finders = (*CONTACTS, *STAFF_IN_CHARGE)
-    alike = ("contact", "start_date")
-    filled_in = ("LineItems/Notes",)
-    rules = INVOICE_RULES
-    warnings = INVOICE_WARNINGS
+    header_synonyms = INVOICE_HEADERS
+    match_fields = ("InvoiceNumber",)
+    group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
+    service_defaults = ("LineItems/Notes",)
     create = staticmethod(create_invoices)
-    revise = staticmethod(update_invoices)
+    update = staticmethod(update_invoices)

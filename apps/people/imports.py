@@ -1,12 +1,11 @@
-"""Imports of people: the headers others use, what finds a record, and warnings of addresses."""
+"""Imports of staff, clients and contacts: usual headers, match fields, and warnings about addresses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from apps.core.importing.additions import Cleaning, Importing
+from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.services import (
     create_clients,
@@ -16,7 +15,7 @@ from apps.people.services import (
     update_contacts,
     update_staff,
 )
-from apps.people.validation import CLIENT_RULES, CLIENT_WARNINGS, CONTACT_RULES, PERSON_WARNINGS, STAFF_RULES
+from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- Australian addresses -------------------------------------------------------------------------------
 
@@ -36,13 +35,13 @@ _DOTS = re.compile(r"[.\s]+")
 AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 
-def clean_state(text: str) -> Cleaning:
+def clean_state(text: str) -> CleanedText:
     """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
     plain = _DOTS.sub(" ", text).strip().casefold()
     code = _STATE_BY_TEXT.get(plain) or _STATE_BY_TEXT.get(plain.replace(" ", ""))
     if code is None or code == text:
-        return Cleaning(text)
-    return Cleaning(code, "StateAbbreviated", f"It is taken as {code}.")
+        return CleanedText(text)
+    return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
 
 
 def is_australian(draft: Draft) -> bool:
@@ -189,50 +188,39 @@ CLIENT_HEADERS = {
 # --- the resources --------------------------------------------------------------------------------------
 
 
-class StaffImport(Importing):
+class StaffImport(ImportDefinition):
     """Staff are found by their code, else by their login."""
 
-    synonyms = STAFF_HEADERS
-    match = ("UniqueCode", "PrimaryEmail")
+    header_synonyms = STAFF_HEADERS
+    match_fields = ("UniqueCode", "PrimaryEmail")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    rules = STAFF_RULES
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
-    def create(self, drafts: Sequence[Draft]) -> Any:
-        return create_staff(drafts)
-
-    def revise(self, drafts: Sequence[Draft]) -> Any:
-        return update_staff(drafts)
+    create = staticmethod(create_staff)
+    update = staticmethod(update_staff)
 
 
-class ClientImport(Importing):
+class ClientImport(ImportDefinition):
     """Clients are found by their code, else by their name."""
 
-    synonyms = CLIENT_HEADERS
-    match = ("UniqueCode", "BusinessName")
+    header_synonyms = CLIENT_HEADERS
+    match_fields = ("UniqueCode", "BusinessName")
+    number_fields = ("BusinessNumber",)
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    rules = CLIENT_RULES
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
-    def create(self, drafts: Sequence[Draft]) -> Any:
-        return create_clients(drafts)
-
-    def revise(self, drafts: Sequence[Draft]) -> Any:
-        return update_clients(drafts)
+    create = staticmethod(create_clients)
+    update = staticmethod(update_clients)
 
 
-class ContactImport(Importing):
-    """Contacts are found by their code, else by their scheme number, else by being the same in everything."""
+class ContactImport(ImportDefinition):
+    """Contacts are found by their code, else by their scheme number, else by equality in every column."""
 
-    synonyms = CONTACT_HEADERS
-    match = ("UniqueCode", "SchemeNumber")
-    alike = ("last_name", "first_name")
+    header_synonyms = CONTACT_HEADERS
+    match_fields = ("UniqueCode", "SchemeNumber")
+    number_fields = ("SchemeNumber",)
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
-    rules = CONTACT_RULES
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
-    def create(self, drafts: Sequence[Draft]) -> Any:
-        return create_contacts(drafts)
-
-    def revise(self, drafts: Sequence[Draft]) -> Any:
-        return update_contacts(drafts)
+    create = staticmethod(create_contacts)
+    update = staticmethod(update_contacts)

@@ -9,12 +9,12 @@ import openpyxl
 import pytest
 
 from apps.core.importing import delimited, json_files, workbooks
-from apps.core.importing.opening import opened
-from apps.core.importing.tables import MAX_ROW, Unusable
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.tables import MAX_ROW, UNCALCULATED, ImportFileError
 
 
 def cells_of(path, **words):
-    table = opened(path, **words)
+    table = open_table(path, **words)
     return [list(table.header), *[list(row.cells) for row in table.rows()]]
 
 
@@ -35,19 +35,19 @@ UNUSABLE = {
     "a stray quotation mark": ("a.csv", b'Name\n"Al" Orr"\n', "inside a quoted cell must be doubled"),
     "a million columns": ("a.csv", b"a," * 400_000, "The header has 400,001 columns"),
     "a row that is too long": ("a.csv", b"Name\n" + b"a" * (MAX_ROW + 1), "Line 2 is longer than 1,000,000"),
-    "a text that is no workbook": ("a.xlsx", b"Name\nAl\n", "a.xlsx is no XLSX workbook."),
+    "a text that is no workbook": ("a.xlsx", b"Name\nAl\n", "a.xlsx is not an XLSX workbook."),
     "JSON that breaks off": ("a.json", b'[{"Name": "Al"}, {"Na', "a.json is no JSON list of records"),
     "JSON without a list": ("a.json", b'{"Name": "Al"}', "the object has no member value"),
     "JSON of no records": ("a.json", b"[]", "a.json holds no records."),
-    "a member twice": ("a.ndjson", b'{"A": 1}\n{"B": 1, "B": 2}\n', "line 2: a member stands twice"),
+    "a member twice": ("a.ndjson", b'{"A": 1}\n{"B": 1, "B": 2}\n', "line 2: a member is given twice"),
     "JSON nested deep": ("a.json", b"[" + b'{"a":' * 100_000, "a.json is no JSON list of records"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "content", "told"), UNUSABLE.values(), ids=UNUSABLE)
 def test_an_unusable_file_is_refused_in_one_sentence(tmp_path, name, content, told):
-    with pytest.raises(Unusable) as refusal:
-        list(opened(write(tmp_path, name, content)).rows())
+    with pytest.raises(ImportFileError) as refusal:
+        list(open_table(write(tmp_path, name, content)).rows())
     assert told in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
@@ -58,7 +58,7 @@ def test_an_unusable_file_is_refused_in_one_sentence(tmp_path, name, content, to
 )
 def test_the_sign_between_cells_is_found_out(tmp_path, content, delimiter):
     path = write(tmp_path, "a.csv", content)
-    assert opened(path).delimiter == delimiter
+    assert open_table(path).delimiter == delimiter
     assert cells_of(path) == [["A", "B"], ["1,5", "2"]]
 
 
@@ -71,18 +71,18 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path, encoding):
 def test_an_encoding_can_be_told(tmp_path):
     path = write(tmp_path, "a.csv", "Name\nZoë\n".encode("cp1252"))
     assert cells_of(path, encoding="cp1252") == [["Name"], ["Zoë"]]
-    with pytest.raises(Unusable, match="There is no encoding called klingon"):
-        opened(path, encoding="klingon")
+    with pytest.raises(ImportFileError, match="There is no encoding called klingon"):
+        open_table(path, encoding="klingon")
 
 
 def test_rows_are_numbered_as_a_spreadsheet_shows_them(tmp_path):
     path = write(tmp_path, "a.csv", 'A,B\n"1\n2",x\n\n3,y\n')
-    assert [(row.number, row.cells[0]) for row in opened(path).rows()] == [(2, "1\n2"), (4, "3")]
+    assert [(row.number, row.cells[0]) for row in open_table(path).rows()] == [(2, "1\n2"), (4, "3")]
 
 
 def test_a_ragged_row_is_named_and_empty_cells_beyond_are_not_ragged(tmp_path):
     path = write(tmp_path, "a.csv", "A,B\n1,2,,\n1\n1,2,3\n")
-    troubles = [row.trouble for row in opened(path).rows()]
+    troubles = [row.defect for row in open_table(path).rows()]
     assert troubles == [None, "has 1 cells where the header has 2.", "has 3 cells where the header has 2."]
 
 
@@ -104,15 +104,16 @@ def test_cells_of_a_workbook_come_as_texts_that_read_back(tmp_path):
     assert cells_of(a_workbook(tmp_path, rows)) == [
         ["A", "B", "C", "D", "E"],
         ["1990-02-01", "431000001", "true", "1.5", ""],
-    ]  # a formula without a stored result is empty
+        ["", UNCALCULATED, "", "", ""],
+    ]
 
 
 def test_another_sheet_can_be_named(tmp_path):
     path = a_workbook(tmp_path, [["A"], ["1"]], more=["Other"])
     assert cells_of(path, sheet="Other") == [["Other"]]
-    assert opened(path).remarks() == ["Read from the sheet Sheet; --sheet names another of 2."]
-    with pytest.raises(Unusable, match="has no sheet Third; it has Sheet, Other"):
-        opened(path, sheet="Third")
+    assert open_table(path).notices() == ["Read from the sheet Sheet; --sheet names another of 2."]
+    with pytest.raises(ImportFileError, match="has no sheet Third; it has Sheet, Other"):
+        open_table(path, sheet="Third")
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
@@ -121,8 +122,8 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
         archive.writestr("xl/worksheets/sheet9.xml", b"0" * 5_000_000)
     monkeypatch.setattr(workbooks, "MAX_UNPACKED", 4_000_000)
     monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
-    with pytest.raises(Unusable, match="unpacks into too much"):
-        opened(path)
+    with pytest.raises(ImportFileError, match="unpacks into too much"):
+        open_table(path)
 
 
 HOARDS = {
@@ -139,8 +140,8 @@ def test_a_sheet_that_the_parser_would_hold_whole_is_refused_unparsed(tmp_path, 
         a_workbook(tmp_path, [["A"], [1]]), "xl/worksheets/sheet1.xml", b"</row>", hoard + b"</row>"
     )
     monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
-    with pytest.raises(Unusable, match="too much in one cell or row"):
-        opened(path)
+    with pytest.raises(ImportFileError, match="too much in one cell or row"):
+        open_table(path)
 
 
 def test_a_long_sheet_of_ordinary_rows_is_no_bomb(tmp_path):
@@ -150,8 +151,8 @@ def test_a_long_sheet_of_ordinary_rows_is_no_bomb(tmp_path):
 
 def test_a_workbook_of_too_many_sheets_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(workbooks, "MAX_SHEETS", 3)
-    with pytest.raises(Unusable, match="has 4 sheets"):
-        opened(a_workbook(tmp_path, [["A"]], more="BCD"))
+    with pytest.raises(ImportFileError, match="has 4 sheets"):
+        open_table(a_workbook(tmp_path, [["A"]], more="BCD"))
 
 
 def replaced(path, member, old, new):
@@ -170,7 +171,7 @@ def test_entities_in_a_workbook_are_not_expanded(tmp_path):
     path = a_workbook(tmp_path, [["A"], [1]])
     bomb = b'<!DOCTYPE x [<!ENTITY a "ha">]><worksheet'
     replaced(path, "xl/worksheets/sheet1.xml", b"<worksheet", bomb)
-    with pytest.raises(Unusable):
+    with pytest.raises(ImportFileError):
         cells_of(path)
 
 
@@ -179,7 +180,7 @@ def test_a_far_row_does_not_make_a_million_empty_ones(tmp_path, monkeypatch):
     path = replaced(
         a_workbook(tmp_path, [["A"], [1]]), "xl/worksheets/sheet1.xml", b'<row r="2"', b'<row r="999999999"'
     )
-    with pytest.raises(Unusable, match="has rows beyond 1,000"):
+    with pytest.raises(ImportFileError, match="has rows beyond 1,000"):
         cells_of(path)
 
 
@@ -204,7 +205,7 @@ def test_records_of_json_are_rows_with_parts_in_columns(tmp_path, wrapped):
 
 def test_ndjson_is_a_record_to_a_line(tmp_path):
     path = write(tmp_path, "a.ndjson", "\n".join(["", *map(json.dumps, RECORDS)]))
-    assert [row.number for row in opened(path).rows()] == [2, 3]
+    assert [row.number for row in open_table(path).rows()] == [2, 3]
 
 
 def test_numbers_of_json_keep_their_digits(tmp_path):

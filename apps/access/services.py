@@ -1,0 +1,114 @@
+"""Services of API applications, for the back office and the commands: secrets, tokens, revoking, purging."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from apps.access.callers import ApplicationCaller
+from apps.access.credentials import hash_secret, new_client_id, new_secret
+from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
+from apps.access.scopes import EVERYTHING, join_scopes
+from apps.access.throttling import MINUTES_OF_A_DAY
+from apps.core import saving
+from apps.odata import clock
+from apps.odata.write.drafts import Draft, ValidationFailed
+
+
+class ApplicationDraft(Draft):
+    """``secret``: of a new application, which is shown once and stored nowhere."""
+
+    secret: str = ""
+
+
+def create_applications(drafts: Sequence[ApplicationDraft]) -> list[Any]:
+    """Store new applications; each draft has its secret afterwards."""
+    saving.apply_model_defaults(ApiApplication, drafts)
+    saving.validate(ApiApplication, drafts)
+    for draft in drafts:
+        draft.secret = new_secret()
+    made_here = {
+        "client_id": lambda draft: new_client_id(),
+        "secret_hash": lambda draft: hash_secret(draft.secret),
+    }
+    return saving.insert_records(ApiApplication, drafts, made_here)
+
+
+def register_application(name: str, scope: Iterable[str] = EVERYTHING) -> tuple[ApiApplication, str]:
+    """A new application and its secret, which is never shown again.
+
+    ``ValidationError`` for a name that is taken or too long and for scopes this service does not offer.
+    """
+    values = {"name": name.strip(), "scope": join_scopes(scope)}
+    ApiApplication(**values).clean_fields(exclude=["secret_hash"])
+    draft = ApplicationDraft(dict(values), given=values)
+    try:
+        (key,) = create_applications([draft])
+    except ValidationFailed:
+        message = f"There is an API application {values['name']} already."
+        raise ValidationError({"name": message}) from None
+    return ApiApplication.objects.get(pk=key), draft.secret
+
+
+@transaction.atomic
+def renew_secret(application: ApiApplication, keep_previous: dt.timedelta | None = None) -> str:
+    """A new secret for the application.
+
+    The secret before it ends now, and every token issued for it; with ``keep_previous`` both stay valid for
+    that long, so that a caller can be moved over without a gap.
+    """
+    application.previous_secret_hash = application.secret_hash if keep_previous else None
+    application.previous_secret_until = clock.now() + keep_previous if keep_previous else None
+    secret = new_secret()
+    application.secret_hash = hash_secret(secret)
+    application.save()
+    if not keep_previous:
+        application.tokens.all().delete()
+    return secret
+
+
+@transaction.atomic
+def revoke_application(application: ApiApplication) -> None:
+    """Refuse the application and all its tokens from now on."""
+    if application.archive_date is None:
+        application.archive_date = clock.now()
+        application.save()
+    application.tokens.all().delete()
+
+
+def restore_application(application: ApiApplication) -> None:
+    """Accept the application again, with the secret it had; it must get new tokens."""
+    if application.archive_date is not None:
+        application.archive_date = None
+        application.save()
+
+
+def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
+    """A bearer token for ``settings.API_TOKEN_SECONDS``; only its hash is stored (decisions.md 8)."""
+    token = new_secret()
+    AccessToken.objects.create(
+        hash=hash_secret(token),
+        application_id=caller.guid,
+        scope=join_scopes(scope),
+        expires_at=clock.now() + dt.timedelta(seconds=settings.API_TOKEN_SECONDS),
+    )
+    return token
+
+
+def purge_expired() -> dict[str, int]:
+    """Delete expired tokens, idempotency keys and usage counts; how many rows of each were deleted."""
+    now = clock.now()
+    oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
+    oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
+    expired = {
+        "access tokens": AccessToken.objects.filter(expires_at__lte=now),
+        "idempotency keys": IdempotencyKey.objects.filter(creation_date__lte=oldest_key),
+        "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
+    }
+    return {what: rows.delete()[0] for what, rows in expired.items()}

@@ -1,0 +1,310 @@
+"""Which member of the record each column of a file gives, however its header is spelt."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.file_declaration import RecordName, prefix_of, record_names
+from apps.core.importing.tables import ImportFileError, Table, column_letters
+from apps.odata.declaration.resource import Behaviour, Nesting
+from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+
+#: A column of the file of rejected rows; it is not read when they are imported again.
+REASON = "Reason"
+#: A column that only says which rows are one record; it is not stored.
+IMPORT_REFERENCE = "ImportReference"
+
+_PUNCTUATION = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """What a column can give: a value of the record, or a value that finds a record it refers to.
+
+    ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``); ``attribute`` is its name in
+    drafts. ``navigation`` is the part whose record ``prop`` finds, ``record_name`` says how a text finds it.
+    ``is_key``: it is the record's own key. ``is_read_only``: a body cannot set it. ``item_list`` is the list
+    whose items have it.
+    """
+
+    name: str
+    attribute: str
+    prop: StructuralProperty
+    navigation: NavigationProperty | None = None
+    record_name: RecordName | None = None
+    is_key: bool = False
+    is_read_only: bool = False
+    item_list: NavigationProperty | None = None
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """Which value of a record, or of an item of its list, it gives; several may give one reference."""
+        return (self.item_list.name if self.item_list is not None else "", self.attribute)
+
+    @property
+    def is_import_reference(self) -> bool:
+        return self.name == IMPORT_REFERENCE
+
+    @property
+    def is_guid(self) -> bool:
+        """Whether it is a key, its own record's or that of one it refers to."""
+        if self.navigation is not None:
+            return self.prop.behaviour is Behaviour.KEY
+        return self.record_name is None and (self.is_key or self.prop.related_model is not None)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a cell of it names several records."""
+        return self.navigation is not None and self.navigation.many
+
+
+@dataclass(frozen=True, eq=False)
+class ImportColumn:
+    """A column of the file and the member it gives."""
+
+    index: int
+    header: str
+    member: Member
+
+
+@dataclass(frozen=True)
+class RecognisedColumns:
+    """The columns of a file that give something, and what the user should know of the others."""
+
+    columns: tuple[ImportColumn, ...]
+    notices: tuple[str, ...]
+
+
+def letters_of(text: str) -> str:
+    """A header without case, blanks and punctuation: ``Date of birth`` is ``dateofbirth``."""
+    return _PUNCTUATION.sub("", text).casefold()
+
+
+def item_list_of(type_: StructuredType) -> NavigationProperty | None:
+    """The one list whose items are rows of a file; ``None`` when there is none, or several."""
+    lists = [
+        p
+        for p in type_.navigations.values()
+        if p.nesting is Nesting.CONTAINED and p.writable and not p.item_only
+    ]
+    return lists[0] if len(lists) == 1 else None
+
+
+def members_of(entity_set: EntitySet) -> dict[str, Member]:
+    """Everything a column can give, by its name; ``entity_set`` is declared as files have it."""
+    items = item_list_of(entity_set.type)
+    found = {member.name: member for member in _members(entity_set.type, "", items, None)}
+    if items is not None:
+        found[IMPORT_REFERENCE] = Member(IMPORT_REFERENCE, "", entity_set.key)
+    return found
+
+
+def _members(
+    type_: StructuredType,
+    prefix: str,
+    items: NavigationProperty | None,
+    item_list: NavigationProperty | None,
+) -> Iterator[Member]:
+    named: dict[str, tuple[str, RecordName]] = {}
+    for prop in type_.writable_properties:
+        for text in record_names(prop.related_model, {}) if prop.related_model is not None else ():
+            named[prefix_of(prop) + text.name] = prop.attribute, text
+    for name, prop in type_.properties.items():
+        if name in named:
+            attribute, record_name = named[name]
+            yield Member(prefix + name, attribute, prop, record_name=record_name, item_list=item_list)
+            continue
+        in_bodies = prop.body_property or prop
+        yield Member(
+            prefix + name,
+            in_bodies.attribute,
+            in_bodies,
+            is_key=prop.behaviour is Behaviour.KEY,
+            is_read_only=prop.behaviour is Behaviour.READ_ONLY,
+            item_list=item_list,
+        )
+    for part in type_.navigations.values():
+        inside = f"{prefix}{part.name}/"
+        if part.nesting is Nesting.EMBEDDED:
+            yield from _members(part.type, inside, None, item_list)
+        elif part is items:
+            yield from _members(part.type, inside, None, part)
+        else:
+            yield from _reference_members(part, inside, item_list)
+
+
+def _reference_members(
+    part: NavigationProperty, prefix: str, item_list: NavigationProperty | None
+) -> Iterator[Member]:
+    """The key of a referred record, and the texts by which it can be found as well."""
+    is_found = part.writable and part.nesting is Nesting.REFERENCE
+    names = {one.name: one for one in record_names(part.type.model, part.type.properties)} if is_found else {}
+    for name, prop in part.type.properties.items():
+        yield Member(
+            prefix + name,
+            part.attribute,
+            prop,
+            navigation=part,
+            record_name=names.get(name),
+            is_read_only=not (is_found and (prop.behaviour is Behaviour.KEY or name in names)),
+            item_list=item_list,
+        )
+
+
+def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, str]) -> dict[str, Member]:
+    """Every way to spell a member, in letters alone.
+
+    Its name, its aliases, the synonyms, and the last step of its path where only one member ends on it.
+    """
+    found: dict[str, Member] = {}
+    last_steps: dict[str, list[Member]] = defaultdict(list)
+    for name, member in known.items():
+        found[letters_of(name)] = member
+        before, _, own = name.rpartition("/")
+        for alias in member.prop.declaration.aliases:
+            found.setdefault(letters_of(f"{before}/{alias}"), member)
+            last_steps[letters_of(alias)].append(member)
+        last_steps[letters_of(own)].append(member)
+    for text, name in synonyms.items():
+        found.setdefault(letters_of(text), known[name])
+    for text, ending in last_steps.items():
+        if len(ending) == 1 and not ending[0].is_read_only:
+            found.setdefault(text, ending[0])
+    for member in known.values():
+        if member.navigation is not None and not member.is_read_only:
+            found.setdefault(letters_of(member.navigation.name), member)
+    return found
+
+
+def recognise_columns(
+    table: Table,
+    entity_set: EntitySet,
+    definition: ImportDefinition,
+    column_map: Mapping[str, str],
+    ignore_unknown: bool = False,
+    by_name: bool = False,
+) -> RecognisedColumns:
+    """The columns that give something; ``ImportFileError`` names every header that is not recognised.
+
+    ``column_map`` is what the user says: ``{header or "column C": member's name}``, the name empty to leave
+    the column out. ``by_name`` leaves out guids, which are another database's.
+    """
+    by_spelling = spellings_of(members_of(entity_set), definition.header_synonyms)
+    mapped = mapped_members(column_map, table, by_spelling)
+    unread = unread_headers(entity_set.type, table)
+    columns: list[ImportColumn] = []
+    unknown: list[str] = []
+    read_only: list[str] = []
+    for index, header in enumerate(table.header):
+        text = letters_of(header)
+        member = mapped[index] if index in mapped else by_spelling.get(text)
+        if member is None and (not text or index in mapped or text in unread):
+            continue
+        if member is None:
+            unknown.append(described(index, header, table) + suggestion(header, by_spelling))
+        elif member.is_read_only:
+            read_only.append(header)
+        else:
+            columns.append(ImportColumn(index, header, member))
+    if unknown and not ignore_unknown:
+        advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
+        if table.has_cell_addresses:
+            advice += " Where the header is in another row, say --header-row 3."
+        raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
+    columns, left_out = without_guids(columns) if by_name else without_names_of_lists(columns)
+    check_unique_targets(columns, table)
+    if all(column.member.is_import_reference for column in columns):
+        raise ImportFileError("No column of the file gives anything that can be imported.")
+    notices = []
+    if unknown:
+        notices.append(f"Imported without {'; '.join(unknown)}.")
+    if not by_name:
+        read_only += left_out
+    elif left_out:
+        notices.append(f"Guids of another database, not read: {', '.join(left_out)}.")
+    if read_only:
+        notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
+    return RecognisedColumns(tuple(columns), tuple(notices))
+
+
+def unread_headers(type_: StructuredType, table: Table) -> set[str]:
+    """Headers, in letters alone, that give nothing and need no notice."""
+    # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
+    found = {letters_of(REASON), *(letters_of(part.name) for part in type_.embedded_navigations)}
+    items = item_list_of(type_)
+    if items is not None:
+        found.add(letters_of(f"{items.name}/{REASON}"))
+        if not table.has_cell_addresses:
+            found.add(letters_of(items.name))  # a list that is null in every record
+    return found
+
+
+def mapped_members(
+    column_map: Mapping[str, str], table: Table, by_spelling: Mapping[str, Member]
+) -> dict[int, Member | None]:
+    """What ``--map`` says, by column; ``ImportFileError`` when it names what does not exist."""
+    found: dict[int, Member | None] = {}
+    for text, name in column_map.items():
+        member = by_spelling.get(letters_of(name))
+        if name and (member is None or member.is_read_only):
+            raise ImportFileError(f"--map: there is no field {name}{suggestion(name, by_spelling)}.")
+        indexes = [i for i, header in enumerate(table.header) if letters_of(header) == letters_of(text)]
+        if not indexes and table.has_cell_addresses:
+            addresses = [f"column{column_letters(i)}".casefold() for i in range(len(table.header))]
+            indexes = [i for i, address in enumerate(addresses) if address == letters_of(text)]
+        if not indexes:
+            raise ImportFileError(f"--map: the file has no column {text}.")
+        found |= dict.fromkeys(indexes, member)
+    return found
+
+
+def without_names_of_lists(columns: Sequence[ImportColumn]) -> tuple[list[ImportColumn], list[str]]:
+    """The columns without names of listed records whose keys another column gives; the others' headers.
+
+    Names of a single record are read in the rows that give no key.
+    """
+    lists = {c.member.target for c in columns if c.member.is_list and c.member.is_guid}
+    left_out = [c for c in columns if c.member.is_list and not c.member.is_guid and c.member.target in lists]
+    return [c for c in columns if c not in left_out], [c.header for c in left_out]
+
+
+def without_guids(columns: Sequence[ImportColumn]) -> tuple[list[ImportColumn], list[str]]:
+    """The columns that mean something in another database, and the headers of the others."""
+    return [c for c in columns if not c.member.is_guid], [c.header for c in columns if c.member.is_guid]
+
+
+def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:
+    """``ImportFileError`` when two columns give one member, or name one list of records.
+
+    A single record may have several names: the first that a row gives finds it.
+    """
+    seen: dict[tuple[str, ...], ImportColumn] = {}
+    for column in columns:
+        member = column.member
+        is_name = member.is_import_reference or (member.record_name is not None and not member.is_list)
+        first = seen.setdefault(("", member.name) if is_name else member.target, column)
+        if first is not column:
+            other = f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header
+            raise ImportFileError(
+                f"{described(first.index, first.header, table)} and"
+                f" {described(column.index, column.header, table)} both give {member.name};"
+                f' leave one out with --map "{other}=".'
+            )
+
+
+def described(index: int, header: str, table: Table) -> str:
+    text = header.strip()
+    short = text if len(text) <= 40 else f"{text[:39]}…"
+    return f"column {column_letters(index)} “{short}”" if table.has_cell_addresses else f"“{short}”"
+
+
+def suggestion(text: str, by_spelling: Mapping[str, Member]) -> str:
+    """The member whose spelling is closest to the text."""
+    spellings = [spelling for spelling, member in by_spelling.items() if not member.is_read_only]
+    closest = difflib.get_close_matches(letters_of(text)[:90], spellings, n=1, cutoff=0.7)
+    return f" (is {by_spelling[closest[0]].name} meant?)" if closest else ""

@@ -1,0 +1,72 @@
+"""What an app defines for importing one of its resources, beyond the declaration of the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from apps.odata.declaration.resource import Navigation, Property
+from apps.odata.write.drafts import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedText:
+    """A text corrected before it is read, and the warning that tells the user so."""
+
+    text: str
+    code: str = ""
+    message: str = ""
+
+
+Cleaner = Callable[[str], CleanedText]
+
+
+@dataclass(frozen=True)
+class DerivedReference:
+    """A reference that rows may leave out, because other members of theirs identify the record.
+
+    ``member`` refers to the record. ``by`` has its columns and the row's members with their values: the first
+    must be given; the others decide among several, and a record without a value there matches too.
+    """
+
+    member: str
+    by: Mapping[str, str]
+
+
+class ImportDefinition:
+    """How a resource is imported.
+
+    ``header_synonyms`` are headers that mean a member (``{"Surname": "LastName"}``), compared without case,
+    blanks and punctuation. ``match_fields`` name the members by which rows find the records they change, the
+    first that a row gives; the record's own key comes before them. A row that gives none of them is the
+    record that equals it in every column. ``fields`` are members that files have and the interface does not,
+    or only shows. ``folder`` is where the file is, for rows that name other files.
+
+    Of a resource with a list (the lines of a claim) a row is one item, and adjacent rows that share what
+    ``group_fields`` names are one record: the first of its combinations that the first row gives.
+    """
+
+    header_synonyms: ClassVar[Mapping[str, str]] = {}
+    match_fields: ClassVar[Sequence[str]] = ()
+    #: Match fields that identify a record only together with another member: a reference with its provider.
+    match_scopes: ClassVar[Mapping[str, str]] = {}
+    #: Members by whose digits files may name a record, although they need not be unique.
+    number_fields: ClassVar[Sequence[str]] = ()
+    derived_references: ClassVar[Sequence[DerivedReference]] = ()
+    group_fields: ClassVar[Sequence[tuple[str, ...]]] = ()
+    #: Members that the service fills in: an empty cell leaves an existing record's value as it is.
+    service_defaults: ClassVar[Sequence[str]] = ()
+    fields: ClassVar[Sequence[Property | Navigation]] = ()
+    cleaners: Mapping[str, Cleaner] = {}
+    #: Rules whose findings are shown and keep nothing out, of services that check no warnings.
+    warnings: ClassVar[Sequence[Rule]] = ()
+
+    #: The services that create records, and that change what drafts give of the records whose keys they have.
+    create: Callable[..., Any]
+    update: Callable[..., Any]
+    folder: Path
+
+    def close(self) -> None:
+        """Called when the import has ended, however it ended."""

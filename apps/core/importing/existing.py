@@ -1,0 +1,390 @@
+"""Which existing record a row is, and whether it has what the row gives."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from apps.core.importing.cells import is_same
+from apps.core.importing.columns import ImportColumn, Member
+from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.file_declaration import normalised_column
+from apps.core.importing.reading import Candidate, ReadRow, RowReader
+from apps.core.importing.references import ReferenceResolver, comparable, compared_field
+from apps.odata.any_of import AnyOf
+from apps.odata.declaration.schema import EntitySet, NavigationProperty
+from apps.odata.write.drafts import Draft
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingRecord:
+    """The values that an existing record, or an item of its list, has in the columns of the file."""
+
+    key: Any
+    values: dict[str, Any]
+    items: Sequence[ExistingRecord] = ()
+
+
+class FirstRows:
+    """The row of the file in which each value occurs first: on disk, for files longer than the memory."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect("", isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._db.execute("CREATE TABLE first_rows (value INTEGER PRIMARY KEY, number INTEGER)")
+        self._db.execute("BEGIN")
+
+    def earlier(self, kind: str, values: Sequence[tuple[Candidate, Any]]) -> list[tuple[Candidate, int]]:
+        """Those of the candidates whose value occurs in an earlier row, with that row's number."""
+        # 64 bits, keyed anew in each process: two of a million values are one once in 40 million imports.
+        marks = [hash(f"{kind}\0{value}") for _, value in values]
+        before = self._db.total_changes
+        self._db.executemany(
+            "INSERT OR IGNORE INTO first_rows VALUES (?, ?)",
+            [(mark, one.number) for mark, (one, _) in zip(marks, values, strict=True)],
+        )
+        if self._db.total_changes - before == len(values):
+            return []
+        select = "SELECT number FROM first_rows WHERE value = ?"
+        numbers = [self._db.execute(select, [mark]).fetchone()[0] for mark in marks]
+        return [
+            (one, number) for (one, _), number in zip(values, numbers, strict=True) if number != one.number
+        ]
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class ComparedColumns:
+    """The columns of a model that a file gives: loads them of existing records and compares them."""
+
+    def __init__(
+        self, model: type[models.Model], members: Iterable[Member], service_defaults: Iterable[str]
+    ) -> None:
+        self.model = model
+        given = [member for member in members if not member.is_key]
+        self.fields: dict[str, Any] = {
+            member.attribute: model._meta.get_field(member.attribute) for member in given
+        }
+        self.lists = {name: field for name, field in self.fields.items() if field.many_to_many}
+        self.values = {name: field for name, field in self.fields.items() if not field.many_to_many}
+        names = {member.name: member.attribute for member in given}
+        #: Attributes whose empty cell leaves the value as it is: not null, or filled by the service.
+        self.kept_when_empty = {name for name, field in self.values.items() if not field.null} | {
+            names[name] for name in service_defaults if name in names
+        }
+
+    def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ("pk",)) -> list[Any]:
+        """(record, values of ``extra`` columns) of the records that meet the conditions."""
+        columns = [field.attname for field in self.values.values()]
+        rows = self.model._base_manager.filter(*conditions).order_by(*order)
+        names, width = tuple(self.values), len(extra) + 1
+        found = [
+            (ExistingRecord(row[0], dict(zip(names, row[width:], strict=True))), row[1:width])
+            for row in rows.values_list("pk", *extra, *columns)
+        ]
+        for name, field in self.lists.items():
+            self.load_list(name, field, {record.key: record for record, _ in found})
+        return found
+
+    def load_list(self, name: str, field: Any, records: Mapping[Any, Any]) -> None:
+        through, owner = field.remote_field.through, f"{field.m2m_field_name()}_id"
+        links: dict[Any, set[Any]] = {key: set() for key in records}
+        condition = AnyOf(through._meta.get_field(field.m2m_field_name()), list(records))
+        rows = through._base_manager.filter(condition).values_list(
+            owner, f"{field.m2m_reverse_field_name()}_id"
+        )
+        for key, linked in rows:
+            links[key].add(linked)
+        for key, record in records.items():
+            record.values[name] = links[key]
+
+    def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+        """Whether an existing record has every value that a row gives."""
+        return existing == given or all(
+            self.has_value(name, existing[name], given[name]) for name in self.fields if name in given
+        )
+
+    def has_value(self, name: str, existing: Any, given: Any) -> bool:
+        if name in self.lists:
+            return bool(existing == set(given))
+        return self.is_kept(name, given) or is_same(existing, given)
+
+    def is_kept(self, name: str, given: Any) -> bool:
+        """Whether an empty cell leaves what an existing record has."""
+        return given is None and name in self.kept_when_empty
+
+    def given_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What a row gives of an existing record."""
+        return {name: value for name, value in values.items() if not self.is_kept(name, value)}
+
+
+class ItemMatcher:
+    """Matches the items that rows give with those that a record has."""
+
+    def __init__(
+        self,
+        part: NavigationProperty,
+        columns: Sequence[ImportColumn],
+        reader: RowReader,
+        definition: ImportDefinition,
+    ) -> None:
+        self.part, self.reader = part, reader
+        self.key_column = next((column for column in columns if column.member.is_key), None)
+        members = [column.member for column in columns]
+        self.compared = ComparedColumns(part.type.model, members, definition.service_defaults)
+
+    def load(self, keys: Sequence[Any]) -> Mapping[Any, list[ExistingRecord]]:
+        """The items of the records with these keys, by record, in their order."""
+        owner = self.part.relation.field
+        rows = self.compared.load(AnyOf(owner, keys), extra=[owner.attname], order=self.part.type.order)
+        found: dict[Any, list[ExistingRecord]] = defaultdict(list)
+        for item, (key,) in rows:
+            found[key].append(item)
+        return found
+
+    def match(self, one: Candidate) -> None:
+        """Find the existing item that each row changes; a key that no item has is rejected."""
+        one.existing_items = self.matched(one.existing, one.items)
+        for item, existing in zip(one.items, one.existing_items, strict=True):
+            if item.key is not None and existing is None:
+                name = self.part.type.model._meta.verbose_name
+                message = (
+                    f"The record has no {name} of this key; leave it empty for a new one, or give --by-name"
+                    " for a file of another database."
+                )
+                item.reject(self.key_column, "NotFound", message)
+
+    def matched(self, record: ExistingRecord | None, items: Sequence[ReadRow]) -> list[ExistingRecord | None]:
+        """The existing item of each row, ``None`` for a new one.
+
+        That is the one whose key the row gives; else one that equals it; else the next that is left, in
+        their order. Items that no row gives are removed.
+        """
+        left = {item.key: item for item in (record.items if record is not None else ())}
+        found: dict[int, ExistingRecord | None] = {
+            number: left.pop(item.key, None) for number, item in enumerate(items) if item.key is not None
+        }
+        for number, item in enumerate(items):
+            if number not in found:
+                same = next(
+                    (key for key, existing in left.items() if self.is_unchanged(existing, item)), None
+                )
+                if same is not None:
+                    found[number] = left.pop(same)
+        rest = iter(left.values())
+        return [found[number] if number in found else next(rest, None) for number in range(len(items))]
+
+    def is_unchanged(self, existing: ExistingRecord, item: ReadRow) -> bool:
+        return not item.invalid and self.compared.is_unchanged(existing.values, item.values)
+
+    def are_unchanged(self, record: ExistingRecord, items: Sequence[ReadRow]) -> bool:
+        """Whether the record has these items and no others; a required list without rows stays as it is."""
+        if not items and self.part.declaration.required:
+            return True
+        return len(record.items) == len(items) and all(
+            existing is not None and self.is_unchanged(existing, item)
+            for existing, item in zip(self.matched(record, items), items, strict=True)
+        )
+
+    def fill_list(self, draft: Draft, one: Candidate) -> None:
+        """Give a draft its list: drafts of the items, those that exist with their key."""
+        if not one.items and self.part.declaration.required:
+            return
+        name = self.part.attribute
+        draft.fill(name, [self.draft(*pair) for pair in zip(one.items, one.existing_items, strict=True)])
+        draft.given |= {name}
+        draft.invalid |= {f"{name}[{number}]" for number, item in enumerate(one.items) if item.invalid}
+
+    def draft(self, item: ReadRow, existing: ExistingRecord | None) -> Draft:
+        if existing is None:
+            return self.reader.new_draft(item)
+        given = self.compared.given_values(item.values)
+        return self.reader.draft_class(given, given, item.invalid, key=existing.key)
+
+
+class RecordMatcher:
+    """Finds the records that rows change, and rejects rows whose record is in the file already."""
+
+    def __init__(
+        self,
+        entity_set: EntitySet,
+        definition: ImportDefinition,
+        columns: Sequence[ImportColumn],
+        match_fields: Sequence[str],
+        references: ReferenceResolver,
+        items: ItemMatcher | None,
+    ) -> None:
+        self.model, self.references, self.items = entity_set.model, references, items
+        self.columns = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
+        by_name = {column.member.name: column for column in self.columns}
+        self.match_columns = [by_name[name] for name in match_fields if name in by_name]
+        targets = {column.member.target for column in self.columns}
+        #: The attribute that decides among records with one value, by column.
+        self.scopes = {
+            by_name[name]: references.members[other].attribute
+            for name, other in definition.match_scopes.items()
+            if name in by_name and references.members[other].target in targets
+        }
+        self.unique_columns = [
+            column
+            for column in self.columns
+            if column.member.navigation is None
+            and column.member.record_name is None
+            and (text := normalised_column(column.member.prop.source_field)) is not None
+            and text.unique
+        ]
+        self.key_column = next((column for column in self.columns if column.member.is_key), None)
+        self.first_rows = FirstRows()
+        members = [column.member for column in self.columns] + [member for _, member, _ in references.derived]
+        self.compared = ComparedColumns(self.model, members, definition.service_defaults)
+
+    def match(self, candidates: Sequence[Candidate]) -> None:
+        """Set the existing record of each candidate."""
+        by_column: dict[ImportColumn, list[tuple[Candidate, Any]]] = defaultdict(list)
+        matched: dict[ImportColumn, list[Candidate]] = defaultdict(list)
+        unmatched: list[Candidate] = []
+        for one in candidates:
+            column, value = self.match_value(one)
+            if column is None:
+                unmatched.append(one)
+                continue
+            matched[column].append(one)
+            if value is not None:
+                by_column[column].append((one, value))
+        self.reject_repeated(matched)
+        for column, values in by_column.items():
+            self.find_by_column(column, values)
+        self.references.derive(candidates)
+        self.find_equal([one for one in unmatched if not one.is_rejected])
+
+    def match_value(self, one: Candidate) -> tuple[ImportColumn | None, Any]:
+        """The first match column that the row gives, and its value as compared; ``None`` if invalid."""
+        read = one.read
+        if self.key_column is not None:
+            if read.key is not None:
+                return self.key_column, read.key
+            if self.key_column.member.attribute in read.invalid:
+                return self.key_column, None
+        for column in self.match_columns:
+            name, scope = column.member.attribute, self.scopes.get(column)
+            if read.invalid and not read.invalid.isdisjoint({name, scope}):
+                return column, None
+            if read.values.get(name) is not None:
+                return column, self.compared_value(one, column)
+        return None, None
+
+    def compared_value(self, one: Candidate, column: ImportColumn) -> Any:
+        """The value of a column as compared, with the value that decides among records."""
+        name, scope = column.member.attribute, self.scopes.get(column)
+        value = comparable(compared_field(self.model, name), one.read.values[name])
+        return value if scope is None else (value, one.read.values.get(scope))
+
+    def reject_repeated(self, matched: Mapping[ImportColumn, Sequence[Candidate]]) -> None:
+        """Reject rows with a value that an earlier row of the file has, where it identifies a record."""
+        candidates = sorted((one for some in matched.values() for one in some), key=lambda one: one.number)
+        for column in dict.fromkeys([*self.match_columns, *self.unique_columns]):
+            name = column.member.attribute
+            values = [
+                (one, self.compared_value(one, column))
+                for one in candidates
+                if one.read.values.get(name) is not None
+            ]
+            used = {id(one) for one in matched.get(column, ())}
+            for one, number in self.first_rows.earlier(column.member.name, values):
+                if column in self.unique_columns or id(one) in used:
+                    one.read.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
+        if self.key_column is not None:
+            keys = [(one, one.read.key) for one in candidates if one.read.key is not None]
+            for one, number in self.first_rows.earlier(self.key_column.member.name, keys):
+                one.read.reject(self.key_column, "NotUnique", f"Row {number:,} of the file has it already.")
+
+    def find_by_column(self, column: ImportColumn, wanted: Sequence[tuple[Candidate, Any]]) -> None:
+        by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)
+        texts = {value if scope is None else value[0] for _, value in wanted}
+        found: dict[Any, list[ExistingRecord]] = defaultdict(list)
+        for record, (value,) in self.load(AnyOf(by, texts), extra=[by.attname]):
+            found[value if scope is None else (value, record.values[scope])].append(record)
+        for one, value in wanted:
+            records = found.get(value, ())
+            if len(records) > 1:
+                many = f"{len(records):,} {self.model._meta.verbose_name_plural}"
+                one.read.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
+            elif records:
+                one.existing = records[0]
+            elif column.member.is_key:
+                message = (
+                    f"There is no {self.model._meta.verbose_name} of this key; leave it empty for a new one,"
+                    " or give --by-name for a file of another database."
+                )
+                one.read.reject(column, "NotFound", message)
+
+    def find_equal(self, wanted: Sequence[Candidate]) -> None:
+        """Rows without a match value are the records that equal them in every column."""
+        values = [
+            (
+                one,
+                [
+                    sorted((name, repr(value)) for name, value in read.values.items())
+                    for read in (one.read, *one.items)
+                ],
+            )
+            for one in wanted
+        ]
+        for one, number in self.first_rows.earlier("", values):
+            one.read.reject(None, "NotUnique", f"Row {number:,} of the file says the same.")
+        wanted = [one for one in wanted if not one.is_rejected]
+        # Every column narrows the query, so that it gives little more than the records that equal a row.
+        given = {name: {one.read.values.get(name) for one in wanted} for name in self.compared.values}
+        conditions = [
+            any_of_or_null(self.compared.values[name], values)
+            for name, values in given.items()
+            # SQLite has decimals as floating point numbers, which no list of them equals.
+            if not isinstance(self.compared.values[name], models.DecimalField)
+            and not (None in values and name in self.compared.kept_when_empty)
+        ]
+        if not wanted or not conditions:
+            return
+        # What an empty cell leaves as it is cannot be part of the key by which records are looked up.
+        names = [name for name in given if name not in self.compared.kept_when_empty]
+        found: dict[Any, list[ExistingRecord]] = defaultdict(list)
+        for record, _ in self.load(*conditions):
+            found[tuple(record.values[name] for name in names)].append(record)
+        for one in wanted:
+            for record in found.get(tuple(one.read.values.get(name) for name in names), ()):
+                one.existing = record
+                if self.is_unchanged(one):
+                    break
+                one.existing = None
+
+    def load(self, *conditions: Any, extra: Sequence[str] = ()) -> list[tuple[ExistingRecord, Sequence[Any]]]:
+        found = self.compared.load(*conditions, extra=extra)
+        if self.items is None:
+            return found
+        items = self.items.load([record.key for record, _ in found])
+        return [
+            (ExistingRecord(record.key, record.values, items.get(record.key, ())), values)
+            for record, values in found
+        ]
+
+    def is_unchanged(self, one: Candidate) -> bool:
+        """Whether the existing record has what the rows give."""
+        return self.compared.is_unchanged(one.existing.values, one.read.values) and (
+            self.items is None or self.items.are_unchanged(one.existing, one.items)
+        )
+
+
+def sorted_values(read: ReadRow) -> list[tuple[str, str]]:
+    return sorted((name, repr(value)) for name, value in read.values.items())
+
+
+def any_of_or_null(field: models.Field, values: Iterable[Any]) -> models.Q:
+    """The condition that a column has one of the values, ``None`` among them."""
+    given = set(values)
+    condition = models.Q(AnyOf(field, given - {None}))
+    return condition | models.Q(**{f"{field.name}__isnull": True}) if None in given else condition

@@ -1,0 +1,58 @@
+"""The reader of each file format, chosen by the end of the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from apps.core.importing.delimited import DelimitedTable
+from apps.core.importing.json_files import JsonLinesTable, JsonTable
+from apps.core.importing.tables import ImportFileError, Table
+from apps.core.importing.workbooks import WorkbookTable
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".json": "json",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+
+
+def format_of(path: Path) -> str:
+    """``csv``, ``xlsx``, ``json`` or ``ndjson``; ``ImportFileError`` for another kind of file."""
+    found = FORMATS.get(path.suffix.lower())
+    if found is None:
+        raise ImportFileError(
+            f"{path.name} is none of {', '.join(FORMATS)}; the name's end says how to read it."
+        )
+    return found
+
+
+def open_table(
+    path: Path,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    lists: Sequence[str] = (),
+) -> Table:
+    """The file as a table; ``ImportFileError`` says in one sentence why not.
+
+    ``lists`` names the members that hold the lines of a record: in JSON they are lists, in tables rows.
+    """
+    file_format = format_of(path)
+    if not path.is_file():
+        raise ImportFileError(f"There is no file {path}.")
+    if path.stat().st_size == 0:
+        raise ImportFileError(f"{path.name} is empty.")
+    try:
+        if file_format == "csv":
+            return DelimitedTable(path, encoding, header_row)
+        if file_format == "xlsx":
+            return WorkbookTable(path, sheet, header_row)
+        return (JsonTable if file_format == "json" else JsonLinesTable)(path, encoding, lists)
+    except OSError as error:
+        raise ImportFileError(f"{path.name} cannot be read: {error.strerror or error}.") from None

@@ -1,0 +1,101 @@
+"""Imports of documents: a folder of files, and an index that says what each of them is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.documents.models import MAX_PATH_LENGTH, Document
+from apps.documents.services import attach_file, create_documents, update_documents
+from apps.documents.storage import CHUNK_SIZE, FileBatch
+from apps.odata.declaration.resource import Required
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
+from apps.odata.write.json_values import JsonValueError
+
+#: Between a file's path and its hash in ``Document.import_source``.
+HASH = "#"
+
+
+class DocumentImport(ImportDefinition):
+    """Rows name files by their path from the index. The same row with the same bytes is there already."""
+
+    header_synonyms = {
+        "Client": "ClientBusinessName",
+        "Client name": "ClientBusinessName",
+        "Client code": "ClientUniqueCode",
+        "Category": "DocumentCategory/Name",
+        "Category/DocumentCategoryGuid": "DocumentCategory/DocumentCategoryGuid",
+        "Category/Name": "DocumentCategory/Name",
+        "Created by": "CreatedByStaffPrimaryEmail",
+        "Created by email": "CreatedByStaffPrimaryEmail",
+        "Created by code": "CreatedByStaffUniqueCode",
+        "CreatedBy/PrimaryEmail": "CreatedByStaffPrimaryEmail",
+        "CreatedBy/UniqueCode": "CreatedByStaffUniqueCode",
+        "CreatedBy/StaffGuid": "CreatedByStaffGuid",
+        "Uploaded by": "CreatedByStaffPrimaryEmail",
+        "Name": "DocumentName",
+        "File name": "File",
+        "Path": "File",
+    }
+    fields = (Required("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
+
+    def __init__(self) -> None:
+        self.cleaners = {"File": self.with_hash}
+        self.files = FileBatch()
+
+    def with_hash(self, text: str) -> CleanedText:
+        """A path with the hash of the file there, so that another file of the same name is another one."""
+        path = self.file_at(text)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return CleanedText(f"{path.relative_to(self.folder).as_posix()}{HASH}{digest}")
+
+    def file_at(self, text: str) -> Path:
+        """The file of that path below the folder of the index; ``JsonValueError`` when there is none."""
+        if len(text) > MAX_PATH_LENGTH:
+            raise JsonValueError("TooLong", f"may have {MAX_PATH_LENGTH} characters at most.")
+        path = (self.folder / text.replace("\\", "/")).resolve()
+        if not path.is_relative_to(self.folder):
+            raise JsonValueError("NotAllowed", "lies outside the folder of the index.")
+        if not path.is_file():
+            raise JsonValueError("NotFound", f"is not there: {text} in the folder of the index.")
+        if path.stat().st_size > settings.DOCUMENT_MAX_BYTES:
+            raise JsonValueError("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
+        return path
+
+    def create(self, drafts: Sequence[Draft], **options: Any) -> Any:
+        for draft in drafts:
+            if "import_source" in draft.invalid:
+                for name in ("file_name", "size", "content", "name", "storage_key"):
+                    draft.mark_invalid(name)
+            elif draft.get("storage_key") is None:  # else stored already: drafts may be passed several times
+                path = self.folder / draft.import_source.rpartition(HASH)[0]
+                attach_file(draft, self.files.store(chunks_of(path), path.name))
+        return create_documents(drafts)
+
+    def update(self, drafts: Sequence[Draft], **options: Any) -> Any:
+        sources = dict(
+            Document.objects.filter(pk__in=[draft.key for draft in drafts]).values_list("pk", "import_source")
+        )
+        issues = [
+            (number, Issue("NotAllowed", "import_source", "A document's file stays; add another document."))
+            for number, draft in enumerate(drafts)
+            if draft.get("import_source") not in (None, sources[draft.key])
+        ]
+        if issues:
+            raise ValidationFailed(issues)
+        return update_documents(drafts)
+
+    def close(self) -> None:
+        self.files.delete_unused()
+
+
+def chunks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_SIZE):
+            yield chunk

@@ -1,0 +1,143 @@
+"""Which column gives which member, and what is said when that is not clear."""
+
+import pytest
+
+from apps.core.importing.columns import IMPORT_REFERENCE, letters_of, recognise_columns
+from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.runs import definition_for
+from apps.core.importing.tables import ImportFileError
+from apps.odata.declaration import service
+
+
+class Header:
+    """A table that is only its header."""
+
+    row_word, has_cell_addresses = "row", True
+
+    def __init__(self, *header):
+        self.header = header
+
+
+def columns(resource, *header, column_map=None, **options):
+    found = service.get_service().by_path[resource.lower()]
+    entity_set = file_entity_set(found)
+    return recognise_columns(Header(*header), entity_set, definition_for(found), column_map or {}, **options)
+
+
+def names(resource, *header, **options):
+    return [column.member.name for column in columns(resource, *header, **options).columns]
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    {
+        "FirstName": "FirstName",
+        "first_name": "FirstName",
+        " FIRST NAME ": "FirstName",
+        "Surname": "LastName",
+        "D.O.B.": "Birthday",
+        "Date of birth": "Birthday",
+        "NDIS No": "SchemeNumber",
+        "NDIS Number": "SchemeNumber",
+        "Participant number": "SchemeNumber",
+        "Mobile": "Phone1",
+        "E-Mail": "PrimaryEmail",
+        "Street": "Address/StreetAddress",
+        "Suburb": "Address/Suburb",
+        "Address/Suburb": "Address/Suburb",
+        "address suburb": "Address/Suburb",
+        "Postcode": "Address/PostCode",
+        "PostalStreetAddress": "PostalAddress/PostalAddress",
+        "Company": "Client/BusinessName",
+        "ClientGuid": "Client/ClientGuid",
+        "Contact Guid": "ContactGuid",
+    }.items(),
+)
+def test_a_header_is_understood_however_it_is_spelt(header, name):
+    assert names("contact", header) == [name]
+
+
+def test_the_headers_of_clients_are_their_own():
+    assert names("client", "Company", "ABN", "Phone", "Website") == [
+        "BusinessName",
+        "BusinessNumber",
+        "BusinessPhone",
+        "WebAddress",
+    ]
+
+
+def test_unknown_headers_stop_the_import_and_are_all_named_with_a_suggestion():
+    with pytest.raises(ImportFileError) as refusal:
+        columns("contact", "First name", "Sirname", "Shoe size")
+    assert "column B “Sirname” (is LastName meant?); column C “Shoe size”." in str(refusal.value)
+
+
+def test_unknown_headers_are_left_out_on_request():
+    found = columns("contact", "First name", "Shoe size", ignore_unknown=True)
+    assert [column.member.name for column in found.columns] == ["FirstName"]
+    assert found.notices == ("Imported without column B “Shoe size”.",)
+
+
+def test_two_columns_for_one_field_stop_the_import():
+    with pytest.raises(ImportFileError, match="column A “Phone” and column B “Mobile” both give Phone1"):
+        columns("contact", "Phone", "Mobile")
+    assert names("contact", "Phone", "Mobile", column_map={"Mobile": "Phone2"}) == ["Phone1", "Phone2"]
+    assert names("contact", "Phone", "Mobile", column_map={"Mobile": ""}) == ["Phone1"]
+
+
+def test_what_is_mapped_must_exist():
+    with pytest.raises(ImportFileError, match=r"--map: the file has no column Fone\."):
+        columns("contact", "Phone", column_map={"Fone": "Phone1"})
+    with pytest.raises(ImportFileError, match=r"--map: there is no field Fone1 \(is Phone1 meant\?\)."):
+        columns("contact", "Phone", column_map={"Phone": "Fone1"})
+    with pytest.raises(ImportFileError, match="there is no field CreationDate"):
+        columns("contact", "Phone", column_map={"Phone": "CreationDate"})
+
+
+def test_what_only_the_service_sets_is_left_out_with_a_notice():
+    found = columns("contact", "LastName", "CreationDate", "Representative/FirstName")
+    assert [column.member.name for column in found.columns] == ["LastName"]
+    assert found.notices == (
+        "Not read, because the service determines it: CreationDate, Representative/FirstName.",
+    )
+
+
+def test_a_record_may_be_named_by_its_guid_and_by_names_side_by_side():
+    header = ("Client/BusinessName", "Client/ClientGuid", "Client/UniqueCode")
+    assert names("contact", *header) == list(header)
+
+
+def test_the_guids_of_a_list_go_before_names():
+    assert names("staff", "Teams/Name", "Teams/TeamId") == ["Teams/TeamId"]
+
+
+def test_one_of_two_columns_with_the_same_header_can_be_left_out_by_its_letter():
+    with pytest.raises(ImportFileError, match='leave one out with --map "column B="'):
+        columns("contact", "Phone", "Phone")
+    found = columns("contact", "Phone", "Phone", column_map={"column B": ""})
+    assert [column.index for column in found.columns] == [0]
+
+
+def test_a_reason_of_an_earlier_import_is_no_column():
+    assert names("contact", "LastName", "Reason") == ["LastName"]
+
+
+def test_a_file_that_gives_nothing_is_refused():
+    with pytest.raises(ImportFileError, match="No column of the file gives anything"):
+        columns("contact", "CreationDate", "")
+
+
+@pytest.mark.parametrize(
+    "found", [f for f in service.get_service().entity_sets if f.resource.importing], ids=lambda f: f.path
+)
+def test_every_synonym_leads_to_a_member_that_bodies_have(found):
+    for text, name in found.resource.importing.header_synonyms.items():
+        # A reference alone gives nothing.
+        header = (text, "StartDate") if name == IMPORT_REFERENCE else (text,)
+        member = columns(found.path, *header).columns[0].member
+        assert member.name == name
+        assert not member.is_read_only
+
+
+def test_headers_are_compared_without_case_blanks_and_punctuation():
+    assert letters_of(" Date-of_Birth: ") == "dateofbirth"
