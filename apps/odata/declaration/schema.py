@@ -182,15 +182,16 @@ class StructuredType:
     def embedded_navigations(self) -> tuple[NavigationProperty, ...]:
         return tuple(p for p in self.navigations.values() if p.nesting is Nesting.EMBEDDED)
 
-    def member(self, name: str) -> StructuralProperty | NavigationProperty | None:
-        """The property or navigation property of that exact name."""
-        return self.properties.get(name) or self.navigations.get(name)
+    @cached_property
+    def members(self) -> Mapping[str, StructuralProperty | NavigationProperty]:
+        """The properties and navigation properties by their name."""
+        return {**self.properties, **self.navigations}
 
     def closest(self, name: str) -> str | None:
         """The member whose name is most similar to ``name``, for an error message."""
-        names = {known.lower(): known for known in (*self.properties, *self.navigations)}
-        found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
-        return names[found[0]] if found else None
+        names = {known.lower(): known for known in self.members}
+        close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
+        return names[close[0]] if close else None
 
     def walk(self) -> Iterator[StructuredType]:
         """This type and every nested type."""

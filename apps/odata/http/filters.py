@@ -24,12 +24,8 @@ class ODataFilterBackend(BaseFilterBackend):
 class PlainFilterBackend(DjangoFilterBackend):
     """The records that the plain filters of the query string select (``?Gender=Female``)."""
 
-    def get_filterset_class(
-        self, view: Any, queryset: QuerySet[Any] | None = None
-    ) -> type[PlainFilterSet] | None:
+    def get_filterset_class(self, view: Any, queryset: QuerySet[Any] | None = None) -> type[PlainFilterSet]:
         """The FilterSet of the entity set; ``BadQuery`` for a parameter it does not have."""
-        if not view.query_options.plain:
-            return None
         filterset_class = filterset_for(view.entity_set)
         for name, _ in view.query_options.plain:
             if name not in filterset_class.base_filters:
@@ -41,9 +37,9 @@ class PlainFilterBackend(DjangoFilterBackend):
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         """As django-filter's, but the first error of a form is an OData error with a code."""
-        filterset = self.get_filterset(request, queryset, view)
-        if filterset is None:
+        if not view.query_options.plain:
             return queryset
+        filterset = self.get_filterset(request, queryset, view)
         for name, errors in filterset.errors.as_data().items():
             raise BadQuery(f"{name} {errors[0].message}.", target=name, code=errors[0].code or "")
         return filterset.qs

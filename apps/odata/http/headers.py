@@ -40,16 +40,11 @@ def check_version(options: QueryOptions, request: HttpRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """The supported preferences of a Prefer header."""
+    """The supported preferences of a Prefer header; ``applied`` is the value of Preference-Applied."""
 
     max_page_size: int | None = None
     minimal: bool = False
-
-    @property
-    def applied(self) -> str:
-        """The value of Preference-Applied; empty without preferences."""
-        words = [f"odata.maxpagesize={self.max_page_size}"] if self.max_page_size else []
-        return ", ".join([*words, "return=minimal"] if self.minimal else words)
+    applied: str = ""
 
 
 _PAGE_SIZE = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?(\d{1,9})\"?", re.IGNORECASE)
@@ -59,9 +54,11 @@ _MINIMAL = re.compile(r"return\s*=\s*\"?minimal\"?", re.IGNORECASE)
 def read_preferences(request: HttpRequest) -> Preferences:
     """Parse the Prefer header; unknown preferences are ignored, as RFC 7240 says."""
     text = request.META.get("HTTP_PREFER", "")
-    size = _PAGE_SIZE.search(text)
-    max_page_size = min(int(size[1]), settings.API_MAX_PAGE_SIZE) if size and int(size[1]) else None
-    return Preferences(max_page_size, _MINIMAL.search(text) is not None)
+    size, minimal = _PAGE_SIZE.search(text), _MINIMAL.search(text) is not None
+    max_page_size = min(int(size[1]), settings.API_MAX_PAGE_SIZE) if size else 0
+    applied = [f"odata.maxpagesize={max_page_size}"] if max_page_size else []
+    applied += ["return=minimal"] if minimal else []
+    return Preferences(max_page_size or None, minimal, ", ".join(applied))
 
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

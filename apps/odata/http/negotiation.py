@@ -17,7 +17,7 @@ _JSON_MEDIA_TYPES = {"application/json": "json", "application/*": "json", "*/*":
 
 
 class ODataContentNegotiation(BaseContentNegotiation):
-    """$format has priority over Accept; one renderer alone is used whatever they say.
+    """$format has priority over Accept; both count only for the ``negotiated_actions`` of a viewset.
 
     Each parser has the message of the 415 response to other media types in its attribute ``refusal``.
     """
@@ -32,19 +32,19 @@ class ODataContentNegotiation(BaseContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        if len(renderers) == 1:
-            return renderers[0], str(renderers[0].media_type)
-        format_ = request.parser_context["view"].query_options.format
-        if format_ is None:
-            format_ = preferred_format(request.META.get("HTTP_ACCEPT", ""), renderers)
-        renderer = next(renderer for renderer in renderers if renderer.format == format_)
+        view, renderer = request.parser_context["view"], renderers[0]
+        if getattr(view, "action", None) in getattr(view, "negotiated_actions", ()):
+            accept = request.META.get("HTTP_ACCEPT", "")
+            format_ = view.query_options.format
+            if format_ is None and accept:
+                format_ = preferred_format(accept, renderers)
+            if format_ is not None:
+                renderer = next(renderer for renderer in renderers if renderer.format == format_)
         return renderer, str(renderer.media_type)
 
 
 def preferred_format(accept: str, renderers: Sequence[BaseRenderer]) -> str:
     """The format with the highest quality in an Accept header; of equal ones the first."""
-    if not accept:
-        return "json"
     formats = {renderer.media_type: renderer.format for renderer in renderers} | _JSON_MEDIA_TYPES
     best, best_quality = "", 0.0
     for item in accept.split(","):

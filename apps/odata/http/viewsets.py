@@ -107,8 +107,9 @@ class ODataViewSet(GenericViewSet, ODataView):
     resource: ClassVar[type[Resource]]
     lookup_url_kwarg = "key"
     parser_classes: Sequence[type[BaseParser]] = (JSONBodyParser,)
-    #: Reads choose between these; other responses are JSON.
-    read_renderer_classes = (ODataJSONRenderer, NDJSONRenderer, CSVRenderer)
+    renderer_classes = (ODataJSONRenderer, NDJSONRenderer, CSVRenderer)
+    #: The actions that have a format to choose; other responses are JSON.
+    negotiated_actions = ("list", "query", "retrieve")
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
     pagination_class = KeysetPagination
 
@@ -119,11 +120,6 @@ class ODataViewSet(GenericViewSet, ODataView):
     def get_queryset(self) -> QuerySet[Any]:
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
-
-    def get_renderers(self) -> list[BaseRenderer]:
-        if self.action in ("list", "query", "retrieve"):
-            return [renderer() for renderer in self.read_renderer_classes]
-        return super().get_renderers()
 
     @cached_property
     def query_string(self) -> bytes:

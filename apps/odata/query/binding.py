@@ -124,7 +124,7 @@ class Binder(PathBinder):
         if not isinstance(node, Path) or len(node.segments) > 1:
             return False
         name = node.segments[0]
-        return self.root.member(name) is None and all(scope.variable != name for scope in self.scopes)
+        return name not in self.root.members and all(scope.variable != name for scope in self.scopes)
 
     def word(self, node: Expression, other: Operand | KnownValue) -> Operand | KnownValue:
         """A word as a member of the enumeration ``other``; else as any operand."""

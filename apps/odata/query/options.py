@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
 from apps.odata.errors import BadQuery, NotAcceptable, NotSupported
@@ -92,7 +92,8 @@ def parse_options(query_string: bytes | str) -> QueryOptions:
         lower = name.lower()
         option = lower.removeprefix("$")
         if option in _PARSERS:
-            add_once(options, option, _PARSERS[option]("$" + option, value), "$" + option)
+            target = "$" + option
+            add_once(options, option, _PARSERS[option](check_text(target, value), target), target)
         elif lower.startswith("$"):
             raise unknown_option(name, _PARSERS)
         elif name.startswith("@"):
@@ -160,7 +161,7 @@ def parse_alias(name: str, text: str) -> Literal:
 # --- single options -----------------------------------------------------------------------------------
 
 
-def parse_text(target: str, text: str) -> str:
+def check_text(target: str, text: str) -> str:
     """The text of an option without surrounding blanks; ``BadQuery`` when it is empty or too long."""
     text = text.strip()
     if not text:
@@ -170,16 +171,7 @@ def parse_text(target: str, text: str) -> str:
     return text
 
 
-def parse_filter(target: str, text: str) -> Expression:
-    return parse_expression(parse_text(target, text), target)
-
-
-def parse_order(target: str, text: str) -> tuple[SortTerm, ...]:
-    return parse_orderby(parse_text(target, text), target)
-
-
-def parse_rows(target: str, text: str) -> int:
-    text = parse_text(target, text)
+def parse_rows(text: str, target: str) -> int:
     if not re.fullmatch("[0-9]{1,20}", text):
         raise BadQuery(f"{target} must be a whole number of rows, 0 or more.", target=target)
     if int(text) > MAX_ROWS:
@@ -187,8 +179,8 @@ def parse_rows(target: str, text: str) -> int:
     return int(text)
 
 
-def parse_count(target: str, text: str) -> bool:
-    word = parse_text(target, text).lower()
+def parse_count(text: str, target: str) -> bool:
+    word = text.lower()
     if word not in ("true", "false"):
         raise BadQuery(f"{target} must be true or false.", target=target)
     return word == "true"
@@ -204,8 +196,8 @@ _FORMATS = {
 }
 
 
-def parse_format(target: str, text: str) -> str:
-    name, *words = (word.strip().lower() for word in parse_text(target, text).split(";"))
+def parse_format(text: str, target: str) -> str:
+    name, *words = (word.strip().lower() for word in text.split(";"))
     if name not in _FORMATS:
         raise NotAcceptable(
             f"The format {name[:60]} is not served; json is, and ndjson and csv for exports.", target=target
@@ -215,9 +207,9 @@ def parse_format(target: str, text: str) -> str:
     return _FORMATS[name]
 
 
-def parse_select(target: str, text: str) -> tuple[tuple[str, ...], ...]:
+def parse_select(text: str, target: str) -> tuple[tuple[str, ...], ...]:
     paths: dict[tuple[str, ...], None] = {}
-    for item in parse_text(target, text).split(","):
+    for item in text.split(","):
         path = tuple(item.strip().split("/"))
         if path != ("*",) and not all(_MEMBER.fullmatch(name) for name in path):
             raise BadQuery(f"{target} cannot name {item.strip()[:60]!r}.", target=target)
@@ -231,11 +223,11 @@ _MEMBER = re.compile(r"[^\W\d]\w{0,127}+")
 _PIECE = re.compile(r"'(?:[^']++|'')*+'|[^'(),;]++|[(),;]")
 
 
-def parse_expand(target: str, text: str, depth: int = 1) -> tuple[ExpandItem, ...]:
+def parse_expand(text: str, target: str, depth: int = 1) -> tuple[ExpandItem, ...]:
     if depth > MAX_EXPAND_DEPTH:
         raise BadQuery(f"$expand is nested deeper than {MAX_EXPAND_DEPTH} levels.", target="$expand")
     items: dict[str, ExpandItem] = {}
-    for item in split_top_level(target, parse_text(target, text), ","):
+    for item in split_top_level(target, text, ","):
         expand_item = parse_expand_item(target, item.strip(), depth)
         add_once(items, expand_item.name, expand_item, f"{target}={expand_item.name}")
     return tuple(items.values())
@@ -244,7 +236,8 @@ def parse_expand(target: str, text: str, depth: int = 1) -> tuple[ExpandItem, ..
 def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
     path, opening, rest = item.partition("(")
     path = path.rstrip()
-    check_expand_path(target, path)
+    if path != "*" and not _MEMBER.fullmatch(path):
+        fail_expand_path(target, path)
     if not opening:
         return ExpandItem(path)
     if not rest.endswith(")"):
@@ -255,10 +248,8 @@ def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
     return ExpandItem(path, parse_nested_options(f"{target}/{path}", rest[:-1], depth))
 
 
-def check_expand_path(target: str, path: str) -> None:
-    """Refuse all that is not one name; the error for a path of OData says what to write instead."""
-    if path == "*" or _MEMBER.fullmatch(path):
-        return
+def fail_expand_path(target: str, path: str) -> NoReturn:
+    """Raise the error for all that is not one name; for a path of OData it says what to write instead."""
     name, _, rest = path.partition("/")
     if rest.lower() in ("$ref", "$count"):
         raise NotSupported(f"{target}={path} is not offered: {rest} cannot stand in $expand.", target=target)
@@ -278,9 +269,11 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
         if option in ("levels", "search", "compute"):
             raise NotSupported(f"${option} is not offered inside $expand.", target=target)
         if option == "expand":
-            add_once(options, option, parse_expand(nested_target, value, depth + 1), nested_target)
+            items = parse_expand(check_text(nested_target, value), nested_target, depth + 1)
+            add_once(options, option, items, nested_target)
         elif option in _NESTED_PARSERS:
-            add_once(options, option, _NESTED_PARSERS[option](nested_target, value), nested_target)
+            parsed = _NESTED_PARSERS[option](check_text(nested_target, value), nested_target)
+            add_once(options, option, parsed, nested_target)
         else:
             raise unknown_option(name, _NESTED_PARSERS, target)
     return NestedOptions(**options)
@@ -307,8 +300,8 @@ def split_top_level(target: str, text: str, separator: str) -> Iterator[str]:
 
 
 _NESTED_PARSERS: dict[str, Any] = {
-    "filter": parse_filter,
-    "orderby": parse_order,
+    "filter": parse_expression,
+    "orderby": parse_orderby,
     "select": parse_select,
     "expand": parse_expand,
     "top": parse_rows,
@@ -317,8 +310,8 @@ _NESTED_PARSERS: dict[str, Any] = {
 }
 _PARSERS: dict[str, Any] = {
     **_NESTED_PARSERS,
-    "search": parse_text,
+    "search": lambda text, target: text,
     "format": parse_format,
-    "skiptoken": parse_text,
+    "skiptoken": lambda text, target: text,
 }
 _SERVICE_NAMES = {name.lower(): name for name in SERVICE_PARAMETERS}

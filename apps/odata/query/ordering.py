@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import F
@@ -79,6 +80,7 @@ def sort_keys(
     return (*keys.values(), last)
 
 
+@lru_cache(maxsize=1024)
 def declared_sort_key(type_: StructuredType, term: str) -> SortKey:
     """The sort key of an ORM order term of a declaration (``-creation_date``)."""
     path = term.lstrip("-")

@@ -132,10 +132,8 @@ def parse_orderby(text: str, target: str = "$orderby") -> tuple[SortTerm, ...]:
 class Parser(Lexer):
     """Precedence climbing, one token ahead."""
 
-    def __init__(self, text: str, target: str) -> None:
-        super().__init__(text, target)
-        self.depth = 0
-        self.variables: list[str] = []
+    depth = 0
+    variables: tuple[str, ...] = ()
 
     def finish(self, *trees: Expression) -> None:
         """Check that the text ends here, and the size of its trees.
@@ -315,11 +313,11 @@ class Parser(Lexer):
         if quantifier == "any" and self.accept(")"):
             return Lambda(path.at, quantifier, path, None, None)
         variable = self.variable()
-        self.variables.append(variable)
+        self.variables += (variable,)
         if len(self.variables) > MAX_QUANTIFIERS:
             self.fail(f"any and all stand inside each other at most {MAX_QUANTIFIERS} deep", token.at)
         body = self.expression()
-        self.variables.pop()
+        self.variables = self.variables[:-1]
         self.expect(")")
         return Lambda(path.at, quantifier, path, variable, body)
 

@@ -96,7 +96,7 @@ def selected_names(type_: StructuredType, select: tuple[tuple[str, ...], ...]) -
     for path in select:
         if path == ("*",):
             continue
-        member = type_.member(path[0])
+        member = type_.members.get(path[0])
         if member is None:
             raise unknown_member(type_, path[0], "$select")
         if len(path) > 1 and not is_object(member):

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import models
-from django.db.models.expressions import Expression, Subquery
+from django.db.models.expressions import Expression, Func, Subquery
 
 from apps.odata import clock
 from apps.odata.declaration.resource import Nesting
@@ -43,6 +43,7 @@ class Selection:
         return [(name, prop) for name, prop in properties if self.names is None or name in self.names]
 
 
+@lru_cache(maxsize=512)
 def select_all(type_: StructuredType, item: bool = False) -> Selection:
     """``$expand=*``: all that is nested in a record; ``item`` adds what only single records show."""
     return Selection(
@@ -54,7 +55,7 @@ def select_all(type_: StructuredType, item: bool = False) -> Selection:
     )
 
 
-class RecordJson(Expression):
+class RecordJson(Func):
     """The JSON of each record of a queryset of the model of ``type_``.
 
     ``Staff.objects.values_list(RecordJson(type_, selection), flat=True)`` gives one text per record.
@@ -68,18 +69,13 @@ class RecordJson(Expression):
         lists: Mapping[str, Expression] | None = None,
         as_text: bool = True,
     ) -> None:
-        super().__init__(output_field=models.TextField())
+        lists = lists or {}
+        super().__init__(*lists.values(), output_field=models.TextField())
         self.type = type_
         self.selection = selection
-        self.lists = dict(lists or {})
+        self.list_names = tuple(lists)
         self.as_text = as_text
         self.alias: str | None = None
-
-    def get_source_expressions(self) -> list[Any]:
-        return list(self.lists.values())
-
-    def set_source_expressions(self, exprs: Any) -> None:
-        self.lists = dict(zip(self.lists, exprs, strict=True))
 
     def resolve_expression(self, query: Any = None, *args: Any, **kwargs: Any) -> RecordJson:
         resolved = super().resolve_expression(query, *args, **kwargs)
@@ -95,19 +91,18 @@ class RecordJson(Expression):
     def get_group_by_cols(self) -> list[Any]:
         return []
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         alias = compiler.quote_name_unless_alias(self.alias)
         text = with_today(
             record_sql(
-                connection.vendor, self.type, alias, self.selection, frozenset(self.lists), self.as_text
+                connection.vendor, self.type, alias, self.selection, frozenset(self.list_names), self.as_text
             )
         )
-        if not self.lists:
-            return text, []
         params: list[Any] = []
+        lists = dict(zip(self.list_names, self.get_source_expressions(), strict=True))
         # The parameters of the lists follow the order of the lists in the text.
-        for name in sorted(self.lists, key=lambda name: text.index(placeholder(name))):
-            sql, list_params = compiler.compile(self.lists[name])
+        for name in sorted(lists, key=lambda name: text.index(placeholder(name))):
+            sql, list_params = compiler.compile(lists[name])
             text = text.replace(placeholder(name), sql, 1)
             params.extend(list_params)
         return text, params
