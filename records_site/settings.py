@@ -71,14 +71,14 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "apps.core.middleware.PagePolicies",
+    "apps.core.middleware.BrowserPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "apps.core.middleware.RequestContext",
+    "apps.core.middleware.RequestContextMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "apps.core.middleware.BackOfficeAuthor",
+    "apps.core.middleware.BackOfficeAuthorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -347,9 +347,9 @@ ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 
 DEMO_DATA = [
     "apps.people.demo.loading.PEOPLE",
-    "apps.documents.demo.loading.DOCUMENTS",
-    "apps.engagements.demo.loading.ENGAGEMENTS",
-    "apps.sales.demo.loading.SALES",
+    "apps.documents.demo.DOCUMENTS",
+    "apps.engagements.demo.ENGAGEMENTS",
+    "apps.sales.demo.SALES",
     "apps.funding.demo.loading.FUNDING",
 ]
 

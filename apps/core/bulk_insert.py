@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain, islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -111,7 +111,7 @@ def missing_columns(
 ) -> Iterator[tuple[str, Callable[[Sequence[Any]], Any]]]:
     """(column, what makes its value of a row) of the columns that the rows lack and cannot do without."""
     for name, field in fields.items():
-        text_field = getattr(field, "of", None)
+        text_field = getattr(field, "text_field", None)
         if name in columns:
             continue
         if text_field is not None:
@@ -206,11 +206,12 @@ def sqlite_adapter(field: models.Field) -> Adapter | None:
     # Taken once: the connection is looked up by thread whenever it is named.
     field, operations = final_field(field), connection.ops
     if isinstance(field, models.UUIDField):
-        return lambda value: value.hex
+        return attrgetter("hex")
+    # Few moments and days are many rows': the moment of the write is in each of them.
     if isinstance(field, models.DateTimeField):
-        return operations.adapt_datetimefield_value
+        return lru_cache(maxsize=256)(operations.adapt_datetimefield_value)
     if isinstance(field, models.DateField):
-        return operations.adapt_datefield_value
+        return lru_cache(maxsize=1024)(operations.adapt_datefield_value)
     if isinstance(field, models.DecimalField):
         digits, scale = field.max_digits, field.decimal_places
         return lambda value: operations.adapt_decimalfield_value(value, digits, scale)

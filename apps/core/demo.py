@@ -1,43 +1,46 @@
-"""What demo data is made of: sets in their order, with chance, guids and moments that repeat."""
+"""Demo data: sets in their order, repeatable chance and identifiers, and the days of the past."""
 
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import blake2b
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from apps.core import history
-from apps.core.bulk_insert import bulk_insert
+from apps.core.archive import archive
+from apps.core.bulk_insert import plain
+from apps.core.identifiers import normalised, repeatable_guids
+from apps.odata import clock
+from apps.odata.write.drafts import Draft
 
 YEARS = 3
-DAY_STARTS = dt.time(8)
-WORKING_SECONDS = 10 * 3600
-BATCH = 5_000
+
+Record = TypeVar("Record", bound=models.Model)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """How many records of a kind a set loads: an option of the command.
 
-    ``brings``: sizes that were not asked for are at least one for each so many of this one.
+    ``least_ratio``: a size that was not asked for is at least one for each so many of this one.
     """
 
     name: str
     default: int
     least: int
     help: str
-    brings: Mapping[str, int] = field(default_factory=dict)
+    least_ratio: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +52,18 @@ class DemoSet:
     #: Rows of these make a database one that is in use.
     models: tuple[type[models.Model], ...]
     load: Callable[[Context], None]
-    #: The seeds whose demo data the database holds; only the first set needs to know.
-    seeds: Callable[[], set[int]] = set
+    #: Returns the seeds whose demo data the database holds; only the first set needs it.
+    loaded_seeds: Callable[[], set[int]] = set
 
 
-def sizes_of(sizes: Iterable[Size], asked: Mapping[str, int]) -> dict[str, int]:
-    """How many of each size: those asked for, and for the others their default, or what is brought."""
+def complete_sizes(sizes: Iterable[Size], asked: Mapping[str, int]) -> dict[str, int]:
+    """The number of records of each size: as asked for, else the default or what larger sizes need."""
     known = list(sizes)
     found = {size.name: asked.get(size.name, size.default) for size in known}
     for size in known:
-        for name, each in size.brings.items():
+        for name, ratio in size.least_ratio.items():
             if name in found and name not in asked:
-                found[name] = max(found[name], found[size.name] // each)
+                found[name] = max(found[name], found[size.name] // ratio)
     return found
 
 
@@ -71,76 +74,127 @@ def demo_sets() -> tuple[DemoSet, ...]:
 
 @dataclass
 class Context:
-    """What a set is loaded with. All it gives depends on seed, day and sizes alone."""
+    """The input of a set. All that it gives depends on seed, day and sizes alone."""
 
     seed: int
     as_of: dt.date
     zone: ZoneInfo
     sizes: Mapping[str, int]
-    #: Told about rows stored: their model, how many, and of how many (None: not known).
-    stored: Callable[[type[models.Model], int, int | None], None]
-    #: Left by a set for those after it: the staff, clients and contacts it made, by number.
-    series: dict[str, Series] = field(default_factory=dict)
+    #: Receives the progress: a model and how many rows of it were stored.
+    report: Callable[[type[models.Model], int], None]
+    #: The records of the sets loaded so far, by model, in the order of their creation.
+    records: dict[type[models.Model], list[Any]] = field(default_factory=dict)
 
     def chance(self, name: str) -> Random:
-        """Repeatable chance; each name has its own, so that one list's length moves no other."""
-        return Random(f"{self.seed}/{name}")  # noqa: S311  nobody's secret
+        """A repeatable source of chance; each name has its own, so that one list's length moves no other."""
+        return Random(f"{self.seed}/{name}")  # noqa: S311  no secret is made of it
 
     @cached_property
-    def anchor(self) -> dt.datetime:
-        """Midnight at which the day of ``as_of`` begins: everything loaded is older."""
-        return self._utc(self.as_of, dt.time())
-
-    @cached_property
-    def mornings(self) -> tuple[dt.datetime, ...]:
-        """When work began, on each working day of the years before the anchor."""
+    def workdays(self) -> tuple[dt.date, ...]:
+        """The weekdays of the years before the demo's day, the oldest first."""
         days = (self.as_of - dt.timedelta(days=ago) for ago in range(round(YEARS * 365.25), 0, -1))
-        return tuple(self._utc(day, DAY_STARTS) for day in days if day.weekday() < 5)
+        return tuple(day for day in days if day.weekday() < 5)
 
-    def _utc(self, day: dt.date, time: dt.time) -> dt.datetime:
-        return dt.datetime.combine(day, time, self.zone).astimezone(dt.UTC)
+    def day(self, ago: int) -> dt.date:
+        return self.as_of - dt.timedelta(days=ago)
 
-    def make_series(self, name: str, count: int) -> Series:
-        self.series[name] = Series(self, name, count)
-        return self.series[name]
+    @contextmanager
+    def clock_at(self, day: dt.date, hours: float = 9) -> Iterator[dt.datetime]:
+        """Within the block it is so many hours past midnight of that day, for every service."""
+        midnight = dt.datetime.combine(day, dt.time(), self.zone).astimezone(dt.UTC)
+        with clock.set_to(midnight + dt.timedelta(hours=hours)):
+            yield clock.now()
 
-    def guid(self, name: str, made: dt.datetime) -> uuid.UUID:
-        """A version 7 UUID of that moment (see ``identifiers.new_guid``) made random by the name."""
-        random = int.from_bytes(blake2b(f"{self.seed}/{name}".encode(), digest_size=10).digest())
-        value = (int(made.timestamp() * 1000) << 80 | random) & ~(0xF << 76) | 0x7 << 76
-        return uuid.UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
+    def batches(self, items: Sequence[Item], name: str, most: int = 36) -> Iterator[Sequence[Item]]:
+        """The items spread evenly over the years: a batch on each of at most ``most`` workdays.
 
-    def insert(
+        Within each turn of the loop the clock stands at the batch's day.
+        """
+        count = min(max(most, len(items) // 500), (len(items) + 7) // 8, len(self.workdays))
+        chance = self.chance(f"days of {name}")
+        for number in range(count):
+            day = self.workdays[len(self.workdays) * number // count]
+            with self.clock_at(day, 8 + 9 * chance.random()):
+                yield items[len(items) * number // count : len(items) * (number + 1) // count]
+
+    def create(
         self,
-        model: type[models.Model],
-        columns: tuple[str, ...],
-        rows: Iterable[tuple[Any, ...]],
-        count: int | None = None,
-    ) -> None:
-        """Store rows of values in the columns' order, in batches, with their history; ``count`` of them."""
-        left, key = iter(rows), columns.index(model._meta.pk.attname)
-        while batch := list(itertools.islice(left, BATCH)):
-            bulk_insert(model, columns, batch)
-            history.write_entries(model, [row[key] for row in batch], "Created")
-            self.stored(model, len(batch), count)
+        model: type[Record],
+        service: Callable[[Sequence[Draft]], Sequence[Any]],
+        drafts: Sequence[Draft],
+    ) -> list[Record]:
+        """The records that a service makes of drafts, in the order of the drafts."""
+        if not drafts:
+            return []
+        keys = service(drafts)
+        found = model._default_manager.in_bulk(keys)
+        made = [found[key] for key in keys]
+        self.records.setdefault(model, []).extend(made)
+        self.report(model, len(made))
+        return made
+
+    def archive(self, model: type[models.Model], records: Iterable[Any]) -> None:
+        """Archive records; sets that follow do not refer to them."""
+        keys = {record.pk for record in records}
+        archive(model._default_manager.filter(pk__in=keys))
+        self.records[model] = [each for each in self.records[model] if each.pk not in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Records of one kind, evenly spread over the years, of which each number tells guid and moment.
+@contextmanager
+def repeatable(context: Context) -> Iterator[None]:
+    """Within the block, new records get the same identifiers at every load of the same seed and day."""
+    with repeatable_guids(context.chance("identifiers")):
+        yield
 
-    Whoever refers to a record needs its number only, so a set never holds what it has made.
-    """
 
-    context: Context
-    name: str
-    count: int
+def draft_of(model: type[models.Model], **values: Any) -> Draft:
+    """A draft of a new record: the given values, and the model's defaults for what is left out."""
+    return Draft({**defaults_of(model), **values}, given=values)
 
-    def created(self, number: int) -> dt.datetime:
-        """When a record was made: in working hours, later than the records before it."""
-        mornings = self.context.mornings
-        day, part = divmod((number + 0.5) * len(mornings) / self.count, 1)
-        return mornings[int(day)] + dt.timedelta(seconds=int(part * WORKING_SECONDS))
 
-    def guid(self, number: int) -> uuid.UUID:
-        return self.context.guid(f"{self.name}/{number}", self.created(number))
+@lru_cache(maxsize=32)
+def defaults_of(model: type[models.Model]) -> dict[str, Any]:
+    """The values of a record of which nothing is given; moments and identifiers are the service's."""
+    columns = [
+        column
+        for column in model._meta.concrete_fields
+        if not (
+            column.primary_key
+            or hasattr(column, "text_field")
+            or (column.has_default() and callable(column.default))
+        )
+    ]
+    values = {each.name: plain(each.get_default()) if each.has_default() else None for each in columns}
+    return values | {each.name: () for each in model._meta.many_to_many}
+
+
+def change_of(record: models.Model, **values: Any) -> Draft:
+    """A draft that changes these members of a record."""
+    return Draft(values, given=values, key=record.pk)
+
+
+def find_or_create(model: type[Record], name: str, is_archived: bool = False, **values: Any) -> Record:
+    """The entry of a short list with that name, made if there is none."""
+    same = {"name_key": normalised(name)}
+    if "applies_to" in values:
+        same["applies_to"] = values["applies_to"]
+    found = model._default_manager.filter(**same).first()
+    if found is None:
+        found = model(name=name, archive_date=clock.now() if is_archived else None, **values)
+        found.save(force_insert=True)
+    return found
+
+
+def existing(records: Sequence[Record]) -> Sequence[Record]:
+    """Those of the records that were created by now; the first one when there was none. They are in order."""
+    return records[: max(bisect_right(records, clock.now(), key=attrgetter("creation_date")), 1)]
+
+
+def sometimes(chance: Random, share: float, value: Item) -> Item | None:
+    """The value in that share of cases, else nothing."""
+    return value if chance.random() < share else None
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """``("Ava", "Li Na")`` for ``"Ava, Li Na"``, over as many lines as it takes."""
+    return tuple(" ".join(word.split()) for word in text.split(","))

@@ -58,16 +58,20 @@ def column_values(record: models.Model) -> dict[str, Any]:
     return {
         field.attname: loaded[field.attname]
         for field in record._meta.concrete_fields
-        if field.attname in loaded and not hasattr(field, "of")
+        if field.attname in loaded and not hasattr(field, "text_field")
     }
 
 
-def differences(record: Any) -> dict[str, list[Any]]:
-    """``{column: [before, after]}`` against what was loaded, as JSON values; without the time stamps."""
+def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, list[Any]]:
+    """``{column: [before, after]}`` against what was loaded, as JSON values; without the time stamps.
+
+    ``columns`` are those that can differ, all when left out.
+    """
     before = getattr(record, "_stored", {})
     left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
     found: dict[str, list[Any]] = {}
-    for name, value in column_values(record).items():
+    values = column_values(record) if columns is None else {name: record.__dict__[name] for name in columns}
+    for name, value in values.items():
         if name in left_out or name not in before or is_same(before[name], value):
             continue
         if name in record.secret_columns:

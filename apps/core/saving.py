@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import WriteBatch, plain, quoted
+from apps.core.bulk_insert import FEW, WriteBatch, plain, quoted
 from apps.core.identifiers import normalised
 from apps.core.unique import find_conflicts
 from apps.odata import clock
@@ -127,10 +127,13 @@ def insert_rows(
     if not drafts:
         return []
     keys = new_keys(model, len(drafts))
-    columns = {
-        field.attname: keys if field.primary_key else column_values(field, drafts, extra_columns or {})
-        for field in model._meta.concrete_fields
-    }
+    columns: dict[str, Sequence[Any]] = {}
+    for field in model._meta.concrete_fields:
+        values = keys if field.primary_key else list(column_values(field, drafts, extra_columns or {}))
+        # Columns that are null in all of many rows are left out, which are most of an import's.
+        is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "text_field")
+        if is_needed or values.count(None) < len(values):
+            columns[field.attname] = values
     own_batch = batch or WriteBatch()
     own_batch.insert(model, tuple(columns), zip(*columns.values(), strict=False))
     if batch is None:
@@ -142,7 +145,7 @@ def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: E
     """The values of a column in each of the new records."""
     if field.name in extra_columns:
         return map(extra_columns[field.name], drafts)
-    text_field = getattr(field, "of", None)
+    text_field = getattr(field, "text_field", None)
     if text_field is not None:
         return [normalised(draft.get(text_field)) for draft in drafts]
     if field.name in SYSTEM_COLUMNS or not drafts[0].has(field.name):
@@ -156,7 +159,7 @@ def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: E
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
     """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
     for field in model._meta.concrete_fields:
-        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "of"):
+        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"):
             continue
         for draft in drafts:
             if not draft.has(field.name) and field.name not in draft.invalid:
@@ -224,9 +227,11 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     for draft in drafts:
         record = existing.get(draft.key)
+        known = draft.given | draft.invalid
         for field in fields if record is not None else ():
-            if field.name not in draft.given and field.name not in draft.invalid:
-                draft.fill(field.name, existing_value(record, field))
+            if field.name not in known:
+                value = existing_value(record, field) if field.is_relation else getattr(record, field.attname)
+                draft.fill(field.name, value)
     return existing
 
 
@@ -255,10 +260,10 @@ def save_changes(
     keys: list[Any] = []
     for draft in drafts:
         record = existing[draft.key]
-        for field in fields:
-            if field.name in draft.given and draft.has(field.name):
-                setattr(record, field.name, draft.get(field.name))
-        differences = history.differences(record)
+        given = [field for field in fields if field.name in draft.given and draft.has(field.name)]
+        for field in given:
+            setattr(record, field.name, draft.get(field.name))
+        differences = history.differences(record, [field.attname for field in given])
         lists = [
             f for f in model._meta.many_to_many if f.name in draft.given and replace_list(record, f, draft)
         ]
@@ -277,7 +282,7 @@ def save_changes(
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
     """Write these columns of the records, their normalised columns and the modify stamp in one statement."""
     written = {*columns, "modify_date"}
-    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "of", None)} & written]
+    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "text_field", None)} & written]
     key = model._meta.pk
     assert key is not None
     rows = []

@@ -24,27 +24,25 @@ class Unique:
 
     def value_of(self, draft: Draft) -> tuple[Any, ...] | None:
         """The values of the draft as they are compared; ``None`` where one is null, invalid or not there."""
-        values = tuple(compared(column, draft) for column in self.columns)
-        return None if None in values else values
-
-
-def compared(column: models.Field, draft: Draft) -> Any:
-    text_field = getattr(column, "of", None)
-    value = draft.get(text_field or column.name)
-    if text_field is not None:
-        return normalised(value)
-    return value.pk if isinstance(value, models.Model) else value
+        values = []
+        for column in self.columns:
+            text_field = getattr(column, "text_field", None)
+            value = draft.get(text_field or column.name)
+            if text_field is not None:
+                value = normalised(value)
+            values.append(value.pk if isinstance(value, models.Model) else value)
+        return None if None in values else tuple(values)
 
 
 @lru_cache(maxsize=256)
 def uniques_of(model: type[models.Model]) -> tuple[Unique, ...]:
     """Every unique column and unconditional constraint of a model, its key apart."""
     fields = [field for field in model._meta.concrete_fields if field.unique and not field.primary_key]
-    found = [Unique((field,), getattr(field, "of", field.name)) for field in fields]
+    found = [Unique((field,), getattr(field, "text_field", field.name)) for field in fields]
     by_name = {field.name: field for field in model._meta.concrete_fields}
     for constraint in model._meta.total_unique_constraints:
         columns = tuple(by_name[name] for name in constraint.fields)
-        found.append(Unique(columns, getattr(columns[-1], "of", columns[-1].name)))
+        found.append(Unique(columns, getattr(columns[-1], "text_field", columns[-1].name)))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from apps.engagements.choices import ParticipantType
 from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.validation import EngagementDraft
 from apps.odata.declaration.resource import (
     Contains,
     Embedded,
@@ -133,6 +134,7 @@ class ClientEngagementResource(Resource):
         ),
     )
     importing = ClientEngagementImport
+    draft_class = EngagementDraft
 
     def visible_to(self, caller: Any) -> QuerySet[ClientEngagement]:
         return ClientEngagement.objects.filter(participant_type=ParticipantType.AGENCY)

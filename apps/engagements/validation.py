@@ -2,79 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-
-from django.db.models import Q
 
 from apps.engagements.categories import FIRST_PACE_CATEGORY, support_item
 from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.models import ZERO, ClientEngagement, last_day_of_plan
 from apps.odata.write.drafts import Draft, Issue
 
-# --- plans: context -------------------------------------------------------------------------------------
-# Services load it for all drafts at once and fill it in; a form has one draft and queries for itself.
+
+class EngagementDraft(Draft):
+    """A draft of a plan. The services load what its warnings compare it with.
+
+    ``other_plans`` are the participant's other current plans, ``allocated_amount`` the sum of the service
+    bookings.
+    """
+
+    other_plans: Sequence[ClientEngagement] = ()
+    allocated_amount: Decimal = ZERO
 
 
-def other_plans(draft: Draft) -> Iterable[ClientEngagement]:
-    """The participant's other current plans."""
-    if "other_plans" in draft.__dict__:
-        return draft.__dict__["other_plans"]
-    if draft.participant is None:
-        return ()
-    plans = ClientEngagement.objects.filter(participant=draft.participant.pk, archive_date=None)
-    return plans.exclude(pk=draft.key) if draft.key is not None else plans
+class BudgetDraft(Draft):
+    """A draft of a service booking or a category budget.
 
+    ``allocated_to_others`` is the sum of the plan's other service bookings, which the services load.
+    """
 
-def allocated_amount(draft: Draft) -> Decimal:
-    """The sum of the plan's service bookings; zero for a new plan."""
-    if "allocated_amount" in draft.__dict__:
-        return draft.__dict__["allocated_amount"]
-    sums = ClientEngagement.objects.filter(pk=draft.key).values_list("total_allocate_amount", flat=True)
-    return sums.first() or ZERO if draft.key is not None else ZERO
-
-
-def load_engagement_context(drafts: Iterable[Draft]) -> None:
-    """Fill in the other plans and the allocated amounts, two queries for all drafts."""
-    drafts = list(drafts)
-    known = [draft for draft in drafts if draft.get("participant") is not None]
-    keys = {draft.key for draft in drafts if draft.key is not None}
-    of_participants = Q(participant__in={draft.participant.pk for draft in known}, archive_date=None)
-    plans = list(ClientEngagement.objects.filter(of_participants).order_by("plan_start_date", "guid"))
-    sums = dict(ClientEngagement.objects.filter(pk__in=keys).values_list("pk", "total_allocate_amount"))
-    for draft in drafts:
-        draft.fill("allocated_amount", sums.get(draft.key, ZERO))
-    for draft in known:
-        participant = draft.participant.pk
-        others = [plan for plan in plans if plan.participant_id == participant and plan.pk != draft.key]
-        draft.fill("other_plans", others)
+    allocated_to_others: Decimal = ZERO
 
 
 # --- plans: rules ---------------------------------------------------------------------------------------
 
 
-def plan_ends_after_it_starts(draft: Draft) -> Iterator[Issue]:
+def plan_ends_after_it_starts(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.plan_start_date and draft.plan_end_date and draft.plan_end_date < draft.plan_start_date:
         yield Issue("OutOfOrder", "plan_end_date", "The plan ends before it starts.")
 
 
-def bookings_end_after_they_start(draft: Draft) -> Iterator[Issue]:
+def bookings_end_after_they_start(draft: EngagementDraft) -> Iterator[Issue]:
     start, end = draft.booking_start_date, draft.booking_end_date
     if start and end and end < start:
         yield Issue("OutOfOrder", "booking_end_date", "The bookings end before they start.")
 
 
-def total_budget_is_not_negative(draft: Draft) -> Iterator[Issue]:
+def total_budget_is_not_negative(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.total_budget_amount is not None and draft.total_budget_amount < 0:
         yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
 
 
-def endorsed_plan_is_pace(draft: Draft) -> Iterator[Issue]:
+def endorsed_plan_is_pace(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.endorsement_date and draft.participant_type != ParticipantType.PACE:
         yield Issue("NotAllowed", "endorsement_date", "Only PACE plans are endorsed.")
 
 
-def support_coordinator_is_not_the_participant(draft: Draft) -> Iterator[Issue]:
+def support_coordinator_is_not_the_participant(draft: EngagementDraft) -> Iterator[Issue]:
     participant, coordinator = draft.participant, draft.support_coordinator
     if participant is not None and coordinator is not None and participant.pk == coordinator.pk:
         yield Issue("NotAllowed", "support_coordinator", "Nobody is their own support coordinator.")
@@ -92,30 +73,30 @@ ENGAGEMENT_RULES = (
 # --- plans: warnings ------------------------------------------------------------------------------------
 
 
-def booking_dates_lie_within_the_plan(draft: Draft) -> Iterator[Issue]:
+def booking_dates_lie_within_the_plan(draft: EngagementDraft) -> Iterator[Issue]:
     for name in ("booking_start_date", "booking_end_date"):
         day = getattr(draft, name)
         if day and not draft.plan_start_date <= day <= draft.plan_end_date:
             yield Issue("OutsidePlan", name, "It lies outside the plan's dates.")
 
 
-def plan_commences_before_it_ends(draft: Draft) -> Iterator[Issue]:
+def plan_commences_before_it_ends(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.plan_commencement_date and draft.plan_commencement_date > draft.plan_end_date:
         yield Issue("OutsidePlan", "plan_commencement_date", "The plan would commence after its end.")
 
 
-def plan_is_active_for_a_day(draft: Draft) -> Iterator[Issue]:
+def plan_is_active_for_a_day(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.no_active_plan_from_date and draft.no_active_plan_from_date <= draft.plan_start_date:
         yield Issue("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
 
 
-def plan_is_managed(draft: Draft) -> Iterator[Issue]:
+def plan_is_managed(draft: EngagementDraft) -> Iterator[Issue]:
     if not (draft.is_agency_managed or draft.is_self_managed or draft.is_plan_managed):
         yield Issue("NoManagement", "is_plan_managed", "Nobody is said to manage the plan.")
 
 
-def plans_of_a_participant_do_not_overlap(draft: Draft) -> Iterator[Issue]:
-    for plan in other_plans(draft):
+def plans_of_a_participant_do_not_overlap(draft: EngagementDraft) -> Iterator[Issue]:
+    for plan in draft.other_plans:
         last_day = last_day_of_plan(draft.plan_end_date, draft.no_active_plan_from_date)
         if draft.plan_start_date <= plan.last_day and plan.plan_start_date <= last_day:
             yield Issue(
@@ -126,13 +107,13 @@ def plans_of_a_participant_do_not_overlap(draft: Draft) -> Iterator[Issue]:
             )
 
 
-def bookings_fit_into_the_total_budget(draft: Draft) -> Iterator[Issue]:
-    excess = allocated_amount(draft) - draft.total_budget_amount
+def bookings_fit_into_the_total_budget(draft: EngagementDraft) -> Iterator[Issue]:
+    excess = draft.allocated_amount - draft.total_budget_amount
     if excess > 0:
         yield Issue(
             "OverAllocated",
             "total_budget_amount",
-            f"The plan's bookings come to {allocated_amount(draft):,.2f}, which is {excess:,.2f} more.",
+            f"The plan's bookings come to {draft.allocated_amount:,.2f}, which is {excess:,.2f} more.",
         )
 
 
@@ -149,25 +130,25 @@ ENGAGEMENT_WARNINGS = (
 # --- service bookings: rules ----------------------------------------------------------------------------
 
 
-def booking_ends_after_it_starts(draft: Draft) -> Iterator[Issue]:
+def booking_ends_after_it_starts(draft: BudgetDraft) -> Iterator[Issue]:
     start, end = draft.booking_start_date, draft.booking_end_date
     if start and end and end < start:
         yield Issue("OutOfOrder", "booking_end_date", "The booking ends before it starts.")
 
 
-def budget_is_not_negative(draft: Draft) -> Iterator[Issue]:
+def budget_is_not_negative(draft: BudgetDraft) -> Iterator[Issue]:
     if draft.budget is not None and draft.budget < 0:
         yield Issue("OutOfRange", "budget", "A budget is not negative.")
 
 
-def booking_has_a_category_or_a_custom_purpose(draft: Draft) -> Iterator[Issue]:
+def booking_has_a_category_or_a_custom_purpose(draft: BudgetDraft) -> Iterator[Issue]:
     if draft.category is None and draft.support_purpose != SupportPurpose.CUSTOM_PURPOSE:
         yield Issue(
             "Required", "category", f"A booking for {draft.support_purpose} is made for a support category."
         )
 
 
-def purpose_is_that_of_the_category(draft: Draft) -> Iterator[Issue]:
+def purpose_is_that_of_the_category(draft: BudgetDraft) -> Iterator[Issue]:
     category = draft.category
     if category is None or draft.support_purpose in (None, SupportPurpose.CUSTOM_PURPOSE):
         return
@@ -177,12 +158,12 @@ def purpose_is_that_of_the_category(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def booking_is_not_in_a_pace_plan(draft: Draft) -> Iterator[Issue]:
+def booking_is_not_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
     if draft.engagement is not None and draft.engagement.is_pace:
         yield Issue("NotAllowed", "engagement", "A PACE plan has budgets by category, no service bookings.")
 
 
-def category_is_not_pace_only(draft: Draft) -> Iterator[Issue]:
+def category_is_not_pace_only(draft: BudgetDraft) -> Iterator[Issue]:
     if draft.category is not None and draft.category.number >= FIRST_PACE_CATEGORY:
         yield Issue("NotAllowed", "category", "Categories from 16 on are those of PACE plans.")
 
@@ -200,18 +181,7 @@ BOOKING_RULES = (
 # --- service bookings: warnings -------------------------------------------------------------------------
 
 
-def allocated_to_other_bookings(draft: Draft) -> Decimal:
-    """The sum of the plan's other bookings. Services fill it in for all drafts at once."""
-    if "allocated_to_other_bookings" in draft.__dict__:
-        return draft.__dict__["allocated_to_other_bookings"]
-    plan: ClientEngagement | None = draft.engagement
-    if plan is None:
-        return ZERO
-    bookings = plan.bookings.exclude(pk=draft.key) if draft.key is not None else plan.bookings.all()
-    return sum(bookings.values_list("budget", flat=True), ZERO)
-
-
-def booking_lies_within_the_plan(draft: Draft) -> Iterator[Issue]:
+def booking_lies_within_the_plan(draft: BudgetDraft) -> Iterator[Issue]:
     plan = draft.engagement
     for name in ("booking_start_date", "booking_end_date"):
         day = getattr(draft, name)
@@ -223,7 +193,7 @@ def booking_lies_within_the_plan(draft: Draft) -> Iterator[Issue]:
             )
 
 
-def support_item_is_of_the_category(draft: Draft) -> Iterator[Issue]:
+def support_item_is_of_the_category(draft: BudgetDraft) -> Iterator[Issue]:
     if not draft.support_item:
         return
     item = support_item(draft.support_item)
@@ -244,7 +214,7 @@ MANAGEMENT_FLAGS = {
 }
 
 
-def management_type_is_one_of_the_plan(draft: Draft) -> Iterator[Issue]:
+def management_type_is_one_of_the_plan(draft: BudgetDraft) -> Iterator[Issue]:
     plan = draft.engagement
     if plan is None or draft.management_type is None:
         return
@@ -256,11 +226,11 @@ def management_type_is_one_of_the_plan(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def booking_fits_into_the_total_budget(draft: Draft) -> Iterator[Issue]:
+def booking_fits_into_the_total_budget(draft: BudgetDraft) -> Iterator[Issue]:
     plan = draft.engagement
     if plan is None or not draft.budget:
         return
-    excess = allocated_to_other_bookings(draft) + draft.budget - plan.total_budget_amount
+    excess = draft.allocated_to_others + draft.budget - plan.total_budget_amount
     if excess > 0:
         yield Issue(
             "OverAllocated",
@@ -270,7 +240,7 @@ def booking_fits_into_the_total_budget(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def amount_used_elsewhere_fits_into_the_budget(draft: Draft) -> Iterator[Issue]:
+def amount_used_elsewhere_fits_into_the_budget(draft: BudgetDraft) -> Iterator[Issue]:
     if draft.used_elsewhere and draft.budget is not None and draft.used_elsewhere > draft.budget:
         yield Issue("OverBudget", "used_elsewhere", f"It is more than the budget of {draft.budget:,.2f}.")
 
@@ -287,7 +257,7 @@ BOOKING_WARNINGS = (
 # --- category budgets -----------------------------------------------------------------------------------
 
 
-def category_budget_is_in_a_pace_plan(draft: Draft) -> Iterator[Issue]:
+def category_budget_is_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
     if draft.engagement is not None and not draft.engagement.is_pace:
         yield Issue("NotAllowed", "engagement", "Only PACE plans have budgets by category.")
 

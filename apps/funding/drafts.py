@@ -1,90 +1,86 @@
-"""What the warnings of claims and invoices read beside a draft and its lines."""
+"""Drafts of claims and invoices with what services work out, and the context that rules read beside them."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NamedTuple
 from uuid import UUID
 
-from apps.engagements.categories import support_item
-from apps.engagements.coverage import Coverage
+from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.funding.pricing import EffectivePrice
+from apps.odata.write.drafts import Draft
+
+# --- drafts ---------------------------------------------------------------------------------------------
 
 
-class ProductFacts(NamedTuple):
-    """What the price guide says of a product."""
+class LineDraft(Draft):
+    """A line of a claim or an invoice.
 
-    pk: UUID
-    archive_date: dt.datetime | None
-    code: str
-    name: str
-    type: str | None
-    is_quote_required: bool
-    category_number: int | None
-    category_number_pace: int | None
-    non_face_to_face: str | None
-    provider_travel: str | None
-    short_notice_cancellation: str | None
-    agency_requested_reports: str | None
-    irregular_sil: str | None
+    ``apply_defaults`` sets the days, the price book's price (``None`` where it has none) and the total, or
+    marks them invalid where they depend on an invalid member. ``load_bill_contexts`` sets the budget that
+    covers the line.
+    """
 
-    @property
-    def category(self) -> int | None:
-        told = support_item(self.code)
-        return self.category_number if self.category_number is not None or told is None else told.category
+    first_day: dt.date
+    last_day: dt.date
+    book_price: EffectivePrice | None
+    total: Decimal
+    booking: CoveringBudget | None
+    category_budget: CoveringBudget | None
 
 
-class ContactFacts(NamedTuple):
-    """Who is supported, and where."""
+class InvoiceDraft(Draft):
+    """An invoice; ``apply_defaults`` sets the total."""
 
-    pk: UUID
-    first_name: str
-    last_name: str
-    state: str | None
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.first_name} {self.last_name}"
+    total: Decimal
 
 
-class ProviderFacts(NamedTuple):
-    """Who gave the support."""
+class ClaimDraft(Draft):
+    """A claim. ``apply_defaults`` sets the attributes below but the last, which updates set beforehand."""
 
-    pk: UUID
-    business_name: str
-    business_number: str | None
+    total: Decimal
+    missing_abn_reason_code: str | None
+    takes_provider_invoice: bool
+    previous_provider_invoice_id: UUID | None
+
+
+# --- context --------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class LineFacts:
-    """What is known beside a line that can be read whole.
+class LineContext:
+    """What rules read beside a line.
 
-    ``left``: of the budget that covers it, before it and after the lines before it. ``last_price``: the price
-    that holds on its last day. ``twin``: the line that claims the same, in words.
+    ``remaining``: of the budget that covers the line, after the lines before it. ``last_price``: the price
+    book's on the last day. ``duplicate``: the line that claims the same support, in words.
     """
 
     number: int
-    product: ProductFacts
-    cover: Coverage
-    left: Decimal | None
+    coverage: Coverage
+    remaining: Decimal | None
     last_price: EffectivePrice | None
-    twin: str | None = None
+    duplicate: str | None = None
 
 
 @dataclass(slots=True)
-class BillFacts:
-    """What is known beside a bill.
+class BillContext:
+    """What rules read beside a claim or an invoice. ``lines`` has ``None`` for lines with invalid members.
 
-    ``state``: code of the state that its participant lives in, if known. ``paper_names``: what its provider
-    invoice says otherwise, in words. ``twin``: the claim built on the same reference, in words.
+    ``permissions`` of the staff member: ``None`` when the login is closed. ``state``: the code of the state
+    that the participant lives in, where it is known. ``differences``: the provider invoice's values, in
+    words, of the members that the claim gives differently. ``taken_by``: what has taken the provider invoice;
+    ``lost_race`` when it was free until its lock was waited for. ``reference_owner``: what already has the
+    reference. ``duplicate``: the claim with the same reference.
     """
 
     today: dt.date
-    participant: ContactFacts | None
+    permissions: frozenset[str] | None
     state: str | None
-    provider: ProviderFacts | None
-    paper_names: Mapping[str, str]
-    twin: str | None = None
+    lines: list[LineContext | None]
+    differences: Mapping[str, str] = field(default_factory=dict)
+    taken_by: str | None = None
+    lost_race: bool = False
+    reference_owner: str | None = None
+    duplicate: str | None = None

@@ -1,26 +1,27 @@
-"""Bills that say the same as others: supports claimed already, invoices of providers claimed already.
+"""Duplicates: supports that another bill claims already, references that another claim has.
 
-Asked for a thousand bills at once, beside millions of lines: every look-up goes through an index, and once
-for all bills that ask the same. ``OFFSET 0`` keeps PostgreSQL from making a scan of the table of it.
+Searched for a thousand bills at once, beside millions of lines: every look-up uses an index, once for all
+bills with the same values.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.statuses import ENDED
-from apps.odata.batched_queries import Conversation, RawQuery
+from apps.odata.any_of import array_of_guids
+from apps.odata.batched_queries import RawQuery
 
 
 class LineKey(NamedTuple):
-    """What two lines share that claim the same support. Of invoices, which have no provider, that is null."""
+    """What two lines that claim the same support share. Invoices have no provider."""
 
     contact: UUID
     provider: UUID | None
@@ -33,14 +34,14 @@ class LineKey(NamedTuple):
 
 
 class ReferenceKey(NamedTuple):
-    """What two claims share that are built on the same invoice of a provider."""
+    """What two claims that are built on the same invoice of a provider share."""
 
     contact: UUID
     provider: UUID
     reference: str
 
 
-Key = TypeVar("Key", bound=LineKey | ReferenceKey)
+Key = LineKey | ReferenceKey
 
 #: PostgreSQL's types of the members of a key.
 TYPES = {
@@ -56,22 +57,13 @@ TYPES = {
     "reference": "text",
 }
 
-#: The columns of a line that are asked for; ``None`` is how bodies may spell that there is no claim type.
-OF_LINE = {
-    "product": "line.product_id",
-    "first_day": "line.first_day",
-    "last_day": "line.last_day",
-    "quantity": "line.quantity",
-    "claim_type": "coalesce(line.claim_type, 'None')",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where twins are looked for, as SQL over the aliases ``bill`` and ``line``.
+    """Where duplicates are searched, as SQL over the aliases ``bill`` and ``line``.
 
-    ``indexed`` are the columns they are found by, ``compared`` those that must be the same as well; both by
-    the members of a key.
+    By the members of a key: ``indexed`` are the columns of the index, ``compared`` those that must be equal
+    as well.
     """
 
     number: str
@@ -81,21 +73,29 @@ class Source:
     compared: Mapping[str, str]
 
 
+#: The indexed columns of a line; ``None`` is one spelling of a line without a claim type.
+LINE_COLUMNS = {
+    "product": "line.product_id",
+    "first_day": "line.first_day",
+    "last_day": "line.last_day",
+    "quantity": "line.quantity",
+    "claim_type": "coalesce(line.claim_type, 'None')",
+}
 CLAIM_LINES = Source(
     number="bill.claim_number",
     tables=(f"{ClaimLine._meta.db_table} line", f"{Claim._meta.db_table} bill"),
-    join="bill.guid = line.claim_id AND line.archive_date IS NULL",
-    indexed=OF_LINE,
+    join="bill.guid = line.claim_id AND line.archive_date IS NULL AND ",
+    indexed=LINE_COLUMNS,
     compared={"contact": "bill.contact_id", "provider": "bill.provider_id"},
 )
 INVOICE_LINES = Source(
     number="bill.invoice_number",
     tables=(f"{InvoiceLine._meta.db_table} line", f"{Invoice._meta.db_table} bill"),
-    join="bill.guid = line.invoice_id AND line.archive_date IS NULL",
-    indexed=OF_LINE,
+    join="bill.guid = line.invoice_id AND line.archive_date IS NULL AND ",
+    indexed=LINE_COLUMNS,
     compared={"contact": "bill.contact_id", "is_credit": "line.is_credit_item"},
 )
-CLAIMS = Source(
+CLAIM_REFERENCES = Source(
     number="bill.claim_number",
     tables=(f"{Claim._meta.db_table} bill",),
     join="",
@@ -104,66 +104,83 @@ CLAIMS = Source(
 )
 
 
-def twin_lines(
-    model: type[Claim | Invoice], keys: Sequence[LineKey], but: Iterable[UUID] = ()
-) -> Conversation[list[str | None]]:
-    """For each key the number of a live bill with such a line, the first of several; ``None`` without any.
+def first_numbers(keys: Iterable[Key | None]) -> dict[Key, int]:
+    """The number of the first draft with each key."""
+    first: dict[Key, int] = {}
+    for number, key in enumerate(keys):
+        if key is not None:
+            first.setdefault(key, number)
+    return first
 
-    Bills of ``but`` do not count. One question.
+
+def find_duplicates(
+    keys: Sequence[Key | None],
+    first: Mapping[Key, int],
+    rows: Iterable[tuple[Any, ...]],
+    label: Callable[[int, int], str],
+) -> Iterator[tuple[int, str]]:
+    """(number of a draft, its duplicate in words): an existing bill, or the first draft with the same key.
+
+    ``rows`` are those of the ``duplicates_query`` for ``first``; ``label`` names the first draft for another.
     """
-    return numbers(CLAIM_LINES if model is Claim else INVOICE_LINES, keys, but)
+    distinct = list(first)
+    existing = {distinct[n]: bill_number for n, bill_number in rows}
+    for number, key in enumerate(keys):
+        if key is None:
+            continue
+        if key in existing:
+            yield number, existing[key]
+        elif first[key] != number:
+            yield number, label(first[key], number)
 
 
-def twin_claims(keys: Sequence[ReferenceKey], but: Iterable[UUID] = ()) -> Conversation[list[str | None]]:
-    """For each key the number of a live claim built on the same reference, as ``twin_lines`` does."""
-    return numbers(CLAIMS, keys, but)
+# --- queries --------------------------------------------------------------------------------------------
 
 
-def numbers(source: Source, keys: Sequence[Key], but: Iterable[UUID]) -> Conversation[list[str | None]]:
-    """The smallest number of the live bills that have each of these different keys."""
+def duplicates_query(source: Source, keys: Iterable[Key], excluded: Iterable[UUID] = ()) -> RawQuery | None:
+    """Rows of (number of a key, smallest number of the current bills that have it); ``None`` without keys."""
+    keys = list(keys)
     if not keys:
-        return []
+        return None
     wanted, params = wanted_rows(keys)
-    excluded, excluded_params = is_none_of("bill.guid", list(but))
-    dead = ", ".join(["%s"] * len(ENDED))
-    live = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({dead})"
-    where = " AND ".join(filter(None, (source.join, live, excluded)))
-    told = by_look_up if connection.vendor == "postgresql" else by_join
-    rows = yield RawQuery(told(source, wanted, where), [*params, *ENDED, *excluded_params])
-    found = dict(rows)
-    return [found.get(n) for n in range(len(keys))]
+    current = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({', '.join(['%s'] * len(ENDED))})"
+    others, others_params = any_of_guids("bill.guid", excluded)
+    where = f"{source.join}{current} AND NOT ({others})"
+    render = render_lookups if connection.vendor == "postgresql" else render_join
+    return RawQuery(render(source, wanted, where), [*params, *sorted(ENDED), *others_params])
 
 
-def by_look_up(source: Source, wanted: str, where: str) -> str:
-    """PostgreSQL's query: one look-up for each different ``indexed``, then held against all that ask.
+def render_lookups(source: Source, wanted: str, where: str) -> str:
+    """PostgreSQL's query: one look-up for each distinct ``indexed``, then a comparison with all keys.
 
-    Nothing of it is left to the planner, which cannot know how many lines are of one product and day.
+    Nothing is left to the planner, which cannot know how many lines are of one product and day; ``OFFSET 0``
+    keeps it from scanning the table.
     """
-    shown = ", ".join(f"{column} AS {name}" for name, column in source.compared.items())
-    one = (
-        f"SELECT {source.number} AS number, {shown} FROM {', '.join(source.tables)}"  # noqa: S608  our own names
-        f" WHERE {same(source.indexed, 'asked')} AND {where} OFFSET 0"
+    columns = ", ".join(f"{column} AS {name}" for name, column in source.compared.items())
+    lookup = (
+        f"SELECT {source.number} AS number, {columns} FROM {', '.join(source.tables)}"  # noqa: S608  our own names
+        f" WHERE {equals(source.indexed, 'asked')} AND {where} OFFSET 0"
     )
-    again = {name: f"found.{name}" for name in (*source.indexed, *source.compared)}
+    found = {name: f"found.{name}" for name in (*source.indexed, *source.compared)}
     return (
         f"WITH wanted AS MATERIALIZED ({wanted}),"  # noqa: S608  our own names
         f" asked AS MATERIALIZED (SELECT DISTINCT {', '.join(source.indexed)} FROM wanted),"
-        f" found AS MATERIALIZED (SELECT asked.*, one.* FROM asked CROSS JOIN LATERAL ({one}) one)"
-        f" SELECT wanted.n, min(found.number) FROM found JOIN wanted ON {same(again, 'wanted')}"
+        f" found AS MATERIALIZED (SELECT asked.*, one.* FROM asked CROSS JOIN LATERAL ({lookup}) one)"
+        f" SELECT wanted.n, min(found.number) FROM found JOIN wanted ON {equals(found, 'wanted')}"
         " GROUP BY wanted.n"
     )
 
 
-def by_join(source: Source, wanted: str, where: str) -> str:
-    """SQLite's query: ``CROSS JOIN`` keeps the order of the tables, so each is found by its index."""
+def render_join(source: Source, wanted: str, where: str) -> str:
+    """SQLite's query: ``CROSS JOIN`` keeps the order of the tables, so that each is found by its index."""
     return (
         f"WITH wanted AS ({wanted}) SELECT wanted.n, min({source.number})"  # noqa: S608  our own names
         f" FROM wanted CROSS JOIN {' CROSS JOIN '.join(source.tables)}"
-        f" WHERE {same({**source.indexed, **source.compared}, 'wanted')} AND {where} GROUP BY wanted.n"
+        f" WHERE {equals({**source.indexed, **source.compared}, 'wanted')} AND {where} GROUP BY wanted.n"
     )
 
 
-def same(columns: Mapping[str, str], table: str) -> str:
+def equals(columns: Mapping[str, str], table: str) -> str:
     return " AND ".join(f"{column} = {table}.{name}" for name, column in columns.items())
 
 
@@ -174,64 +191,46 @@ def wanted_rows(keys: Sequence[Key]) -> tuple[str, list[Any]]:
     if connection.vendor == "postgresql":
         arrays = ", ".join(f"%s::{TYPES[name]}[]" for name in names)
         query = f"SELECT * FROM unnest({arrays}) AS key({', '.join(names)})"  # noqa: S608  our own names
-        return query, [
-            array_text(TYPES[name], column)
-            for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        ]
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        return query, [array_literal(TYPES[name], values) for name, values in columns]
     members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(names))
     query = f"SELECT {members} FROM json_each(%s)"  # noqa: S608  our own names
-    return query, [json.dumps([[as_stored(value) for value in row] for row in rows])]
+    return query, [json.dumps([[sqlite_value(value) for value in row] for row in rows])]
 
 
-def array_text(kind: str, values: Iterable[Any]) -> str:
-    """An array as PostgreSQL spells it; psycopg would look at every value again and again."""
+def array_literal(kind: str, values: Iterable[Any]) -> str:
+    """An array as PostgreSQL spells it; psycopg would inspect every value again and again."""
     if kind == "uuid":
         texts = ["NULL" if value is None else value.hex for value in values]
     elif kind == "text":
-        texts = [quoted(value) for value in values]
+        texts = ['"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"')) for value in values]
     else:
         texts = list(map(str, values))
     return f"{{{','.join(texts)}}}"
 
 
-def quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def as_stored(value: Any) -> Any:
-    """A value as SQLite holds it: guids without hyphens, days and numbers as texts."""
+def sqlite_value(value: Any) -> Any:
+    """A value as SQLite stores it: guids without hyphens, days and numbers as texts."""
     if isinstance(value, UUID):
         return value.hex
     return value if value is None or isinstance(value, int) else str(value)
 
 
-def is_none_of(column: str, keys: Sequence[UUID]) -> tuple[str, list[Any]]:
-    if not keys:
-        return "", []
-    among, params = is_one_of(column, keys)
-    return f"NOT ({among})", params
-
-
-def is_one_of(column: str, keys: Sequence[UUID]) -> tuple[str, list[Any]]:
+def any_of_guids(column: str, keys: Iterable[UUID]) -> tuple[str, list[Any]]:
+    """The condition that a column has one of the keys, and its parameters."""
     if connection.vendor == "postgresql":
-        return f"{column} = ANY(%s::uuid[])", [list(keys)]
+        return f"{column} = ANY(%s::uuid[])", [array_of_guids(keys)]
     stored = json.dumps([key.hex for key in keys])
     return f"{column} IN (SELECT value FROM json_each(%s))", [stored]  # noqa: S608  our own names
 
 
-def lineage_of(model: type[Claim | Invoice], keys: Iterable[UUID]) -> set[UUID]:
-    """These bills, those that they were resubmitted from, and those again; one query."""
-    held = set(keys)
-    if not held:
-        return held
-    table, key = model._meta.db_table, model._meta.pk
-    chosen, params = is_one_of("guid", list(held))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"WITH RECURSIVE earlier(guid) AS (SELECT resubmission_of_id FROM {table} WHERE {chosen}"  # noqa: S608  our own names
-            f" UNION SELECT resubmission_of_id FROM {table} bill JOIN earlier ON bill.guid = earlier.guid)"
-            " SELECT guid FROM earlier WHERE guid IS NOT NULL",
-            params,
-        )
-        return held | {key.to_python(guid) for (guid,) in cursor.fetchall()}
+def predecessors_query(model: type[Claim | Invoice], keys: Iterable[UUID]) -> RawQuery:
+    """The keys of the bills that these bills resubmit, and that those resubmit."""
+    table = model._meta.db_table
+    bills, params = any_of_guids("guid", keys)
+    return RawQuery(
+        f"WITH RECURSIVE earlier(guid) AS (SELECT resubmission_of_id FROM {table} WHERE {bills}"  # noqa: S608  our own names
+        f" UNION SELECT resubmission_of_id FROM {table} bill JOIN earlier ON bill.guid = earlier.guid)"
+        " SELECT guid FROM earlier WHERE guid IS NOT NULL",
+        params,
+    )

@@ -1,25 +1,34 @@
-"""Which price holds for a product of a price book, in a zone, on a day."""
+"""Which price of a price book holds for a product, in a zone, on a day."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet
 
+from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBookEntry
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import Conversation, alone, prepared_query
+from apps.odata.batched_queries import fetch_all, prepared_query
+
+#: Regions of the scheme with prices of their own; they are named as their zones are.
+REMOTE_ZONES = frozenset({Zone.REMOTE.value, Zone.VERY_REMOTE.value})
 
 
-@dataclass(frozen=True, slots=True)
-class PriceRequest:
-    """What a line asks: the price of a product in a price book, where, and on which day."""
+def price_zones(region: str | None) -> tuple[str, ...]:
+    """The zones whose prices hold in a region of the scheme: its own before the national one."""
+    national = Zone.NATIONAL.value
+    return (region, national) if region is not None and region in REMOTE_ZONES else (national,)
+
+
+class PriceRequest(NamedTuple):
+    """The price of a product in a price book, in a zone, on a day."""
 
     price_book_id: UUID
     product_id: UUID
@@ -29,7 +38,7 @@ class PriceRequest:
 
 @dataclass(frozen=True, slots=True)
 class EffectivePrice:
-    """The price that holds then. ``amount`` is null when the product is current and must be quoted."""
+    """A price and the days it holds. ``amount`` is null when the product is current and must be quoted."""
 
     amount: Decimal | None
     start_date: dt.date
@@ -41,47 +50,36 @@ class EffectivePrice:
         return self.start_date <= day and (self.end_date is None or day <= self.end_date)
 
 
-def find_prices(requests: Sequence[PriceRequest]) -> list[EffectivePrice | None]:
-    """The price for each request, in their order; ``None`` where no range covers the day.
+class PriceTable:
+    """Prices by price book, product and zone; made from the rows of ``prices_of_products``."""
 
-    One query, however many requests there are.
-    """
-    return alone(finding_prices(requests))
+    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self.prices: defaultdict[tuple[UUID, UUID, str], list[EffectivePrice]] = defaultdict(list)
+        for book, product, zone, amount, start, end, gst_inclusive in rows:
+            self.prices[book, product, zone].append(EffectivePrice(amount, start, end, gst_inclusive, zone))
 
-
-def finding_prices(requests: Sequence[PriceRequest]) -> Conversation[list[EffectivePrice | None]]:
-    """The same as a conversation of one question."""
-    if not requests:
-        return []
-    rows = yield prices_of({each.product_id for each in requests}, {each.zone for each in requests})
-    ranges: defaultdict[tuple[UUID, UUID, str], list[EffectivePrice]] = defaultdict(list)
-    for book, product, zone, amount, start, end, gst_inclusive in rows:
-        ranges[book, product, zone].append(EffectivePrice(amount, start, end, gst_inclusive, zone))
-    return [
-        next(
-            (
-                found
-                for found in ranges.get((each.price_book_id, each.product_id, each.zone), ())
-                if found.holds_on(each.day)
-            ),
-            None,
-        )
-        for each in requests
-    ]
+    def find(self, book: UUID, product: UUID, zones: Iterable[str], day: dt.date) -> EffectivePrice | None:
+        """The price of the day in the first of the zones that has one."""
+        for zone in zones:
+            for price in self.prices.get((book, product, zone), ()):
+                if price.holds_on(day):
+                    return price
+        return None
 
 
 @prepared_query
-def prices_of(products: Any, zones: Any) -> QuerySet[Any, Any]:
-    """All prices of products in zones."""
-    product, zone = PriceBookEntry._meta.get_field("product"), Price._meta.get_field("zone")
-    entries = PriceBookEntry.objects.filter(AnyOf(product, products))
-    held = Price.objects.filter(AnyOf(zone, zones), entry__in=entries)
-    return held.order_by().values_list(
-        "entry__price_book_id",
-        "entry__product_id",
-        "zone",
-        "amount",
-        "start_date",
-        "end_date",
-        "entry__gst_inclusive",
-    )
+def prices_of_products(products: Any) -> QuerySet[Any, Any]:
+    """The prices of products in all price books and zones; rows for a ``PriceTable``."""
+    entries = PriceBookEntry.objects.filter(AnyOf(PriceBookEntry._meta.get_field("product"), products))
+    entry = ("entry__price_book_id", "entry__product_id")
+    columns = (*entry, "zone", "amount", "start_date", "end_date", "entry__gst_inclusive")
+    return Price.objects.filter(entry__in=entries).order_by().values_list(*columns)
+
+
+def find_prices(requests: Sequence[PriceRequest]) -> list[EffectivePrice | None]:
+    """The price for each request, in their order; one query, however many there are."""
+    if not requests:
+        return []
+    [rows] = fetch_all([prices_of_products({request.product_id for request in requests})])
+    prices = PriceTable(rows)
+    return [prices.find(each.price_book_id, each.product_id, [each.zone], each.day) for each in requests]

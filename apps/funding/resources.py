@@ -4,29 +4,137 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
-from apps.funding.models import Claim, CostCentre, Invoice, PriceBook, ProviderInvoice
+from apps.funding.models import (
+    Claim,
+    ClaimLine,
+    CostCentre,
+    Invoice,
+    InvoiceLine,
+    PriceBook,
+    PriceBookEntry,
+    Product,
+    ProviderInvoice,
+)
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import create_provider_invoices
-from apps.funding.shapes import ClaimLineShape, InvoiceLineShape, PriceBookProductShape
 from apps.odata.declaration.resource import (
     GET,
     POST,
     Contains,
     Key,
+    Navigation,
+    NestedType,
     Optional,
     Property,
     ReadOnly,
+    RefersTo,
     Required,
     Resource,
 )
 
 STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
-#: What rules ask of the records that bills name; what warnings ask is gathered for them.
-ASKED_OF_CONTACTS = ("first_name", "last_name", "scheme_price_guide_region")
-ASKED_OF_PROVIDERS = ("business_name", "business_number")
-ASKED_OF_STAFF = ("first_name", "last_name")
+#: The columns that defaults, rules and warnings read of the records that bills refer to.
+CONTACT_COLUMNS = ("first_name", "last_name", "scheme_price_guide_region", "state")
+PROVIDER_COLUMNS = ("business_name", "business_number")
+STAFF_COLUMNS = ("first_name", "last_name")
+PRODUCT_COLUMNS = (
+    *("type", "is_quote_required", "category_number", "category_number_pace"),
+    *("non_face_to_face", "provider_travel", "short_notice_cancellation", "agency_requested_reports"),
+    "irregular_sil",
+)
+
+# --- nested types ---------------------------------------------------------------------------------------
+
+
+class PriceBookProductShape(NestedType):
+    """A product of a price book. Price is the national one valid today; null when there is none."""
+
+    model = PriceBookEntry
+    fields = (
+        ReadOnly("ProductGuid", source="product"),
+        ReadOnly("Code", source="product__code"),
+        ReadOnly("Name", source="product__name"),
+        ReadOnly("LongDescription", source="product__long_description"),
+        ReadOnly("Price", description="The national price valid today; null when there is none."),
+        ReadOnly("GstInclusive"),
+    )
+
+
+class PriceBookBrief(NestedType):
+    model = PriceBook
+    fields = (Key("PriceBookGuid"), ReadOnly("Name"))
+
+
+class ProductBrief(NestedType):
+    model = Product
+    fields = (Key("ProductGuid"), ReadOnly("Code"), ReadOnly("Name"), ReadOnly("LongDescription"))
+
+
+class CostCentreBrief(NestedType):
+    model = CostCentre
+    fields = (Key("CostCentreGuid"), ReadOnly("Name"))
+
+
+def amounts() -> tuple[Property, ...]:
+    """When, how much, and at what price."""
+    return (
+        Key("LineItemGuid"),
+        Optional("Notes", description="The product's LongDescription when left out."),
+        Optional("FromDate"),
+        Optional("ToDate"),
+        Required("Quantity"),
+        Optional("Price", description="Required when the product has no price in the price book that day."),
+        ReadOnly("Total"),
+        ReadOnly("AmountPaid"),
+    )
+
+
+def classification() -> tuple[Property, ...]:
+    """How a line is taxed and claimed, and its stamps."""
+    return (
+        Optional("TaxChoice"),
+        Optional("ClaimType"),
+        Optional("CancellationReason", description="Only when ClaimType is Cancellation."),
+        ReadOnly("CreationDate"),
+        ReadOnly("ModifyDate"),
+        ReadOnly("ArchiveDate"),
+    )
+
+
+def priced_by() -> tuple[Navigation, ...]:
+    """What was given, and whose price holds for it."""
+    return (
+        RefersTo("PriceBook", PriceBookBrief, required=True),
+        RefersTo("Product", ProductBrief, required=True, rule_columns=PRODUCT_COLUMNS),
+    )
+
+
+class ClaimLineShape(NestedType):
+    """One support that is claimed."""
+
+    model = ClaimLine
+    draft_class = LineDraft
+    fields = (*amounts(), *classification(), *priced_by())
+
+
+class InvoiceLineShape(NestedType):
+    """One support that is invoiced; a credit item counts negative."""
+
+    model = InvoiceLine
+    draft_class = LineDraft
+    fields = (
+        *amounts(),
+        Optional("IsCreditItem", description="True needs a StaffGuid that may administer credit invoices."),
+        *classification(),
+        *priced_by(),
+        RefersTo("CostCentre", CostCentreBrief),
+    )
+
+
+# --- resources ------------------------------------------------------------------------------------------
 
 
 def service_dates() -> tuple[Property, ...]:
@@ -42,7 +150,7 @@ def staff_in_charge() -> Property:
     return Required(
         "StaffGuid",
         source="staff",
-        rule_columns=ASKED_OF_STAFF,
+        rule_columns=STAFF_COLUMNS,
         description="Needs the permission to view/administer funding invoices.",
     )
 
@@ -51,6 +159,7 @@ class ClaimResource(Resource):
     """A plan-managed claim to the funding agency, linked to a provider's invoice."""
 
     model = Claim
+    draft_class = ClaimDraft
     path = "claim"
     search = ("claim_number", "provider_invoice_reference")
     methods = GET, POST
@@ -77,13 +186,13 @@ class ClaimResource(Resource):
         Optional(
             "ContactGuid",
             source="contact",
-            rule_columns=ASKED_OF_CONTACTS,
+            rule_columns=CONTACT_COLUMNS,
             description="The provider invoice's when left out; required when that has none.",
         ),
         Optional(
             "ProviderGuid",
             source="provider",
-            rule_columns=ASKED_OF_PROVIDERS,
+            rule_columns=PROVIDER_COLUMNS,
             description="The provider invoice's when left out; required when that has none.",
         ),
         staff_in_charge(),
@@ -93,6 +202,7 @@ class ClaimResource(Resource):
         Contains("LineItems", ClaimLineShape, required=True, order=("position",)),
     )
     create = create_claims
+    loads_references = True
     importing = ClaimImport
 
     def visible_to(self, caller: Any) -> QuerySet[Claim]:
@@ -103,6 +213,7 @@ class InvoiceResource(Resource):
     """A funding invoice to the agency or to a client."""
 
     model = Invoice
+    draft_class = InvoiceDraft
     path = "invoice"
     search = ("invoice_number",)
     methods = GET, POST
@@ -129,11 +240,12 @@ class InvoiceResource(Resource):
         ReadOnly("ApprovedDate"),
         ReadOnly("ArchiveDate"),
         client_of_the_contact(),
-        Required("ContactGuid", source="contact", rule_columns=ASKED_OF_CONTACTS),
+        Required("ContactGuid", source="contact", rule_columns=CONTACT_COLUMNS),
         staff_in_charge(),
         Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
     )
     create = create_invoices
+    loads_references = True
     importing = InvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[Invoice]:

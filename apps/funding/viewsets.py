@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.funding import resources
-from apps.funding.deciding import OPERATION, take
+from apps.funding.approval import OPERATION, apply_action
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.query.keys import read_key
@@ -40,7 +40,7 @@ class ProviderInvoiceViewSet(ODataViewSet):
         self.refuse_plain_filters()
         body = self.parse_body(request)
         guid = read_key(self.entity_set, key)
-        take(guid, body, self.get_queryset(), self.check_if_match, self.entity_set.name)
+        apply_action(guid, body, self.get_queryset(), self.check_if_match, self.entity_set.name)
         return self.respond_updated(request, guid)
 
 

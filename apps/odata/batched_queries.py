@@ -104,23 +104,21 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
 
     ``None`` stands for a query that is not needed: it has no rows.
     """
-    rows = iter(fetch_needed([query for query in queries if query is not None], alias))
-    return [[] if query is None else next(rows) for query in queries]
-
-
-def fetch_needed(queries: Sequence[Query], alias: str) -> list[Rows]:
+    needed = [query for query in queries if query is not None]
     connection = connections[alias]
-    one_by_one = connection.vendor != "postgresql" or connection.features.uses_server_side_binding  # type: ignore[attr-defined]
-    statements = [] if one_by_one else [s for query in queries if (s := query.statement(alias)) is not None]
-    if not queries or one_by_one or len(statements) < len(queries):
-        return [query.fetch() for query in queries]
-    with connection.cursor() as cursor:
-        params = [param for _, params in statements for param in params]
-        cursor.execute("; ".join(sql for sql, _ in statements), params)
-        rows = [cursor.fetchall()]
-        while cursor.nextset():
-            rows.append(cursor.fetchall())
-    return rows
+    in_one_trip = connection.vendor == "postgresql" and not connection.features.uses_server_side_binding  # type: ignore[attr-defined]
+    statements = [s for query in needed if in_one_trip and (s := query.statement(alias)) is not None]
+    if not needed or len(statements) < len(needed):
+        rows = [query.fetch() for query in needed]
+    else:
+        with connection.cursor() as cursor:
+            params = [param for _, params in statements for param in params]
+            cursor.execute("; ".join(sql for sql, _ in statements), params)
+            rows = [cursor.fetchall()]
+            while cursor.nextset():
+                rows.append(cursor.fetchall())
+    by_query = iter(rows)
+    return [[] if query is None else next(by_query) for query in queries]
 
 
 def fetch_groups(*groups: Sequence[Query | None]) -> list[list[Rows]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,6 +12,8 @@ from zoneinfo import ZoneInfo
 from django.utils import timezone
 
 _NOW: ContextVar[dt.datetime | None] = ContextVar("odata_now", default=None)
+#: The moment that a caller has set; it stands until the caller's block ends.
+_SET: ContextVar[dt.datetime | None] = ContextVar("odata_set_now", default=None)
 
 
 def activate_zone(zone: ZoneInfo) -> None:
@@ -21,7 +24,7 @@ def activate_zone(zone: ZoneInfo) -> None:
 
 def now() -> dt.datetime:
     """The time of this request: the same at every call, so that rules cannot disagree at midnight."""
-    moment = _NOW.get()
+    moment = _SET.get() or _NOW.get()
     if moment is None:
         moment = timezone.now()
         _NOW.set(moment)
@@ -31,6 +34,16 @@ def now() -> dt.datetime:
 def reset_now() -> None:
     """Read the clock again at the next ``now()``: at the start of a request, command or batch."""
     _NOW.set(None)
+
+
+@contextmanager
+def set_to(moment: dt.datetime) -> Iterator[None]:
+    """Within the block it is that moment: demo data is made on days of the past."""
+    token = _SET.set(moment)
+    try:
+        yield
+    finally:
+        _SET.reset(token)
 
 
 def today() -> dt.date:

@@ -5,7 +5,8 @@ from decimal import Decimal
 
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_support_categories
-from apps.odata.write.drafts import Draft, apply_rules
+from apps.engagements.validation import BudgetDraft, EngagementDraft
+from apps.odata.write.drafts import apply_rules
 from tests.people.records import a_contact
 
 START, END = dt.date(2026, 7, 1), dt.date(2027, 6, 30)
@@ -49,15 +50,15 @@ def a_category_budget(plan=None, category=16, **columns):
     )
 
 
-def a_draft(model, key=None, **members):
-    """A draft with every member of the model, as a form or a verb would hand it to the rules."""
+def a_draft(model, key=None, draft_class=BudgetDraft, **members):
+    """A draft with every member of the model, as a form passes it to a service."""
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
-    return Draft({**{field.name: field.get_default() for field in fields}, **members}, members, key=key)
+    return draft_class({**{field.name: field.get_default() for field in fields}, **members}, members, key=key)
 
 
 def a_plan_draft(**members):
     usual = {"plan_start_date": START, "plan_end_date": END, "is_plan_managed": True}
-    return a_draft(ClientEngagement, **{"participant": None, **usual, **members})
+    return a_draft(ClientEngagement, draft_class=EngagementDraft, **{"participant": None, **usual, **members})
 
 
 def a_booking_draft(**members):

@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
+from apps.engagements.services import load_engagement_context
 from apps.engagements.validation import ENGAGEMENT_RULES as RULES
 from apps.engagements.validation import ENGAGEMENT_WARNINGS as WARNINGS
-from apps.engagements.validation import load_engagement_context
 from apps.odata import clock
 from apps.people.models import Contact
 from tests.engagements.builders import END, START, a_booking, a_plan, a_plan_draft, day, found
@@ -68,6 +68,12 @@ def test_a_plan_that_nobody_manages_is_warned_of():
     assert found(WARNINGS, a_plan_draft(is_plan_managed=False, is_self_managed=True)) == []
 
 
+def warnings(draft):
+    """The warnings of a draft for which the service has loaded the context."""
+    load_engagement_context([draft])
+    return found(WARNINGS, draft)
+
+
 @pytest.mark.django_db
 class TestOverlaps:
     OVERLAP = [("PlansOverlap", "plan_start_date")]
@@ -88,24 +94,22 @@ class TestOverlaps:
     )
     def test_two_plans_of_a_participant_that_share_a_day_are_warned_of(self, first, last, overlaps):
         draft = self.draft(a_plan(), first, last)
-        assert found(WARNINGS, draft) == (self.OVERLAP if overlaps else [])
-        load_engagement_context([draft])
-        assert found(WARNINGS, draft) == (self.OVERLAP if overlaps else [])
+        assert warnings(draft) == (self.OVERLAP if overlaps else [])
 
     def test_a_plan_that_became_inactive_makes_room(self):
         plan = a_plan(no_active_plan_from_date=day("2026-12-01"))
-        assert found(WARNINGS, self.draft(plan, "2026-12-01", "2027-11-30")) == []
-        assert found(WARNINGS, self.draft(plan, "2026-11-30", "2027-11-29")) == self.OVERLAP
+        assert warnings(self.draft(plan, "2026-12-01", "2027-11-30")) == []
+        assert warnings(self.draft(plan, "2026-11-30", "2027-11-29")) == self.OVERLAP
 
     def test_an_archived_plan_and_other_peoples_are_not_in_the_way(self):
         plan = a_plan(archive_date=clock.now())
         a_plan()
-        assert found(WARNINGS, self.draft(plan, "2026-12-01", "2026-12-31")) == []
+        assert warnings(self.draft(plan, "2026-12-01", "2026-12-31")) == []
 
     def test_a_plan_does_not_overlap_itself(self):
         plan = a_plan()
         draft = self.draft(plan, "2026-07-01", "2027-07-01", key=plan.pk)
-        assert found(WARNINGS, draft) == []
+        assert warnings(draft) == []
 
 
 @pytest.mark.django_db
@@ -115,9 +119,7 @@ def test_a_budget_below_what_is_allocated_is_warned_of():
     a_booking(plan, category=4, budget=Decimal("400.00"))
     for total, expected in (("1000.00", []), ("999.99", [("OverAllocated", "total_budget_amount")])):
         draft = a_plan_draft(key=plan.pk, total_budget_amount=Decimal(total))
-        assert found(WARNINGS, draft) == expected
-        load_engagement_context([draft])
-        assert found(WARNINGS, draft) == expected
+        assert warnings(draft) == expected
 
 
 @pytest.mark.django_db

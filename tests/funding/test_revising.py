@@ -7,9 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Change
+from apps.core.saving import try_out
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
-from apps.funding.services.update import find_warnings, update_claims, update_invoices
+from apps.funding.services.update import update_claims, update_invoices
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
@@ -192,7 +193,7 @@ def test_warnings_are_told_again_and_acknowledged_once():
 
 def test_warnings_can_be_had_without_storing():
     claim = the_claim()
-    found = find_warnings(Claim, [Draft({}, key=claim.pk)])
+    found = try_out(update_claims, [Draft({}, key=claim.pk)])
     assert "NoEngagement" in {finding.code for _, finding in found}
 
 

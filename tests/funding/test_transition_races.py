@@ -171,7 +171,7 @@ def test_a_recount_while_claims_move_loses_nothing(number):
 def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch):
     keys = submitted("claim", a_claim_body())
     slowly(monkeypatch, transition_records, "lock_bills")
-    slowly(monkeypatch, update, "judged")
+    slowly(monkeypatch, update, "check_bills")
     draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
 
     def revise():

@@ -3,11 +3,11 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.funding.models import Claim, Invoice
-from apps.funding.services.context import gather
-from apps.funding.services.defaults import apply_claim_defaults, apply_invoice_defaults
-from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-from apps.odata.write.drafts import Draft, apply_rules
+from apps.funding.services.bill_types import CLAIMS, INVOICES
+from apps.funding.services.context import load_bill_contexts, load_records
+from apps.funding.services.create import issues_of
+from apps.funding.services.defaults import apply_defaults
+from apps.odata.write.drafts import Draft
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
 from tests.people.records import a_client, a_contact
@@ -115,7 +115,7 @@ class Scene:
         left_out = dict.fromkeys((*taken, "claim_number", "external_invoice_number", "due_date"))
         drafted = Draft({**left_out, **given}, given, key=key)
         if key is not None:
-            drafted.fill("stands_on", given["provider_invoice"].pk)
+            drafted.fill("previous_provider_invoice_id", given["provider_invoice"].pk)
         return drafted
 
     def invoice(self, *lines, key=None, **members):
@@ -145,12 +145,11 @@ class Scene:
 
 
 def warnings_about(*drafts):
-    """What is found in drafts of claims, or of invoices, as (number of the draft, finding) pairs."""
-    model = Invoice if "invoice_claim_type" in drafts[0].given else Claim
-    settle = apply_claim_defaults if model is Claim else apply_invoice_defaults
-    settle(drafts)
-    gather(model, drafts)
-    return list(apply_rules(drafts, CLAIM_WARNINGS if model is Claim else INVOICE_WARNINGS))
+    """The warnings about drafts of claims, or of invoices, as (number of the draft, issue) pairs."""
+    bills = INVOICES if "invoice_claim_type" in drafts[0].given else CLAIMS
+    records = load_records(bills, drafts)
+    apply_defaults(bills, drafts, records)
+    return list(issues_of(drafts, load_bill_contexts(bills, drafts, records), bills.warnings))
 
 
 def codes(*drafts):

@@ -10,12 +10,13 @@ from typing import Any
 
 from django.db import models
 
+from apps.core.identifiers import normalised
 from apps.core.importing.cells import is_same
 from apps.core.importing.columns import ImportColumn, Member
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.reading import Candidate, ReadRow, RowReader
-from apps.core.importing.references import ReferenceResolver, comparable, compared_field
+from apps.core.importing.references import ReferenceResolver, compared_field
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration.schema import EntitySet, NavigationProperty
 from apps.odata.write.drafts import Draft
@@ -231,14 +232,14 @@ class RecordMatcher:
             for name, other in definition.match_scopes.items()
             if name in by_name and references.members[other].target in targets
         }
-        self.unique_columns = [
-            column
-            for column in self.columns
-            if column.member.navigation is None
-            and column.member.record_name is None
-            and (text := normalised_column(column.member.prop.source_field)) is not None
-            and text.unique
-        ]
+        own_values = [c for c in self.columns if c.member.navigation is None and c.member.record_name is None]
+        #: Columns of texts that are compared by their normalised column.
+        self.normalised = {
+            column: field
+            for column in own_values
+            if (field := normalised_column(column.member.prop.source_field)) is not None
+        }
+        self.unique_columns = [column for column, field in self.normalised.items() if field.unique]
         self.key_column = next((column for column in self.columns if column.member.is_key), None)
         self.first_rows = FirstRows()
         members = [column.member for column in self.columns] + [member for _, member, _ in references.derived]
@@ -281,8 +282,10 @@ class RecordMatcher:
 
     def compared_value(self, one: Candidate, column: ImportColumn) -> Any:
         """The value of a column as compared, with the value that decides among records."""
-        name, scope = column.member.attribute, self.scopes.get(column)
-        value = comparable(compared_field(self.model, name), one.read.values[name])
+        value = one.read.values[column.member.attribute]
+        if column in self.normalised:
+            value = normalised(value)
+        scope = self.scopes.get(column)
         return value if scope is None else (value, one.read.values.get(scope))
 
     def reject_repeated(self, matched: Mapping[ImportColumn, Sequence[Candidate]]) -> None:

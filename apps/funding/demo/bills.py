@@ -1,420 +1,343 @@
-"""How the demo's claims and invoices are drawn: their lines on a plan's purses, and what became of them."""
+"""Drafts of the demo's provider invoices, claims and invoices: supports that plans have budgets for."""
 
 from __future__ import annotations
 
 import datetime as dt
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from random import Random
 from typing import Any
-from uuid import UUID
 
-from apps.core.demo import WORKING_SECONDS, Context, Series
-from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, Unit
-from apps.funding.demo import lives
-from apps.funding.demo.lives import Moved
-from apps.funding.demo.purses import Plan, Purse, dollars, usual_share
-from apps.funding.demo.shelf import LONGEST_DAY, LONGEST_PERIOD, Article, Offer, Shelf
-from apps.funding.services.budgets import budget_amounts
-from apps.people.demo import lists
-from apps.people.demo import plan as people
-
-Row = dict[str, Any]
-#: A row of ``MOVE_COLUMNS``, and one of ``WARNING_COLUMNS``.
-Move = tuple[Any, ...]
-Warned = tuple[Any, ...]
-ZERO = Decimal("0.00")
-DAY = dt.timedelta(days=1)
-
-#: A line comes to this at most, and to about this at least, in cents.
-MOST, LEAST = 90_000, 2_500
-#: Of how many days a bill is, in turn.
-SPANS = (1, 1, 7, 7, 7, 14, 14, 28)
-#: Of a budget so much is left when the demo has drawn it, in hundredths.
-RESERVE = 2
-
-APPROVING = (lists.PLAN_MANAGER, lists.ACCOUNTS_OFFICER, lists.ADMINISTRATOR)
-CREDITING = (lists.ACCOUNTS_OFFICER, lists.ADMINISTRATOR)
-
-MOVE_COLUMNS = (
-    *("claim_id", "invoice_id", "provider_invoice_id", "verb", "from_status", "to_status"),
-    *("reason", "at", "staff_id"),
+from apps.core.demo import Context, draft_of, existing, sometimes
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
+from apps.funding.choices import (
+    CancellationReason,
+    ClaimType,
+    InvoiceClaimType,
+    RecurringFrequency,
+    SendPaymentTo,
+    TaxChoice,
+    Zone,
 )
-WARNING_COLUMNS = ("claim_id", "invoice_id", "code", "place", "message", "at", "staff_id")
+from apps.funding.demo import guide
+from apps.funding.demo.guide import ITEMS, DemoItem, price_on
+from apps.funding.models import (
+    Claim,
+    ClaimLine,
+    CostCentre,
+    Invoice,
+    InvoiceLine,
+    PriceBook,
+    Product,
+    ProviderInvoice,
+)
+from apps.funding.public_holidays import day_types, state_code
+from apps.odata import clock
+from apps.odata.write.drafts import Draft
+from apps.people.models import Client, Contact, Staff
+
+DAY = dt.timedelta(days=1)
+LEAST, MOST = 40, 700  # dollars of a line
+#: One plan in so many has a reusable provider invoice for all of its claims.
+REUSABLE = 17
+#: Bills are of one day, of some days, or of a few weeks.
+SPANS = (1, 1, 7, 7, 7, 14, 14, 28)
+PAYEES = (SendPaymentTo.PROVIDER.value,) * 18 + (SendPaymentTo.CLIENT.value, SendPaymentTo.PLAN_MANAGER.value)
+#: How providers number their invoices.
+STYLES = ("INV-{:05}", "{:06}", "2-{:05}", "A{:05}", "T/{:05}")
+HOURLY_TYPES = (ClaimType.PROVIDER_TRAVEL, ClaimType.NON_FACE_TO_FACE_SERVICES)
+REASONS = tuple(each.value for each in CancellationReason if each is not CancellationReason.NONE)
 
 
-class Workers:
-    """The staff who may do something, each from the day they came."""
+@dataclass(slots=True)
+class DemoBudget:
+    """A budget of a plan: for a category or one item of it; ``left`` is what the demo has not claimed yet."""
 
-    def __init__(self, staff: Series, roles: Sequence[str]) -> None:
-        self.numbers = [
-            number
-            for number in range(staff.count)
-            if people.role_of_staff(number) in roles
-            and not people.staff_is_archived(number)
-            and not people.login_is_closed(number)
-        ] or [0]
-        self.guids = [staff.guid(number) for number in self.numbers]
-        self.since = [staff.created(number) for number in self.numbers]
+    category: int
+    item: str | None
+    left: Decimal
 
-    def at(self, chance: Random, moment: dt.datetime) -> UUID:
-        """One of those who were there; the first while there was nobody."""
-        there = max(bisect_left(self.since, moment), 1)
-        return self.guids[int(chance.random() * there)]
+
+@dataclass(slots=True)
+class DemoPlan:
+    """A participant's plan as the demo claims on it. ``known``: the day from which bills come in."""
+
+    participant: Contact
+    zone: str
+    state: str | None
+    first_day: dt.date
+    last_day: dt.date
+    known: dt.date
+    is_plan_managed: bool
+    is_self_managed: bool
+    budgets: list[DemoBudget]
+    #: Whether one reusable provider invoice is for all of its claims, and which one.
+    shares_invoice: bool
+    reusable: ProviderInvoice | None = None
+    #: Supports claimed already: item, day and quantity.
+    claimed: set[tuple[str, dt.date, Decimal]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Support:
+    """What one claim is about. ``invoice`` is filled in once the provider invoice is created."""
+
+    plan: DemoPlan
+    days: tuple[dt.date, dt.date]
+    lines: list[Draft]
+    total: Decimal
+    invoice: ProviderInvoice | None
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A provider invoice that is reusable, and the first claim on it."""
+class Catalogue:
+    """The price books of the demo with their products by code, and the cost centres."""
 
-    paper: UUID
-    reference: str
-    claim: Row
-
-    @property
-    def provider(self) -> UUID:
-        found: UUID = self.claim["provider_id"]
-        return found
+    price_guide: PriceBook
+    private_rates: PriceBook
+    products: Mapping[str, Product]
+    cost_centres: Sequence[CostCentre]
 
 
-@dataclass(slots=True)
-class Office:
-    """What the bills of the demo are drawn with."""
-
-    context: Context
-    shelf: Shelf
-    private: Shelf
-    plans: list[Plan]
-    funders: Workers
-    creditors: Workers
-    #: Providers whose business number is missing, and those whose number fails its check.
-    without_number: frozenset[UUID]
-    wrong_number: dict[UUID, str]
-    cost_centres: tuple[UUID, ...]
-    claim_number: Callable[[int], str]
-    invoice_number: Callable[[int], str]
-    #: Provider invoices that several claims are built on, by the number of their plan.
-    orders: dict[int, Order] = field(default_factory=dict)
-    drawn: dict[UUID, Purse] = field(default_factory=dict)
+def load_catalogue() -> Catalogue:
+    codes = (*ITEMS, *(code for code, *_ in guide.PRIVATE))
+    products = {product.code: product for product in Product.objects.filter(code__in=codes)}
+    books = {book.name: book for book in PriceBook.objects.filter(archive_date=None)}
+    centres = list(CostCentre.objects.filter(archive_date=None).order_by("name"))
+    return Catalogue(books[guide.PRICE_BOOK], books[guide.PRIVATE_RATES], products, centres)
 
 
-@dataclass(slots=True)
-class Drawn:
-    """A bill with all that is stored with it, and the purses that its lines draw on."""
-
-    row: Row
-    lines: list[Row]
-    purses: list[Purse | None]
-    moves: list[Move] = field(default_factory=list)
-    warnings: list[Warned] = field(default_factory=list)
-    paper: Row | None = None
-    #: Whether it takes its provider invoice as long as it lives.
-    takes: bool = True
-    #: When it is to be resubmitted.
-    due: dt.datetime | None = None
-
-
-# --- days -----------------------------------------------------------------------------------------------
-
-
-def first_morning(context: Context, years: int) -> int:
-    """The number of the first working day of so many years before the demo's day."""
-    day = context.as_of - dt.timedelta(days=round(365.25 * years))
-    return bisect_left(context.mornings, dt.datetime.combine(day, dt.time(), dt.UTC))
-
-
-def day_of(context: Context, morning: int) -> dt.date:
-    return context.mornings[morning].astimezone(context.zone).date()
-
-
-def crowd(context: Context, plans: Sequence[Plan], late: int = 14) -> Iterator[tuple[int, list[Plan]]]:
-    """Each working day of two years with the plans that bills come in for then; one list, which changes.
-
-    Bills come from a fortnight after a plan was known on, until some days after its end.
-    """
-    coming = sorted(plans, key=lambda plan: (plan.known_from, plan.number), reverse=True)
-    there: list[Plan] = []
-    for morning in range(first_morning(context, 2), len(context.mornings)):
-        day = day_of(context, morning)
-        while coming and coming[-1].known_from + 14 * DAY <= day:
-            there.append(coming.pop())
-        if any(plan.last + late * DAY < day for plan in there):
-            there[:] = [plan for plan in there if plan.last + late * DAY >= day]
-        yield morning, there
-
-
-def spread(weights: Sequence[int], count: int) -> list[int]:
-    """``count`` divided by weights, to whole numbers that sum up to it."""
-    total, found, before, gone = sum(weights), [], 0, 0
-    for weight in weights:
-        gone += weight
-        upto = count * gone // total if total else 0
-        found.append(upto - before)
-        before = upto
-    return found
-
-
-def within_hours(context: Context, morning: int, nth: int, of: int) -> dt.datetime:
-    return context.mornings[morning] + dt.timedelta(seconds=int((nth + 0.5) * WORKING_SECONDS / of))
-
-
-def days_of_service(chance: Random, plan: Plan, today: dt.date) -> tuple[dt.date, dt.date]:
-    """First and last day of what is claimed: a little while ago, within the plan."""
-    last = min(today - (1 + int(chance.random() * 12)) * DAY, plan.last)
-    span = SPANS[int(chance.random() * len(SPANS))]
-    return max(last - (span - 1) * DAY, plan.first), last
+def load_plans(context: Context) -> list[DemoPlan]:
+    """The demo's plans with their budgets, in the order of their creation."""
+    budgets: dict[Any, list[DemoBudget]] = defaultdict(list)
+    for model in (ServiceBooking, CategoryBudget):
+        for budget in context.records.get(model, ()):
+            item = getattr(budget, "support_item", None)
+            left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
+            budgets[budget.engagement_id].append(DemoBudget(budget.category.number, item, left))
+    contacts = {contact.pk: contact for contact in context.records.get(Contact, ())}
+    plans: list[DemoPlan] = []
+    for plan in context.records.get(ClientEngagement, ()):
+        contact = contacts[plan.participant_id]
+        region, created = (
+            contact.scheme_price_guide_region,
+            plan.creation_date.astimezone(context.zone).date(),
+        )
+        zone = region if region in guide.ZONES else Zone.NATIONAL.value
+        known = max(plan.plan_start_date, created) + 10 * DAY
+        plans.append(
+            DemoPlan(
+                *(contact, zone, state_code(contact.state), plan.plan_start_date, plan.plan_end_date, known),
+                *(plan.is_plan_managed, plan.is_self_managed, budgets[plan.pk]),
+                shares_invoice=len(plans) % REUSABLE == REUSABLE // 2,
+            )
+        )
+    return plans
 
 
 # --- lines ----------------------------------------------------------------------------------------------
 
 
-def draw_lines(
+@lru_cache(maxsize=64)
+def items_of_category(category: int) -> tuple[DemoItem, ...]:
+    """The items of a category that are not quoted and have a price in every year."""
+    return tuple(
+        item
+        for item in ITEMS.values()
+        if item.category == category and item.price is not None and item.code != guide.DISCONTINUED
+    )
+
+
+def line_draft(
+    model: type[ClaimLine | InvoiceLine], catalogue: Catalogue, item: str, quantity: Decimal, **values: Any
+) -> Draft:
+    return draft_of(
+        model, price_book=catalogue.price_guide, product=catalogue.products[item], quantity=quantity, **values
+    )
+
+
+def support_lines(
+    context: Context,
     chance: Random,
-    office: Office,
-    plan: Plan,
+    catalogue: Catalogue,
+    plan: DemoPlan,
     days: tuple[dt.date, dt.date],
-    wanted: int,
-    categories: frozenset[int] | None = None,
-) -> tuple[list[Row], list[Purse | None]]:
-    """At most so many lines for a plan within days; none where nothing can be bought.
-
-    Together they bring what is gone of the plan's purses to what would be usual by then.
-    """
-    lines: list[Row] = []
-    purses: list[Purse | None] = []
-    share = usual_share(plan, days[1], office.context.as_of)
-    for _ in range(wanted * 4):
-        if len(lines) == wanted:
+    most: int,
+    model: type[ClaimLine | InvoiceLine] = ClaimLine,
+) -> tuple[list[Draft], Decimal]:
+    """Lines that a plan has budgets for, on some of the days, and their total; none where nothing is left."""
+    lines: list[Draft] = []
+    sum_of_lines = Decimal(0)
+    for _ in range(most):
+        open_budgets = [budget for budget in plan.budgets if budget.left > LEAST]
+        if not open_budgets:
             break
-        purse, room = fullest(chance, plan, share, categories)
-        if purse is None:
-            break
-        line = draw_line(chance, office, plan, purse, days, room // (wanted - len(lines)))
-        if line is not None:
-            lines.append(line)
-            purses.append(purse)
-            purse.drawn += int(line["total"] * 100)
-            office.drawn[purse.guid] = purse
-    return lines, purses
+        budget = chance.choices(open_budgets, [float(each.left) for each in open_budgets])[0]
+        day = days[0] + chance.randrange((days[1] - days[0]).days + 1) * DAY
+        kinds = day_types(day, plan.state)
+        items = (ITEMS[budget.item],) if budget.item else items_of_category(budget.category)
+        items = tuple(item for item in items if item.day is None or kinds == {item.day})
+        if not items:
+            continue
+        item = chance.choice(items)
+        price = price_on(item, day, plan.zone, context.as_of)
+        quantity = quantity_of(chance, item, price, budget.left)
+        while (item.code, day, quantity) in plan.claimed:
+            quantity += Decimal("0.25")
+        total = guide.rounded(quantity * price)
+        if total > budget.left:
+            continue
+        plan.claimed.add((item.code, day, quantity))
+        budget.left -= total
+        sum_of_lines += total
+        claim_type, reason = claim_type_of(chance, item)
+        lines.append(
+            line_draft(
+                *(model, catalogue, item.code, quantity),
+                from_date=day,
+                to_date=sometimes(chance, 0.6, day),
+                tax_choice=sometimes(chance, 0.4, TaxChoice.GST_FREE_INCOME.value),
+                claim_type=claim_type,
+                cancellation_reason=reason,
+            )
+        )
+    return lines, sum_of_lines
 
 
-def fullest(
-    chance: Random, plan: Plan, share: float, categories: frozenset[int] | None
-) -> tuple[Purse | None, int]:
-    """A purse to draw on, the more likely the more is usual to be gone of it by then; and how much more."""
-    rooms = [
-        (max(int(purse.gone * share) - purse.drawn, LEAST), purse)
-        for purse in plan.purses
-        if purse.offers and (categories is None or purse.category in categories)
-    ]
-    left = chance.random() * sum(room for room, _ in rooms)
-    for room, purse in rooms:
-        left -= room
-        if left < 0:
-            return purse, room
-    return (rooms[-1][1], rooms[-1][0]) if rooms else (None, 0)
+def quantity_of(chance: Random, item: DemoItem, price: Decimal, left: Decimal) -> Decimal:
+    """A plausible quantity: a part of what is left, in quarters of an hour, pieces or dollars."""
+    amount = min(Decimal(chance.randrange(LEAST, MOST)), left / 4)
+    if item.unit in (guide.MONTH, guide.WEEK):
+        return Decimal(1)
+    if item.is_dollar:
+        return guide.rounded(amount)
+    if item.unit == guide.HOUR:
+        return min(max(Decimal(int(amount / price * 4)) / 4, Decimal("0.25")), Decimal(8))
+    return max(Decimal(int(amount / price)), Decimal(1))
 
 
-def draw_line(
-    chance: Random, office: Office, plan: Plan, purse: Purse, days: tuple[dt.date, dt.date], room: int
-) -> Row | None:
-    """A line of about that many cents; ``None`` where chance found nothing that fits."""
-    offer = purse.offers[int(chance.random() * len(purse.offers))]
-    when = days_of_line(chance, offer, days)
-    article = offer.on(chance, when[0] or days[0], plan.state)
-    if article is None:
-        return None
-    first, last = when[0] or days[0], when[1] or when[0] or days[1]
-    price = article.price(plan.zone, first)
-    if price is None:
-        return None
-    most = purse.budget * (100 - RESERVE) // 100 - purse.drawn
-    aim = min(int(room * (0.5 + 0.7 * chance.random())), MOST, most)
-    quantity = quantity_of(article, price, aim, is_of_a_day=first == last)
-    mark = (article.product.int & 0xFFFFF, first.toordinal(), last.toordinal() - first.toordinal())
-    while not plan.remember(((mark[0] << 20 | mark[1]) << 10 | mark[2]) << 20 | quantity):
-        quantity += step_of(article)
-    total = (quantity * price + 50) // 100
-    if total > most:
-        return None
-    return line_row(chance, office.shelf.price_book, article, when, (first, last), quantity, price, purse)
-
-
-def days_of_line(
-    chance: Random, offer: Offer, days: tuple[dt.date, dt.date]
-) -> tuple[dt.date | None, dt.date | None]:
-    """From and to: a day of the bill's, where the support is one of a time; else often left out."""
-    if offer.at_all_times is not None and chance.random() < 0.5:
-        return None, None
-    day = days[0] + int(chance.random() * ((days[1] - days[0]).days + 1)) * DAY
-    return day, (day if chance.random() < 0.6 else None)
-
-
-def quantity_of(article: Article, price: int, aim: int, is_of_a_day: bool) -> int:
-    """A plausible quantity, in hundredths, that comes to about so many cents."""
-    step = step_of(article)
-    if article.unit in (Unit.MONTH, Unit.WEEK):
-        return step
-    quantity = max(aim * 100 // price // step * step, step)
-    if article.is_dollar:
-        return max(quantity, 450)
-    return min(quantity, LONGEST_DAY if is_of_a_day else LONGEST_PERIOD)
-
-
-def step_of(article: Article) -> int:
-    """The least difference of quantities, in hundredths: five cents, a quarter of an hour, or one."""
-    if article.is_dollar:
-        return 5
-    return 25 if article.is_hourly else 100
-
-
-def line_row(
-    chance: Random,
-    price_book: UUID,
-    article: Article,
-    when: tuple[dt.date | None, dt.date | None],
-    days: tuple[dt.date, dt.date],
-    quantity: int,
-    price: int,
-    purse: Purse | None,
-) -> Row:
-    claim_type, reason = way_of_claiming(chance, article)
-    return {
-        "archive_date": None,
-        "price_book_id": price_book,
-        "product_id": article.product,
-        "from_date": when[0],
-        "to_date": when[1],
-        "quantity": dollars(quantity),
-        "price": dollars(price),
-        "total": dollars((quantity * price + 50) // 100),
-        "amount_paid": ZERO,
-        "tax_choice": TaxChoice.GST_FREE_INCOME.value if chance.random() < 0.4 else None,
-        "claim_type": claim_type,
-        "cancellation_reason": reason,
-        "notes": article.name,
-        "first_day": days[0],
-        "last_day": days[1],
-        "booking_id": purse.guid if purse is not None and purse.is_booking else None,
-        "category_budget_id": purse.guid if purse is not None and not purse.is_booking else None,
-    }
-
-
-REASONS = tuple(reason.value for reason in CancellationReason if reason is not CancellationReason.NONE)
-HOURLY_WAYS = (ClaimType.PROVIDER_TRAVEL, ClaimType.NON_FACE_TO_FACE_SERVICES, ClaimType.TELEHEALTH)
-
-
-def way_of_claiming(chance: Random, article: Article) -> tuple[str | None, str | None]:
-    """Claim type and cancellation reason; ways that the guide's flags allow."""
+def claim_type_of(chance: Random, item: DemoItem) -> tuple[str | None, str | None]:
+    """Claim type and cancellation reason, as the price guide allows them for the item."""
     luck = chance.random()
     if luck < 0.6:
         return None, None
-    if luck < 0.88 or not article.is_hourly:
+    if luck < 0.88 or item.unit != guide.HOUR or item.is_dollar:
         return ClaimType.DIRECT_SERVICE.value, None
     if luck < 0.92:
-        return ClaimType.CANCELLATION.value, REASONS[int(chance.random() * len(REASONS))]
-    return HOURLY_WAYS[int(chance.random() * len(HOURLY_WAYS))].value, None
+        return ClaimType.CANCELLATION.value, chance.choice(REASONS)
+    return chance.choice(HOURLY_TYPES).value, None
 
 
-# --- what became of them --------------------------------------------------------------------------------
+# --- bills ----------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class State:
-    """Where a bill stands after what it lived through."""
-
-    status: str = lives.AWAITING
-    since: dt.datetime | None = None
-    reason: str | None = None
-    approved: dt.datetime | None = None
-    paid_at: dt.datetime | None = None
-    archived: dt.datetime | None = None
-    touched: dt.datetime | None = None
-    paid: bool = False
-    partly: bool = False
-    reopened: bool = False
+def days_of_service(chance: Random, plan: DemoPlan) -> tuple[dt.date, dt.date]:
+    """First and last day of the supports of a bill of today: a little while ago, within the plan."""
+    last = max(min(clock.today() - (1 + chance.randrange(12)) * DAY, plan.last_day), plan.first_day)
+    return max(last - (chance.choice(SPANS) - 1) * DAY, plan.first_day), last
 
 
-#: An invoice that was rejected so is opened again as the same record, resubmitted.
-REJECTED_BY_OTHERS = (lives.CLIENT_REJECTED, lives.MANAGER_REJECTED)
+def provider_of(context: Context, chance: Random, plan: DemoPlan) -> Client:
+    """One of the few providers of a participant."""
+    providers = existing(context.records[Client])[1:] or context.records[Client][:1]
+    few = [(int(plan.participant.scheme_number) * step) % len(providers) for step in (1, 7, 13)]
+    return providers[chance.choice(few)]
 
 
-def state_after(moved: Iterable[Moved]) -> State:
-    state = State()
-    for each in moved:
-        to, state.touched = each.step.to, each.at
-        if to == lives.ARCHIVED:
-            state.archived = each.at
-            continue
-        state.status, state.since, state.reason = to, each.at, each.reason
-        if to == lives.APPROVED:
-            state.approved = each.at
-        elif to == lives.AWAITING:
-            state.approved = None
-            state.reopened = each.before in REJECTED_BY_OTHERS or state.reopened
-        elif to == lives.PAID_IN_PART:
-            state.partly, state.paid_at = True, each.at
-        elif to in (lives.PAID_BY_AGENCY, lives.PAID):
-            # Written off with a reason: what was paid in part stays all that was paid.
-            state.paid = each.reason is None
-            state.paid_at = each.at if state.paid else state.paid_at
-    return state
+def provider_invoice_draft(
+    context: Context, chance: Random, number: int, support: Support, created_by: Staff
+) -> Draft:
+    plan = support.plan
+    return draft_of(
+        ProviderInvoice,
+        reference=STYLES[number % len(STYLES)].format(number + 101),
+        service_start_date=support.days[0],
+        service_end_date=None if plan.shares_invoice else support.days[1],
+        invoice_total=None if plan.shares_invoice else support.total,
+        is_reusable=plan.shares_invoice,
+        send_payment_to=chance.choice(PAYEES),
+        contact=plan.participant,
+        provider=provider_of(context, chance, plan),
+        created_by=created_by,
+    )
 
 
-def settle(drawn: Drawn, state: State, share: int, frees: bool = True) -> None:
-    """Write into row and lines where the bill stands, and tell the purses what the lines draw on them.
-
-    ``share``: so many hundredths of it are paid where it is paid in part.
-    """
-    paid_sum, total = ZERO, ZERO
-    archived = state.archived is not None
-    for line, purse in zip(drawn.lines, drawn.purses, strict=True):
-        amount = line["total"]
-        if state.paid:
-            line["amount_paid"] = amount
-        elif state.partly:
-            line["amount_paid"] = dollars(int(amount * 100) * share // 100)
-        total += amount
-        paid_sum += line["amount_paid"]
-        if purse is not None:
-            told = budget_amounts(state.status, archived, amount, line["amount_paid"])
-            purse.amounts += told
-            # Refused or put away it can be drawn again, unless it is kept for what it is resubmitted as.
-            if frees:
-                purse.drawn += int((told.claimed + told.waiting - amount) * 100)
-    made = drawn.row["creation_date"]
-    drawn.row |= {
-        "modify_date": state.touched or made,
-        "archive_date": state.archived,
-        "total": total,
-        "amount_paid": paid_sum,
-        "status_date": state.since or made,
-        "status_reason": state.reason,
-        "approved_date": state.approved,
-        "funding_status": state.status,
-    }
+def claim_draft(chance: Random, number: int, support: Support, staff: Staff) -> Draft:
+    """A claim; for whom and by whom it is follows from its provider invoice."""
+    return draft_of(
+        Claim,
+        provider_invoice=support.invoice,
+        external_invoice_number=sometimes(chance, 0.5, f"X{number + 1:07}"),
+        start_date=support.days[0],
+        end_date=support.days[1],
+        due_date=sometimes(chance, 0.4, clock.today() + 14 * DAY),
+        staff=staff,
+        line_items=support.lines,
+    )
 
 
-def moves_of(chance: Random, office: Office, key: str, drawn: Drawn, moved: list[Moved]) -> Iterator[Move]:
-    """Who moved it, and when; ``key`` is the column that refers to it."""
-    for each in moved:
-        verb = lives.verb(each.before, each.step.to, each.reason is not None)
-        after = each.before if each.step.to == lives.ARCHIVED else each.step.to
-        staff = office.funders.at(chance, each.at)
-        yield move(key, drawn.row["guid"], verb, (each.before, after), each.reason, each.at, staff)
+def invoice_draft(
+    context: Context,
+    chance: Random,
+    number: int,
+    catalogue: Catalogue,
+    plan: DemoPlan,
+    staff: Staff,
+    is_credited: bool,
+) -> Draft:
+    """Two in three invoices go to the agency for supports of the plan, the others to the client."""
+    days = days_of_service(chance, plan)
+    goes_to = InvoiceClaimType.INVOICE_TO_AGENCY
+    lines: list[Draft] = []
+    if number % 3:
+        lines, _ = support_lines(context, chance, catalogue, plan, days, 2, InvoiceLine)
+    if not lines:
+        goes_to = InvoiceClaimType.INVOICE_TO_CLIENT
+        first, second = chance.sample(guide.PRIVATE, 2)
+        lines = [private_line(catalogue, code, chance.randint(2, 6), days[0]) for code, *_ in (first, second)]
+        if is_credited:
+            lines.append(private_line(catalogue, first[0], 1, days[0], is_credit_item=True))
+    for line in lines:
+        line.fill("cost_centre", sometimes(chance, 0.7, chance.choice(catalogue.cost_centres)))
+    return draft_of(
+        Invoice,
+        invoice_claim_type=goes_to.value,
+        start_date=days[0],
+        end_date=days[1],
+        due_date=clock.today() + 14 * DAY,
+        contact=plan.participant,
+        staff=staff,
+        line_items=lines,
+    )
 
 
-def move(
-    key: str,
-    record: UUID,
-    verb: str,
-    way: tuple[str, str],
-    reason: str | None,
-    at: dt.datetime,
-    staff: UUID | None,
-) -> Move:
-    """A row of ``MOVE_COLUMNS``."""
-    of_which = (record if key == name else None for name in MOVE_COLUMNS[:3])
-    return *of_which, verb, *way, reason, at, staff
+def private_line(catalogue: Catalogue, code: str, quantity: int, day: dt.date, **values: Any) -> Draft:
+    """A line of a support that the subscriber sells beside the scheme."""
+    return draft_of(
+        InvoiceLine,
+        price_book=catalogue.private_rates,
+        product=catalogue.products[code],
+        quantity=Decimal(quantity),
+        from_date=day,
+        **values,
+    )
+
+
+def recurring_draft(catalogue: Catalogue, plan: DemoPlan, staff: Staff) -> Draft:
+    """An invoice to a client that recurs every month from today on."""
+    today = clock.today()
+    return draft_of(
+        Invoice,
+        invoice_claim_type=InvoiceClaimType.INVOICE_TO_CLIENT.value,
+        start_date=today,
+        end_date=today,
+        is_recurring=True,
+        recurring_start_date=today,
+        recurring_frequency=RecurringFrequency.MONTHLY.value,
+        contact=plan.participant,
+        staff=staff,
+        line_items=[private_line(catalogue, "GYM-01", 4, today)],
+    )

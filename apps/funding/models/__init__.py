@@ -1,6 +1,7 @@
 """The records of funding: prices, provider invoices, claims and invoices, and what is kept beside them."""
 
 from apps.funding.models.claims import (
+    CENT,
     ZERO,
     Bill,
     Claim,
@@ -14,6 +15,7 @@ from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEn
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, ProviderInvoice
 
 __all__ = [
+    "CENT",
     "WAITS_FOR_CLAIM",
     "ZERO",
     "AcknowledgedWarning",

@@ -28,7 +28,7 @@ from apps.funding.statuses import STATUSES, Status
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
-ZERO = Decimal("0.00")
+ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 
 
 def money(label: str | None = None, **options: Any) -> models.DecimalField:

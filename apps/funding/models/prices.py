@@ -76,6 +76,12 @@ class Product(Record):
         return f"{self.code} {self.name}"
 
     @property
+    def category(self) -> int | None:
+        """The number of its category; read from the code where the price guide gives none."""
+        item = support_item(self.code)
+        return self.category_number if self.category_number is not None or item is None else item.category
+
+    @property
     def support_purpose(self) -> str | None:
         """What the scheme pays it for, which the last digit of its code tells."""
         item = support_item(self.code)

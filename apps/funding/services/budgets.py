@@ -1,4 +1,4 @@
-"""What claims and invoices draw on budgets, by where they stand; told at every move, and recounted."""
+"""The budget ledger: what the lines of claims and invoices count on budgets, posted with each change."""
 
 from __future__ import annotations
 
@@ -9,131 +9,150 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import models, transaction
-from django.db.models import Case, Exists, OuterRef, Q, Sum, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, Value, When
 
+from apps.core.bulk_insert import WriteBatch
+from apps.engagements.coverage import CoveringBudget
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import ClaimLine, InvoiceLine
+from apps.funding.models import CENT, ZERO, ClaimLine, InvoiceLine
 from apps.funding.statuses import STATUSES, OpenAmount, Resubmission
-
-CENT = Decimal("0.01")
+from apps.odata.write.drafts import Draft
 
 
 def budget_amounts(
-    status: str,
-    archived: bool,
-    total: Decimal,
-    paid: Decimal,
-    passed_on: Resubmission | None = None,
+    status: str, archived: bool, total: Decimal, paid: Decimal, resubmission: Resubmission | None = None
 ) -> Amounts:
-    """What a line, or the sum of lines, draws on its budget while its bill stands in this status.
+    """What a line, or the sum of lines, counts on its budget while its bill is in this status.
 
-    What was paid is claimed as long as the bill counts at all. The rest is waiting before somebody is asked
-    for it, claimed afterwards, and nothing once it is closed or its gap passed on to another bill.
+    What was paid counts as claimed as long as the bill counts at all. The rest is waiting until somebody is
+    asked for it, claimed afterwards, and nothing once the bill is closed or resubmitted for its gap.
     """
-    if archived or passed_on is Resubmission.FULL:
+    if archived or resubmission is Resubmission.FULL:
         return Amounts()
-    if passed_on is Resubmission.GAP:
+    open_amount = STATUSES[status].open_amount
+    if resubmission is Resubmission.GAP or open_amount is OpenAmount.NOTHING:
         return Amounts(claimed=paid, paid=paid)
-    counts_as = STATUSES[status].open_amount
-    if counts_as is OpenAmount.NOTHING:
-        return Amounts(claimed=paid, paid=paid)
-    if counts_as is OpenAmount.WAITING:
+    if open_amount is OpenAmount.WAITING:
         return Amounts(claimed=paid, paid=paid, waiting=total - paid)
     return Amounts(claimed=total, paid=paid)
 
 
 class BudgetPosting(NamedTuple):
-    """By how much a line changed what is drawn on the budget it stands for; on none, it counts nowhere."""
+    """By how much the amounts of a line on its budget change; a line without a budget counts nowhere."""
 
     booking: UUID | None
     category_budget: UUID | None
     amounts: Amounts
 
 
-def post_to_budgets(changes: Iterable[BudgetPosting]) -> None:
+def line_posting(line: Draft, status: str) -> BudgetPosting:
+    """The posting of a line to the budget that covers it."""
+    amounts = budget_amounts(status, False, line.total, line.get("amount_paid") or ZERO)
+    booking, category_budget = line.booking, line.category_budget
+    return BudgetPosting(booking and booking.pk, category_budget and category_budget.pk, amounts)
+
+
+def post_to_budgets(postings: Iterable[BudgetPosting], batch: WriteBatch | None = None) -> None:
     """Add postings to the budgets, in the transaction of the change.
 
-    Locks service bookings, then budgets by category, each in the order of their keys; so call it once, after
-    everything else is locked.
+    Locks service bookings, then category budgets, each in the order of their keys: to be called once, after
+    everything else is locked. They are sent with the ``batch`` when one is given.
     """
-    bookings: dict[UUID, Amounts] = defaultdict(Amounts)
-    categories: dict[UUID, Amounts] = defaultdict(Amounts)
-    for booking, category_budget, amounts in changes:
+    sums: dict[type[Budget], dict[UUID, Amounts]] = {
+        model: defaultdict(Amounts) for model in BUDGETS.values()
+    }
+    for booking, category_budget, amounts in postings:
         if booking is not None:
-            bookings[booking] += amounts
+            sums[ServiceBooking][booking] += amounts
         elif category_budget is not None:
-            categories[category_budget] += amounts
-    nothing = Amounts()
-    record_amounts({key: sums for key, sums in bookings.items() if sums != nothing}, ServiceBooking)
-    record_amounts({key: sums for key, sums in categories.items() if sums != nothing}, CategoryBudget)
+            sums[CategoryBudget][category_budget] += amounts
+    for model, changes in sums.items():
+        record_amounts({key: change for key, change in changes.items() if change != Amounts()}, model, batch)
 
 
-# --- all of them anew -----------------------------------------------------------------------------------
+#: The budgets in the order in which they are locked everywhere, by the line's reference to them.
+BUDGETS: Mapping[str, type[Budget]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
+
+#: The lines that count on budgets, by their reference to the bill.
+LINES: Mapping[str, type[models.Model]] = {"claim": ClaimLine, "invoice": InvoiceLine}
 
 
-class Recounted(NamedTuple):
-    """How many budgets said something else than the lines that draw on them."""
+def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[Any]]:
+    """The lines of claims, and of invoices, that refer to a budget, with their bills; the latest first.
+
+    Those of archived, rejected or cancelled bills are included: they count nothing.
+    """
+    model = budget.model if isinstance(budget, CoveringBudget) else type(budget)
+    name = "booking" if model is ServiceBooking else "category_budget"
+    return {
+        f"{bill}s": line._default_manager.filter(**{name: budget.pk})
+        .select_related(bill, "product")
+        .order_by("-first_day", "guid")
+        for bill, line in LINES.items()
+    }
+
+
+# --- recount --------------------------------------------------------------------------------------------
+
+
+class Recount(NamedTuple):
+    """How many budgets differed from the lines that count on them."""
 
     bookings: int
     category_budgets: int
 
 
-#: The budgets in the order they are locked in everywhere, by the line's reference to them.
-BUDGETS: Mapping[str, type[Budget]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
-
-
 @transaction.atomic
-def recount_budgets() -> Recounted:
-    """Restate what every budget has claimed, paid and waiting from the lines that draw on it.
+def recount_budgets() -> Recount:
+    """Replace the amounts of every budget by the sums of the lines that count on it.
 
-    All budgets are locked before anything is summed: who is moving a bill meanwhile either told them before,
-    or adds to what is restated here.
+    All budgets are locked before anything is summed: a transition that runs meanwhile has posted to them
+    before, or posts to what is restated here.
     """
     for budget in BUDGETS.values():
         list(budget._default_manager.order_by("pk").select_for_update().values_list("pk", flat=True))
-    mended = [restate_amounts(sums_of(name), budget) for name, budget in BUDGETS.items()]
-    return Recounted(*mended)
+    return Recount(*(restate_amounts(sum_lines(name), budget) for name, budget in BUDGETS.items()))
 
 
-def sums_of(budget: str) -> dict[UUID, Amounts]:
-    """What all lines together draw on each of the budgets that lines refer to by this name."""
+def sum_lines(budget: str) -> dict[UUID, Amounts]:
+    """What all lines count on each of the budgets that lines refer to by this name."""
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
-    for line, bill in ((ClaimLine, "claim"), (InvoiceLine, "invoice")):
-        for key, amounts in drawn_by(line, bill, budget):
+    for bill, line in LINES.items():
+        for key, amounts in sum_by_status(line, bill, budget):
             sums[key] += amounts
     return sums
 
 
-def drawn_by(line: type[models.Model], bill: str, budget: str) -> Iterator[tuple[UUID, Amounts]]:
-    """(budget, what draws on it) of the lines in each status, summed by the database."""
+def sum_by_status(line: type[models.Model], bill: str, budget: str) -> Iterator[tuple[UUID, Amounts]]:
+    """(budget, what counts on it) of the lines in each status, summed by the database."""
     rows = (
         line._default_manager.filter(**{f"{budget}__isnull": False})
         .order_by()
         .values(budget, f"{bill}__funding_status", archived=Q(**{f"{bill}__archive_date__isnull": False}))
-        .annotate(passed_on=passing_on(line, bill), total_of=Sum("total"), paid_of=Sum("amount_paid"))
+        .annotate(
+            resubmission=resubmission_of(line, bill), total_sum=Sum("total"), paid_sum=Sum("amount_paid")
+        )
     )
     for row in rows:
-        # SQLite sums decimals as floating point: right to the cent, and told with more.
-        total, paid = row["total_of"].quantize(CENT), row["paid_of"].quantize(CENT)
-        passed_on = row["passed_on"] and Resubmission(row["passed_on"])
-        yield (
-            row[budget],
-            budget_amounts(row[f"{bill}__funding_status"], row["archived"], total, paid, passed_on),
-        )
+        # SQLite sums decimals as floating point: right to the cent, with more digits.
+        total, paid = row["total_sum"].quantize(CENT), row["paid_sum"].quantize(CENT)
+        resubmission = row["resubmission"] and Resubmission(row["resubmission"])
+        status = row[f"{bill}__funding_status"]
+        yield row[budget], budget_amounts(status, row["archived"], total, paid, resubmission)
 
 
-def passing_on(line: type[models.Model], bill: str) -> Case:
-    """What the live resubmission of a line's bill took over; null when there is none that matters."""
+def resubmission_of(line: type[models.Model], bill: str) -> Case:
+    """What the current resubmission of a line's bill took over; null when there is none that matters."""
     model: Any = line._meta.get_field(bill).related_model
-    live = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None).order_by()
-    whole = Exists(live.exclude(paid_earlier=0))
-    # Of what was never paid there is nothing to tell apart: it is closed.
-    may_have_been = Q(**{f"{bill}__funding_status": InvoiceStatus.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
+    current = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None).order_by()
+    in_full = Exists(current.exclude(paid_earlier=0))
+    # A bill of which nothing was paid is closed: its resubmission makes no difference.
+    was_paid = Q(**{f"{bill}__funding_status": InvoiceStatus.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
     return Case(
-        When(may_have_been & whole, then=Value(Resubmission.FULL.value)),
-        When(may_have_been & Exists(live), then=Value(Resubmission.GAP.value)),
+        When(was_paid & in_full, then=Value(Resubmission.FULL.value)),
+        When(was_paid & Exists(current), then=Value(Resubmission.GAP.value)),
         default=Value(None),
         output_field=models.CharField(null=True),
     )

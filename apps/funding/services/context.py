@@ -1,336 +1,485 @@
-"""What the warnings of bills need to know: plans, budgets, products, people, and bills that say the same."""
+"""What claims and invoices are validated against: three trips of batched queries, however many there are."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar, cast
+from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.identifiers import normalised
+from apps.core.unique import Conflicts
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import CoveringBudget, Support, covering
-from apps.engagements.models import Budget, ServiceBooking
-from apps.funding.choices import InvoiceClaimType, Zone
-from apps.funding.drafts import BillFacts, ContactFacts, LineFacts, ProductFacts, ProviderFacts
-from apps.funding.duplicates import LineKey, ReferenceKey, lineage_of, twin_claims, twin_lines
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, Product
-from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
+from apps.engagements.coverage import (
+    Coverage,
+    Support,
+    budget_queries,
+    choose_budgets,
+    match_plans,
+    plan_query,
+)
+from apps.funding.choices import InvoiceClaimType
+from apps.funding.drafts import BillContext, LineContext
+from apps.funding.duplicates import (
+    CLAIM_REFERENCES,
+    LineKey,
+    ReferenceKey,
+    duplicates_query,
+    find_duplicates,
+    first_numbers,
+    predecessors_query,
+)
+from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, ProviderInvoice
+from apps.funding.pricing import PriceTable, price_zones, prices_of_products
 from apps.funding.public_holidays import state_code
+from apps.funding.services.bill_types import CLAIMS, BillType
 from apps.funding.statuses import ENDED
+from apps.funding.validation.bills import ADMINISTER_PERMISSION, CREDIT_PERMISSION
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import Conversation, PreparedQuery, all_of, alone, prepared_query, together
-from apps.odata.write.drafts import Draft
-from apps.people.models import Client, Contact
+from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, fetch_groups, prepared_query
+from apps.odata.declaration.service import get_service
+from apps.odata.write.drafts import Draft, Issue
+from apps.odata.write.references import References
+from apps.people.models import Client, Contact, Role, Staff
 
-#: Products by key.
-Products = Mapping[Any, ProductFacts]
 
-#: Who manages the bookings that a bill draws on, where there is a choice.
-MANAGED_BY = {
+def key_of(draft: Draft, name: str) -> Any:
+    """The key of the record that a draft refers to; ``None`` where it names none or an invalid one."""
+    value = draft.get(name)
+    return value.pk if isinstance(value, models.Model) else value
+
+
+def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
+    return {key_of(draft, name) for draft in drafts} - {None}
+
+
+Issues = list[tuple[int, Issue]]
+
+# --- first trip: the records that drafts name -----------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Records:
+    """What drafts name, by key. ``takers``: (key, number) of the claims that took provider invoices.
+
+    ``taken_before``: the provider invoices that a claim had taken before their lock was waited for.
+    ``permissions``: of the staff members who may still log in. ``own_bills``: the drafts' own bills and those
+    that they resubmit, which are no duplicates. ``reference_issues``: references that cannot be loaded;
+    ``conflicts``: values that must be unique and are not.
+    """
+
+    provider_invoices: Mapping[UUID, ProviderInvoice]
+    takers: Mapping[UUID, tuple[UUID, str]]
+    taken_before: set[UUID]
+    permissions: Mapping[UUID, frozenset[str]]
+    prices: PriceTable
+    own_bills: set[UUID]
+    reference_issues: Issues
+    conflicts: Issues
+
+
+def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
+    """Load the records that drafts name, and lock their provider invoices in the order of their keys.
+
+    Those that existing claims were built on are locked as well: nobody else builds on them now.
+    """
+    invoices = keys_of(drafts, "provider_invoice") | previous_provider_invoices(drafts)
+    products = {key for draft in drafts for key in keys_of(draft.get("line_items") or (), "product")}
+    own = keys_of(drafts, "resubmission_of") | {draft.key for draft in drafts if draft.key is not None}
+    references = References(get_service().by_model[bills.model].type, drafts)
+    conflicts = Conflicts(bills.model, drafts)
+    own_queries = [
+        takers_of(invoices) if invoices else None,
+        locked_provider_invoices(invoices) if invoices else None,
+        # PostgreSQL runs the queries of a trip one after the other: these see what the lock waited for.
+        contacts_of(invoices) if invoices else None,
+        providers_of(invoices) if invoices else None,
+        takers_of(invoices) if invoices else None,
+        permissions_of(keys_of(drafts, "staff")),
+        prices_of_products(products) if products else None,
+        predecessors_query(bills.model, own) if own else None,
+    ]
+    rows, referred, owners = fetch_groups(own_queries, references.queries, conflicts.queries)
+    takers_before, locked, contacts, providers, takers, permissions, prices, predecessors = rows
+    return Records(
+        provider_invoices=build_provider_invoices(locked, contacts, providers),
+        takers={invoice: (key, number) for invoice, key, number in takers},
+        taken_before={invoice for invoice, _, _ in takers_before},
+        permissions=granted_permissions(permissions),
+        prices=PriceTable(prices),
+        own_bills=own | {bills.model._meta.pk.to_python(key) for (key,) in predecessors},
+        reference_issues=references.attach(referred),
+        conflicts=conflicts.issues(owners),
+    )
+
+
+def previous_provider_invoices(drafts: Iterable[Draft]) -> set[UUID]:
+    return {key for draft in drafts if (key := draft.get("previous_provider_invoice_id")) is not None}
+
+
+@prepared_query
+def takers_of(provider_invoices: Any) -> QuerySet[Any, Any]:
+    field: Any = Claim._meta.get_field("provider_invoice")
+    claims = Claim.objects.filter(AnyOf(field, provider_invoices), takes_provider_invoice=True)
+    return claims.order_by().values_list("provider_invoice", "pk", "claim_number")
+
+
+INVOICE_KEY: Any = ProviderInvoice._meta.pk
+INVOICE_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
+
+
+@prepared_query
+def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
+    invoices = ProviderInvoice.objects.filter(AnyOf(INVOICE_KEY, keys)).order_by("pk")
+    return invoices.select_for_update().values_list(*INVOICE_COLUMNS)
+
+
+def columns_of(model: type[models.Model], *names: str) -> tuple[str, ...]:
+    """The key and these columns, in the order of the model: ``from_db`` expects it."""
+    return tuple(f.attname for f in model._meta.concrete_fields if f.primary_key or f.name in names)
+
+
+#: What defaults, rules and warnings read of the contacts and providers of provider invoices.
+CONTACT_COLUMNS = columns_of(Contact, "first_name", "last_name", "scheme_price_guide_region", "state")
+PROVIDER_COLUMNS = columns_of(Client, "business_name", "business_number")
+
+
+def related_query(name: str, model: type[models.Model], columns: Sequence[str]) -> PreparedQuery:
+    @prepared_query
+    def rows(keys: Any) -> QuerySet[Any, Any]:
+        invoices = ProviderInvoice.objects.filter(AnyOf(INVOICE_KEY, keys)).order_by().values(name)
+        return model._default_manager.filter(pk__in=invoices).order_by().values_list(*columns)
+
+    return rows
+
+
+contacts_of = related_query("contact", Contact, CONTACT_COLUMNS)
+providers_of = related_query("provider", Client, PROVIDER_COLUMNS)
+
+
+def build_provider_invoices(
+    rows: Rows, contact_rows: Rows, provider_rows: Rows
+) -> dict[UUID, ProviderInvoice]:
+    contacts = {row[0]: Contact.from_db("default", CONTACT_COLUMNS, row) for row in contact_rows}
+    providers = {row[0]: Client.from_db("default", PROVIDER_COLUMNS, row) for row in provider_rows}
+    invoices = [ProviderInvoice.from_db("default", INVOICE_COLUMNS, row) for row in rows]
+    for invoice in invoices:
+        if invoice.contact_id is not None:
+            invoice.contact = contacts[invoice.contact_id]
+        if invoice.provider_id is not None:
+            invoice.provider = providers[invoice.provider_id]
+    return {invoice.pk: invoice for invoice in invoices}
+
+
+#: The permissions that rules ask of the staff member of a bill.
+PERMISSIONS = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
+
+
+@prepared_query
+def permissions_of(staff: Any) -> QuerySet[Any, Any]:
+    """(key, when the login is disabled, whether all is granted, whether each of ``PERMISSIONS`` is)."""
+    rows = Staff.objects.filter(AnyOf(Staff._meta.get_field("guid"), staff), archive_date=None).order_by()
+    granted = {f"grants_{number}": grants(name) for number, name in enumerate(PERMISSIONS)}
+    return rows.annotate(**granted).values_list("pk", "disable_login_date", "role__all_permissions", *granted)
+
+
+def grants(permission: str) -> Exists:
+    app, codename = permission.split(".")
+    granted = Role.permissions.through.objects.filter(
+        role_id=OuterRef("role_id"), permission__content_type__app_label=app, permission__codename=codename
+    )
+    return Exists(granted)
+
+
+def granted_permissions(rows: Rows) -> dict[UUID, frozenset[str]]:
+    """What staff members may do; those archived or whose login is disabled are left out."""
+    now = clock.now()
+    return {
+        key: frozenset(name for name, has in zip(PERMISSIONS, each, strict=True) if everything or has)
+        for key, disabled, everything, *each in rows
+        if disabled is None or disabled > now
+    }
+
+
+# --- second and third trip: what follows from them ------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Placed:
+    """A line without invalid members, with its bill and its number in it."""
+
+    bill: Draft
+    context: BillContext
+    line: Draft
+    number: int
+
+
+def load_bill_contexts(bills: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
+    """What rules and warnings read beside each draft, which has its defaults.
+
+    Sets the budgets that cover the lines. Each question is asked once, however many drafts depend on it.
+    """
+    today = clock.today()
+    contexts = [build_context(draft, records, today) for draft in drafts]
+    lines = [*placed_lines(drafts, contexts)]
+    supports = [support_of(placed) for placed in lines]
+    line_keys = [line_key(bills, placed) for placed in lines]
+    first_lines = first_numbers(line_keys)
+    claims = drafts if bills is CLAIMS else ()
+    reference_keys = [reference_key(claim) for claim in claims]
+    first_claims = first_numbers(reference_keys)
+    references = new_references(claims)
+    existing = {draft.key for draft in drafts} - {None}
+    plans, same_invoices, same_claims, claim_rows, line_rows, released = fetch_all(
+        [
+            plan_query({support.contact for support in supports}) if supports else None,
+            provider_invoices_with({text for _, text in references.values()}) if references else None,
+            claims_with(*map(set, zip(*references.values(), strict=True))) if references else None,
+            duplicates_query(CLAIM_REFERENCES, first_claims, records.own_bills),
+            duplicates_query(bills.duplicate_lines, first_lines, records.own_bills),
+            RELEASED[bills.name](existing) if existing else None,
+        ]
+    )
+    matches = match_plans(supports, plans)
+    bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
+    coverages = choose_budgets(matches, bookings, category_budgets, released_amounts(released))
+
+    find_takers(claims, contexts, records)
+    find_reference_owners(claims, contexts, references, same_invoices, same_claims)
+    add_lines(lines, coverages, records.prices)
+    duplicates = find_duplicates(
+        reference_keys, first_claims, claim_rows, lambda first, number: bill_label(bills, drafts, first)
+    )
+    for number, duplicate in duplicates:
+        contexts[number].duplicate = duplicate
+    duplicates = find_duplicates(
+        line_keys,
+        first_lines,
+        line_rows,
+        lambda first, number: line_label(bills, drafts, lines[first], lines[number]),
+    )
+    for number, duplicate in duplicates:
+        line = lines[number].context.lines[lines[number].number]
+        assert line is not None
+        line.duplicate = duplicate
+    return contexts
+
+
+def build_context(draft: Draft, records: Records, today: Any) -> BillContext:
+    contact, invoice = draft.get("contact"), draft.get("provider_invoice")
+    lines = draft.get("line_items") or ()
+    for line in lines:
+        line.fill("booking", None)
+        line.fill("category_budget", None)
+    return BillContext(
+        today=today,
+        permissions=records.permissions.get(key_of(draft, "staff")),
+        state=None if contact is None else state_code(contact.state),
+        lines=[None] * len(lines),
+        differences={} if invoice is None else differences(draft, invoice),
+    )
+
+
+def differences(claim: Draft, invoice: ProviderInvoice) -> dict[str, str]:
+    """The provider invoice's values, in words, of the members that its claim gives differently."""
+    found = {}
+    if key_of(claim, "contact") not in (None, invoice.contact_id) and invoice.contact is not None:
+        found["contact"] = invoice.contact.full_name
+    if key_of(claim, "provider") not in (None, invoice.provider_id) and invoice.provider is not None:
+        found["provider"] = invoice.provider.business_name
+    reference = claim.get("provider_invoice_reference")
+    if None not in (reference, invoice.reference) and normalised(reference) != invoice.reference_key:
+        found["provider_invoice_reference"] = str(invoice.reference)
+    return found
+
+
+def find_takers(claims: Sequence[Draft], contexts: Sequence[BillContext], records: Records) -> None:
+    """Find the claims that have taken a provider invoice, those before it in the same body included."""
+    first: dict[Any, int] = {}
+    for number, claim in enumerate(claims):
+        context, invoice = contexts[number], key_of(claim, "provider_invoice")
+        if invoice is None or not claim.takes_provider_invoice:
+            continue
+        key, taker = records.takers.get(invoice, (claim.key, None))
+        if key != claim.key:
+            context.taken_by = f"claim {taker}"
+            context.lost_race = invoice not in records.taken_before
+        elif first.setdefault(invoice, number) != number:
+            context.taken_by = f"record {first[invoice] + 1} of this request"
+
+
+# --- references -----------------------------------------------------------------------------------------
+
+
+def new_references(claims: Sequence[Draft]) -> dict[int, tuple[UUID, str]]:
+    """(provider, normalised reference) of the claims that use one of them for the first time, by number."""
+    found = {}
+    for number, claim in enumerate(claims):
+        provider, invoice = key_of(claim, "provider"), claim.get("provider_invoice")
+        reference = normalised(claim.get("provider_invoice_reference"))
+        if provider is None or reference is None or invoice is None:
+            continue
+        is_known = invoice.provider_id is not None or invoice.is_reusable
+        if reference != invoice.reference_key or not is_known:
+            found[number] = provider, reference
+    return found
+
+
+@prepared_query
+def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
+    field: Any = ProviderInvoice._meta.get_field("reference_key")
+    invoices = ProviderInvoice.objects.filter(AnyOf(field, references)).order_by("pk")
+    return invoices.values_list("provider", "reference_key", "pk")
+
+
+@prepared_query
+def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
+    provider: Any = Claim._meta.get_field("provider")
+    reference: Any = Claim._meta.get_field("provider_invoice_reference_key")
+    claims = Claim.objects.filter(AnyOf(provider, providers), AnyOf(reference, references), archive_date=None)
+    columns = ("provider", "provider_invoice_reference_key", "provider_invoice", "claim_number")
+    return claims.order_by("pk").values_list(*columns)
+
+
+def find_reference_owners(
+    claims: Sequence[Draft],
+    contexts: Sequence[BillContext],
+    references: Mapping[int, tuple[UUID, str]],
+    invoice_rows: Rows,
+    claim_rows: Rows,
+) -> None:
+    """A new reference must be that of no other provider invoice and of no current claim built on another."""
+    owners: dict[tuple[Any, str], list[tuple[Any, str]]] = defaultdict(list)
+    for provider, reference, key in invoice_rows:
+        owners[provider, reference].append((key, "another provider invoice of this provider"))
+    for provider, reference, key, claim_number in claim_rows:
+        owners[provider, reference].append((key, f"claim {claim_number}"))
+    first: dict[tuple[Any, str], tuple[int, Any]] = {}
+    for number, named in references.items():
+        invoice = claims[number].provider_invoice.pk
+        others = [label for key, label in owners.get(named, ()) if key != invoice]
+        first_number, first_invoice = first.setdefault(named, (number, invoice))
+        if others:
+            contexts[number].reference_owner = others[0]
+        elif first_invoice != invoice:
+            contexts[number].reference_owner = f"record {first_number + 1} of this request"
+
+
+# --- lines ----------------------------------------------------------------------------------------------
+
+#: The members without which a line is neither covered nor compared.
+NEEDED = ("product", "price_book", "first_day", "last_day", "quantity", "price", "total")
+
+
+def placed_lines(drafts: Sequence[Draft], contexts: Sequence[BillContext]) -> Iterator[Placed]:
+    for draft, context in zip(drafts, contexts, strict=True):
+        if draft.get("contact") is None:
+            continue
+        for number, line in enumerate(draft.get("line_items") or ()):
+            if "book_price" not in line.invalid and None not in map(line.get, NEEDED):
+                yield Placed(draft, context, line, number)
+
+
+#: The management type of the bookings that a bill claims on, where several fit; claims have no such type.
+MANAGEMENT = {
     None: ManagementType.PLAN.value,
     InvoiceClaimType.INVOICE_TO_AGENCY.value: ManagementType.AGENCY.value,
     InvoiceClaimType.INVOICE_TO_CLIENT.value: ManagementType.SELF.value,
 }
 
-#: Without one of these nothing is known of a line.
-NEEDED = ("product", "price_book", "first_day", "last_day", "quantity", "price", "total")
 
-
-def gather(model: type[Claim | Invoice], drafts: Sequence[Draft], products: Products | None = None) -> None:
-    """Put beside settled drafts and their lines what covers them, and all that the warnings ask.
-
-    Drafts get ``facts``: ``BillFacts``. Lines get ``cover``; ``booking`` or ``category_budget``, whichever
-    they draw on, with a ``pk``, the other ``None``; and ``facts``: ``LineFacts``. All are ``None`` of a line
-    that has a fault. ``products`` are those of ``looking_around``, where that was asked before.
-    The number of statements does not grow with the drafts.
-    """
-    if products is None:
-        products = alone(looking_around(model, drafts))
-    own = {draft.key for draft in drafts if draft.key is not None}
-    placed = list(readable_lines(drafts))
-    but = lineage_of(model, own | resubmitted(drafts))
-    _, twins, _ = together(
-        cover_lines(model, placed, own, products),
-        twins_of_lines(model, drafts, placed, but),
-        find_twin_claims(drafts if model is Claim else (), but),
+def support_of(placed: Placed) -> Support:
+    product = placed.line.product
+    return Support(
+        placed.bill.contact.pk,
+        placed.line.first_day,
+        product.code,
+        product.category,
+        MANAGEMENT[placed.bill.get("invoice_claim_type")],
+        product.category_number_pace,
     )
-    for (_, line, _), twin in zip(placed, twins, strict=True):
-        line.facts.twin = twin
 
 
-def looking_around(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> Conversation[Products]:
-    """The products that drafts name; drafts get ``facts``, their lines none yet."""
-    sold = {line.product.guid for draft in drafts for line in lines_named(draft)}
-    people, providers, products = yield from all_of(
-        finding(ContactFacts, people_asked, contacts_named(drafts)),
-        finding(ProviderFacts, providers_asked, providers_named(drafts) if model is Claim else set()),
-        finding(ProductFacts, products_asked, sold),
-    )
-    today = clock.today()
-    for draft in drafts:
-        draft.__dict__["facts"] = bill_facts(draft, today, people, providers)
-    return cast("Products", products)
+def released_query(model: type[models.Model], bill: str) -> PreparedQuery:
+    """(booking, category budget, total) of the lines of bills that still count on their budgets."""
 
+    column: Any = model._meta.get_field(bill)
 
-# --- records beside -------------------------------------------------------------------------------------
-
-Facts = TypeVar("Facts", ProductFacts, ContactFacts, ProviderFacts)
-
-
-def finding(kind: type[Facts], asked: PreparedQuery, keys: set[Any]) -> Conversation[dict[Any, Facts]]:
-    """A few columns of records, by key."""
-    rows = (yield asked(keys)) if keys else []
-    return {row[0]: kind._make(row) for row in rows}
-
-
-def asking_for(kind: type[Facts], model: type[models.Model]) -> PreparedQuery:
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
-        key: Any = model._meta.pk
-        return model._base_manager.filter(AnyOf(key, keys)).order_by().values_list(*kind._fields)
+        lines = model._default_manager.filter(AnyOf(column, keys))
+        current = lines.filter(**{f"{bill}__archive_date": None})
+        counted = current.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
+        return counted.order_by().values_list("booking", "category_budget", "total")
 
     return rows
 
 
-people_asked = asking_for(ContactFacts, Contact)
-providers_asked = asking_for(ProviderFacts, Client)
-products_asked = asking_for(ProductFacts, Product)
+RELEASED = {"claim": released_query(ClaimLine, "claim"), "invoice": released_query(InvoiceLine, "invoice")}
 
 
-def lines_named(draft: Draft) -> Iterator[Draft]:
-    """The lines of a draft that name a product."""
-    for line in draft.__dict__.get("line_items") or ():
-        if line.__dict__.get("product") is not None:
-            yield line
+def released_amounts(rows: Rows) -> Mapping[UUID, Decimal]:
+    """What existing bills count on each budget, which their updates replace."""
+    amounts: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    for booking, category_budget, total in rows:
+        amounts[booking or category_budget] += total
+    return amounts
 
 
-def key_of(draft: Draft, name: str) -> Any:
-    """The key of the record a draft names; ``None`` where it names none or it has a fault."""
-    record = draft.__dict__.get(name)
-    return None if record is None else record.guid
-
-
-def differing(draft: Draft) -> tuple[str, ...]:
-    """What the draft says otherwise than its provider invoice does."""
-    return draft.__dict__.get("differing") or ()
-
-
-def contacts_named(drafts: Iterable[Draft]) -> set[Any]:
-    named = {key_of(draft, "contact") for draft in drafts}
-    named |= {draft.provider_invoice.contact_id for draft in drafts if "contact" in differing(draft)}
-    return named - {None}
-
-
-def providers_named(drafts: Iterable[Draft]) -> set[Any]:
-    named = {key_of(draft, "provider") for draft in drafts}
-    named |= {draft.provider_invoice.provider_id for draft in drafts if "provider" in differing(draft)}
-    return named - {None}
-
-
-def bill_facts(
-    draft: Draft,
-    today: dt.date,
-    people: Mapping[Any, ContactFacts],
-    providers: Mapping[Any, ProviderFacts],
-) -> BillFacts:
-    participant = people.get(key_of(draft, "contact"))
-    told: dict[str, str] = {}
-    for name in differing(draft):
-        paper = draft.provider_invoice
-        if name == "contact":
-            told[name] = people[paper.contact_id].full_name
-        elif name == "provider":
-            told[name] = providers[paper.provider_id].business_name
-        else:
-            told[name] = paper.reference
-    state = None if participant is None else state_code(participant.state)
-    return BillFacts(today, participant, state, providers.get(key_of(draft, "provider")), told)
-
-
-def resubmitted(drafts: Iterable[Draft]) -> set[Any]:
-    """The bills that the drafts are sent again for."""
-    return {key_of(draft, "resubmission_of") for draft in drafts} - {None}
-
-
-# --- lines ----------------------------------------------------------------------------------------------
-
-#: A bill, one of its lines, and the number of the line in it.
-Placed = tuple[Draft, Draft, int]
-
-
-def readable_lines(drafts: Iterable[Draft]) -> Iterator[Placed]:
-    """The lines that can be read whole; all others get no facts."""
-    for draft in drafts:
-        known = draft.facts.participant is not None
-        for number, line in enumerate(draft.__dict__.get("line_items") or ()):
-            held = line.__dict__
-            held["facts"] = held["cover"] = held["booking"] = held["category_budget"] = None
-            if known and None not in map(held.get, NEEDED) and "price_found" in held:
-                yield draft, line, number
-
-
-def cover_lines(
-    model: type[Claim | Invoice],
-    placed: Sequence[Placed],
-    own: set[Any],
-    known: Products,
-) -> Conversation[None]:
-    """Find what covers the lines, and what of it is left for each when those before it have drawn."""
-    categories = {key: product.category for key, product in known.items()}
-    products = [known[line.product.guid] for _, line, _ in placed]
-    supports = [
-        Support(
-            draft.facts.participant.pk,
-            line.first_day,
-            product.code,
-            categories[product.pk],
-            MANAGED_BY[draft.__dict__.get("invoice_claim_type")],
-            product.category_number_pace,
-        )
-        for (draft, line, _), product in zip(placed, products, strict=True)
-    ]
-    covers = yield from covering(supports, drawn_by(model, own))
-    last_prices = prices_on_last_days(placed)
-    drawn: defaultdict[int, Decimal] = defaultdict(lambda: ZERO)  # by the identity of the budget
-    for (_, line, number), product, cover in zip(placed, products, covers, strict=True):
-        held = line.__dict__
-        budget, left = cover.budget, None
+def add_lines(lines: Sequence[Placed], coverages: Sequence[Coverage], prices: PriceTable) -> None:
+    """Set what covers each line, and what remains of it after the lines before it."""
+    used: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    for placed, coverage in zip(lines, coverages, strict=True):
+        line, budget, remaining = placed.line, coverage.budget, None
+        line.fill("booking", coverage.booking)
+        line.fill("category_budget", coverage.category_budget)
         if budget is not None:
-            left = budget.remaining - drawn[id(budget)]
-            drawn[id(budget)] += held["total"]
-            held["booking" if budget.model is ServiceBooking else "category_budget"] = budget
-        last_price = last_prices.get(id(line), held["price_found"]) if last_prices else held["price_found"]
-        held["cover"] = cover
-        held["facts"] = LineFacts(number, product, cover, left, last_price)
+            remaining = budget.remaining - used[budget.pk]
+            used[budget.pk] += line.total
+        last_price = line.book_price
+        if last_price is not None and not last_price.holds_on(line.last_day):
+            zones = price_zones(placed.bill.contact.scheme_price_guide_region)
+            last_price = prices.find(line.price_book.pk, line.product.pk, zones, line.last_day)
+        placed.context.lines[placed.number] = LineContext(placed.number, coverage, remaining, last_price)
 
 
-def drawn_by(model: type[Claim | Invoice], bills: set[Any]) -> Mapping[UUID, Decimal]:
-    """What standing bills that are entered anew draw on each budget; they stop to."""
-    drawn: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
-    if not bills:
-        return drawn
-    lines, bill = (ClaimLine, "claim") if model is Claim else (InvoiceLine, "invoice")
-    field: Any = lines._meta.get_field(bill)
-    held = lines._default_manager.filter(AnyOf(field, bills))
-    live = held.filter(**{f"{bill}__archive_date": None}).exclude(**{f"{bill}__funding_status__in": ENDED})
-    for booking, category_budget, total in live.order_by().values_list("booking", "category_budget", "total"):
-        drawn[booking or category_budget] += total
-    return drawn
+# --- duplicates -----------------------------------------------------------------------------------------
 
 
-def prices_on_last_days(placed: Iterable[Placed]) -> Mapping[int, EffectivePrice | None]:
-    """The prices on the last days of lines that outlast the price of their first day, by ``id`` of them."""
-    outlasting = [
-        line
-        for _, line, _ in placed
-        if line.price_found is not None and not line.price_found.holds_on(line.last_day)
-    ]
-    asked = [
-        PriceRequest(line.price_book.pk, line.product.pk, zone, line.last_day)
-        for line in outlasting
-        for zone in (line.zone, Zone.NATIONAL.value)
-    ]
-    found = find_prices(asked)
-    return {
-        id(line): zonal or national
-        for line, zonal, national in zip(outlasting, found[::2], found[1::2], strict=True)
-    }
-
-
-# --- others that say the same ---------------------------------------------------------------------------
-
-
-def twins_of_lines(
-    model: type[Claim | Invoice], drafts: Sequence[Draft], placed: Sequence[Placed], but: set[UUID]
-) -> Conversation[list[str | None]]:
-    """The line of a live bill, or one before it in the same body, that claims the same support; in words."""
-    first: dict[LineKey, int] = {}
-    places = [first.setdefault(line_key(model, *each), number) for number, each in enumerate(placed)]
-    found = yield from twin_lines(model, list(first), but)
-    standing = dict(zip(first.values(), found, strict=True))
-    twins: list[str | None] = []
-    for number, ((draft, _, _), place) in enumerate(zip(placed, places, strict=True)):
-        twin = standing[place]
-        if twin is None and place != number:
-            earlier, _, at = placed[place]
-            where = f"this {noun(model)}" if earlier is draft else called(model, earlier, drafts)
-            twin = f"line {at + 1} of {where}"
-        twins.append(twin)
-    return twins
-
-
-def line_key(model: type[Claim | Invoice], draft: Draft, line: Draft, _: int) -> LineKey:
-    held = line.__dict__
-    return LineKey(
-        draft.facts.participant.pk,
-        key_of(draft, "provider") if model is Claim else None,
-        held["product"].guid,
-        held["first_day"],
-        held["last_day"],
-        held["quantity"],
-        str(held.get("claim_type") or "None"),
-        bool(held.get("is_credit_item")),
-    )
-
-
-def find_twin_claims(drafts: Sequence[Draft], but: set[UUID]) -> Conversation[None]:
-    """Tell live claims, and claims before them in the same body, that are built on the same reference."""
-    keys = [(draft, key) for draft in drafts if (key := reference_key(draft)) is not None]
-    first: dict[ReferenceKey, Draft] = {}
-    for draft, key in keys:
-        first.setdefault(key, draft)
-    found = yield from twin_claims(list(first), but)
-    standing = dict(zip(first, found, strict=True))
-    for draft, key in keys:
-        if (twin := standing[key]) is not None:
-            draft.facts.twin = twin
-        elif first[key] is not draft:
-            draft.facts.twin = called(Claim, first[key], drafts)
-
-
-def reference_key(draft: Draft) -> ReferenceKey | None:
-    held = draft.__dict__
-    contact, provider = key_of(draft, "contact"), key_of(draft, "provider")
-    reference = normalised(held.get("provider_invoice_reference"))
+def reference_key(claim: Draft) -> ReferenceKey | None:
+    contact, provider = key_of(claim, "contact"), key_of(claim, "provider")
+    reference = normalised(claim.get("provider_invoice_reference"))
     if contact is None or provider is None or reference is None:
         return None
     return ReferenceKey(contact, provider, reference)
 
 
-def noun(model: type[models.Model]) -> str:
-    return str(model._meta.verbose_name)
+def line_key(bills: BillType, placed: Placed) -> LineKey:
+    line = placed.line
+    return LineKey(
+        placed.bill.contact.pk,
+        key_of(placed.bill, "provider") if bills is CLAIMS else None,
+        line.product.pk,
+        line.first_day,
+        line.last_day,
+        line.quantity,
+        str(line.get("claim_type") or "None"),
+        bool(line.get("is_credit_item")),
+    )
 
 
-def called(model: type[Claim | Invoice], draft: Draft, drafts: Sequence[Draft]) -> str:
-    """How another bill of the same body is named: by its number, or by its place."""
-    number = draft.__dict__.get("claim_number" if model is Claim else "invoice_number")
-    return str(number) if number else f"record {drafts.index(draft) + 1} of this request"
+def bill_label(bills: BillType, drafts: Sequence[Draft], number: int) -> str:
+    """The number of another bill of the same body, or its place."""
+    return str(drafts[number].get(f"{bills.name}_number") or f"record {number + 1} of this request")
 
 
-# --- what draws on a budget -----------------------------------------------------------------------------
-
-
-def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[Any]]:
-    """The lines of claims, and of invoices, that stand for a service booking or a budget by category.
-
-    With their bills, the latest support first. Those of archived, refused or cancelled bills are among them:
-    they draw nothing.
-    """
-    kind = budget.model if isinstance(budget, CoveringBudget) else type(budget)
-    name = "booking" if kind is ServiceBooking else "category_budget"
-    chosen = Q(**{name: budget.pk})
-    return {
-        "claims": ClaimLine.objects.filter(chosen)
-        .select_related("claim", "product")
-        .order_by("-first_day", "guid"),
-        "invoices": InvoiceLine.objects.filter(chosen)
-        .select_related("invoice", "product")
-        .order_by("-first_day", "guid"),
-    }
+def line_label(bills: BillType, drafts: Sequence[Draft], first: Placed, other: Placed) -> str:
+    same = first.bill is other.bill
+    bill = f"this {bills.name}" if same else bill_label(bills, drafts, drafts.index(first.bill))
+    return f"line {first.number + 1} of {bill}"

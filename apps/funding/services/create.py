@@ -1,95 +1,145 @@
-"""Creating claims and invoices (interface.md 4.3, 4.4), whoever asks: the API, the back office, an import.
+"""Creating claims and invoices (interface.md 4.3, 4.4): for the API, the back office, imports and demo data.
 
-Services take drafts, raise ``ValidationFailed`` with all that the rules find and ``WarningsPresent`` unless
-warnings are ignored: then they are stored as acknowledged. Keys come in the order of the drafts.
+Services raise ``ValidationFailed`` with every issue, and ``WarningsPresent`` unless warnings are ignored:
+then the warnings are stored as acknowledged. Keys come in the order of the drafts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from apps.core import history, saving
-from apps.core.bulk_insert import bulk_insert, deferred_writes
+from apps.core.bulk_insert import WriteBatch
+from apps.funding.choices import ClaimStatus
+from apps.funding.drafts import BillContext
 from apps.funding.models import AcknowledgedWarning
-from apps.funding.services.check import CLAIMS, INVOICES, Kind, judged
+from apps.funding.services.bill_types import CLAIMS, INVOICES, BillType
+from apps.funding.services.budgets import line_posting, post_to_budgets
 from apps.funding.services.claim_effects import (
     complete_provider_invoices,
-    mark_claimed,
-    tell_provider_invoices,
+    set_claimed_flags,
+    update_flags_of_claims,
 )
-from apps.funding.services.lines import draw_on_budgets, store_lines
+from apps.funding.services.context import Issues, load_bill_contexts, load_records
+from apps.funding.services.defaults import apply_defaults
 from apps.funding.services.numbering import assign_numbers
 from apps.odata import clock
 from apps.odata.declaration import service
-from apps.odata.write.drafts import Draft, Issue, WarningsPresent
+from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
 
-Warnings = Sequence[tuple[int, Issue]]
-
-#: (bill, code, place, message) of a warning as it was acknowledged.
-Noted = tuple[Any, str, str | None, str]
+#: (key of the bill, code, wire name of the member, message) of an acknowledged warning.
+Acknowledged = tuple[Any, str, str | None, str]
 
 
 def create_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new claims (interface.md 4.3)."""
-    return enter(CLAIMS, drafts, ignore_warnings)
+    return create_bills(CLAIMS, drafts, ignore_warnings)
 
 
 def create_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new invoices (interface.md 4.4)."""
-    return enter(INVOICES, drafts, ignore_warnings)
+    return create_bills(INVOICES, drafts, ignore_warnings)
 
 
-# --- new ones -------------------------------------------------------------------------------------------
+def create_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+    """Store new bills with their lines.
 
-
-@saving.in_transaction()
-def enter(kind: Kind, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
-    """Store new bills, their lines and what is written beside them.
-
-    Locks in this order: provider invoices, the running number, budgets; each in the order of their keys.
+    Locks provider invoices, then the running number, then budgets; each in the order of their keys.
     """
-    warnings = judged(kind, drafts)
-    if warnings and not ignore_warnings:
-        raise WarningsPresent(warnings)
-    assign_numbers(kind.model, drafts)
-    with deferred_writes():
-        keys = saving.insert_records(kind.model, drafts, {"entered_by": entered_by})
-        store_lines(kind, drafts, keys)
-        acknowledge(kind, warnings, keys)
-        if kind is CLAIMS:
-            mark_claimed(draft.provider_invoice for draft in drafts)
-        draw_on_budgets(drafts)
-    if kind is CLAIMS:
+    with saving.in_transaction():
+        warnings = check_bills(bills, drafts)
+        if warnings and not ignore_warnings:
+            raise WarningsPresent(warnings)
+        assign_numbers(bills.model, drafts)
+        return insert_bills(bills, drafts, warnings)
+
+
+# --- validation -----------------------------------------------------------------------------------------
+
+
+def check_bills(bills: BillType, drafts: Sequence[Draft]) -> Issues:
+    """Fill what the drafts leave out, and apply the rules; the warnings about them.
+
+    Raises ``ValidationFailed`` with all issues. The number of statements is constant.
+    """
+    records = load_records(bills, drafts)
+    apply_defaults(bills, drafts, records)
+    contexts = load_bill_contexts(bills, drafts, records)
+    issues = [*records.conflicts, *issues_of(drafts, contexts, bills.requirements)]
+    if not issues:
+        issues += issues_of(drafts, contexts, bills.rules)
+    raise_if_invalid(drafts, [*records.reference_issues, *issues])
+    return list(issues_of(drafts, contexts, bills.warnings))
+
+
+def issues_of(
+    drafts: Sequence[Draft], contexts: Sequence[BillContext], rules: Sequence[Rule]
+) -> Iterator[tuple[int, Issue]]:
+    """Apply every rule to every draft and its context."""
+    for number, (draft, context) in enumerate(zip(drafts, contexts, strict=True)):
+        for rule in rules:
+            try:
+                for issue in rule(draft, context):
+                    yield number, issue
+            except InvalidValue:
+                continue
+
+
+# --- saving ---------------------------------------------------------------------------------------------
+
+
+def insert_bills(bills: BillType, drafts: Sequence[Draft], warnings: Issues) -> list[Any]:
+    """Insert bills with their lines, history and warnings, and post them to budgets and provider invoices."""
+    lines = [line for draft in drafts for line in draft.line_items]
+    batch = WriteBatch()
+    keys = saving.insert_records(bills.model, drafts, {"entered_by": entered_by}, batch)
+    for draft, key in zip(drafts, keys, strict=True):
+        number_lines(draft, key)
+    insert_lines(bills, lines, batch)
+    acknowledge_warnings(bills, warnings, keys, batch)
+    if bills is CLAIMS:
+        set_claimed_flags(batch, drafts)
+    post_to_budgets((line_posting(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines), batch)
+    batch.send()
+    if bills is CLAIMS:
         complete_provider_invoices(drafts)
-        tell_provider_invoices(drafts)
+        update_flags_of_claims(drafts)
     return keys
 
 
 def entered_by(draft: Draft) -> Any:
-    """Who sat at the keyboard; of what an application sent, who is in charge."""
+    """Who created it; of what an application sent, the staff member in charge."""
     return history.author().staff_id or draft.staff.pk
 
 
-# --- beside bills ---------------------------------------------------------------------------------------
+def number_lines(bill: Draft, key: Any) -> None:
+    for position, line in enumerate(bill.line_items):
+        line.fill("bill_key", key)
+        line.fill("position", position)
 
 
-def acknowledge(
-    kind: Kind, warnings: Warnings, keys: Sequence[Any], noted: Collection[Noted] = frozenset()
+def insert_lines(bills: BillType, lines: Sequence[Draft], batch: WriteBatch) -> None:
+    saving.insert_rows(bills.line_model, lines, {bills.name: lambda line: line.bill_key}, batch)
+
+
+def acknowledge_warnings(
+    bills: BillType,
+    warnings: Issues,
+    keys: Sequence[Any],
+    batch: WriteBatch,
+    known: Collection[Acknowledged] = frozenset(),
 ) -> None:
-    """Note which warnings somebody took upon them, but for those that are ``noted`` already."""
+    """Store which warnings were ignored and by whom, except those that are ``known`` already."""
     if not warnings:
         return
-    bill = f"{kind.name}_id"
-    type_ = service.get_service().by_model[kind.model].type
+    type_ = service.get_service().by_model[bills.model].type
     rows = (
-        (keys[number], found.code, wire_target(type_, found.field, found.code) or None, found.message)
-        for number, found in warnings
+        (keys[number], issue.code, wire_target(type_, issue.field, issue.code) or None, issue.message)
+        for number, issue in warnings
     )
-    who, at = history.author(), clock.now()
-    bulk_insert(
+    author, now = history.author(), clock.now()
+    batch.insert(
         AcknowledgedWarning,
-        (bill, "code", "place", "message", "at", "staff_id", "application"),
-        [(*row, at, who.staff_id, who.application) for row in dict.fromkeys(rows) if row not in noted],
+        (f"{bills.name}_id", "code", "place", "message", "at", "staff_id", "application"),
+        [(*row, now, author.staff_id, author.application) for row in dict.fromkeys(rows) if row not in known],
     )

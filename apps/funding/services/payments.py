@@ -12,8 +12,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from apps.core import saving
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
-from apps.funding.services.budgets import CENT
+from apps.funding.models import CENT, ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
 from apps.funding.statuses import PaymentExtent
 from apps.odata import clock
 from apps.odata.any_of import AnyOf

@@ -1,4 +1,4 @@
-"""The verbs by which provider invoices come in, change, and are decided about (decisions.md 7)."""
+"""Creating and updating provider invoices, and approving, rejecting and holding them (decisions.md 7)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db import transaction
 from apps.core import history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.services.claim_effects import LIVE_CLAIMS, update_claim_flags
+from apps.funding.services.claim_effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transitions import REASON_LENGTH, apply_transition, record_moves
 from apps.funding.statuses import TransitionName
 from apps.funding.validation.provider_invoices import (
@@ -21,7 +21,6 @@ from apps.funding.validation.provider_invoices import (
     ON_HOLD,
     PROVIDER_INVOICE_ACTION_RULES,
     PROVIDER_INVOICE_RULES,
-    ApprovalTransition,
     possible_actions,
 )
 from apps.odata import clock
@@ -29,14 +28,11 @@ from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import Staff
 
-# --- the records ----------------------------------------------------------------------------------------
+# --- create and update ----------------------------------------------------------------------------------
 
 
 def create_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
-    """Store new provider invoices; their keys in the order of the drafts. ``Refused`` tells all faults.
-
-    Who signed in is who entered them where nobody is named.
-    """
+    """Store new provider invoices; the staff member who is logged in created them where none is named."""
     saving.apply_model_defaults(ProviderInvoice, drafts)
     author = history.author().staff_id
     for draft in drafts if author is not None else ():
@@ -47,35 +43,35 @@ def create_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
 
 
 def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
-    """Change what drafts of standing provider invoices give; the keys of those that were not so already."""
-    standing = saving.load_existing(ProviderInvoice, drafts)
-    claims = load_live_claims(standing)
+    """Change what drafts of existing provider invoices give; the keys of those that differed."""
+    existing = saving.load_existing(ProviderInvoice, drafts)
+    claims = load_current_claims(existing)
     for draft in drafts:
-        draft.fill("standing", standing.get(draft.key))
+        draft.fill("existing", existing.get(draft.key))
         draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
     saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES)
-    changed = saving.save_changes(ProviderInvoice, drafts, standing)
+    changed = saving.save_changes(ProviderInvoice, drafts, existing)
     if any("is_reusable" in draft.given for draft in drafts):
         update_claim_flags(changed)
     return changed
 
 
-def load_live_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
-    """The live claims that stand on provider invoices; one query."""
+def load_current_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
+    """The current claims on provider invoices; one query."""
     found: dict[UUID, list[Claim]] = defaultdict(list)
     column = Claim._meta.get_field("provider_invoice")
-    claims = Claim.objects.filter(LIVE_CLAIMS, AnyOf(column, set(keys))).order_by("claim_number", "pk")
+    claims = Claim.objects.filter(CURRENT_CLAIMS, AnyOf(column, set(keys))).order_by("claim_number", "pk")
     for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
         found[claim.provider_invoice_id].append(claim)
     return found
 
 
-# --- what is decided about them -------------------------------------------------------------------------
+# --- actions --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A provider invoice that an action cannot be taken on, and why, in a sentence that says what can."""
+class RefusedAction:
+    """A provider invoice that an action is not possible for, and why, in a sentence that says what is."""
 
     key: UUID
     label: str
@@ -85,116 +81,105 @@ class Refusal:
 
 @dataclass(slots=True)
 class ActionResult:
-    """What became of an action on many: the keys of those it was taken on, and the others."""
+    """The keys of the provider invoices that an action was done to, and the refused ones."""
 
     done: list[UUID] = field(default_factory=list)
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[RefusedAction] = field(default_factory=list)
 
 
 @transaction.atomic
 def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> ActionResult:
-    """Take the action of a draft (``verb``, ``staff``, ``reason``) on provider invoices.
+    """Do the action of a draft (``verb``, ``staff``, ``reason``) to provider invoices.
 
-    A hold holds the claims on them that await approval; when it ends, those go on. Raises
-    ``ValidationFailed`` when the action could be taken on none: it needs a reason, the staff member may not.
-    Statements are constant in the number of invoices.
+    A hold also holds the claims on them that await approval, and its end releases those. Raises
+    ``ValidationFailed`` when the action is possible for none: it needs a reason, or the staff member may not.
+    The number of statements is constant.
     """
     raise_if_invalid([draft], apply_rules([draft], PROVIDER_INVOICE_ACTION_RULES))
     action = ApprovalAction(draft.verb)
     draft.fill("reason", (draft.reason or "").strip() or None)
-    key = ProviderInvoice._meta.pk
-    assert key is not None
-    rows = ProviderInvoice.objects.filter(AnyOf(key, set(keys))).select_related("provider", "contact")
+    column: Any = ProviderInvoice._meta.pk
+    rows = ProviderInvoice.objects.filter(AnyOf(column, set(keys))).select_related("provider", "contact")
     invoices = list(rows.select_for_update(of=("self",)).order_by("pk"))
-    claims = load_live_claims(invoice.pk for invoice in invoices)
-    result, moved = ActionResult(), []
+    claims = load_current_claims(invoice.pk for invoice in invoices)
+    result, accepted = ActionResult(), []
     for invoice in invoices:
-        refusal = why_not(invoice, action, claims.get(invoice.pk, ()))
-        if refusal is None:
-            moved.append(invoice)
+        problem = find_action_problem(invoice, action, claims.get(invoice.pk, ()))
+        if problem is None:
+            accepted.append(invoice)
         else:
-            result.refused.append(refusal)
-    decide(moved, action, draft, claims)
-    take_along(moved, draft, claims)
-    result.done = [invoice.pk for invoice in moved]
+            result.refused.append(RefusedAction(invoice.pk, str(invoice), *problem))
+    save_approval(accepted, action, draft, claims)
+    hold_or_release_claims(accepted, draft, claims)
+    result.done = [invoice.pk for invoice in accepted]
     return result
 
 
-def why_not(invoice: ProviderInvoice, action: ApprovalAction, claims: Sequence[Claim]) -> Refusal | None:
-    """Why an action cannot be taken on a provider invoice as it stands; ``None`` when it can."""
+def find_action_problem(
+    invoice: ProviderInvoice, action: ApprovalAction, claims: Sequence[Claim]
+) -> tuple[str, str] | None:
+    """(code, message) of the reason why an action is not possible for a provider invoice now."""
     transition = APPROVAL_TRANSITIONS[action]
     status = ApprovalStatus(invoice.approval_status)
     if invoice.archive_date is not None:
-        return Refusal(invoice.pk, str(invoice), "Archived", f"{invoice} is archived: restore it first.")
+        return "Archived", f"{invoice} is archived: restore it first."
     if status not in transition.sources:
         possible = ", ".join(possible_actions(status))
-        message = f"{action} cannot be done to {invoice}: it is {status}. Possible: {possible}."
-        return Refusal(invoice.pk, str(invoice), "NotAllowed", message)
+        return "NotAllowed", f"{action} cannot be done to {invoice}: it is {status}. Possible: {possible}."
     if transition.ends_claims and claims:
         named = ", ".join(f"{claim.claim_number} ({claim.get_funding_status_display()})" for claim in claims)
         message = f"{action} cannot be done to {invoice} while a claim stands on it: archive {named} first."
-        return Refusal(invoice.pk, str(invoice), "AlreadyUsed", message)
+        return "AlreadyUsed", message
     return None
 
 
-def decide(
+def save_approval(
     invoices: Sequence[ProviderInvoice],
     action: ApprovalAction,
     draft: Draft,
     claims: Mapping[UUID, Sequence[Claim]],
 ) -> None:
-    """Write what was decided: on the records, among their moves, in their history."""
+    """Save the new approval status with its status history and change history."""
     if not invoices:
         return
-    transition: ApprovalTransition = APPROVAL_TRANSITIONS[action]
-    moves = [(invoice.pk, str(invoice.approval_status)) for invoice in invoices]
+    target = APPROVAL_TRANSITIONS[action].target
+    moves = [(invoice.pk, str(invoice.approval_status), target.value) for invoice in invoices]
     for invoice in invoices:
-        invoice.approval_status = transition.target.value
-        invoice.rejection_reason = draft.reason if transition.target == ApprovalStatus.REJECTED else None
-        invoice.claim_on_hold = transition.target in ON_HOLD and bool(claims.get(invoice.pk))
+        invoice.approval_status = target.value
+        invoice.rejection_reason = draft.reason if target == ApprovalStatus.REJECTED else None
+        invoice.claim_on_hold = target in ON_HOLD and bool(claims.get(invoice.pk))
         invoice.actioned_by_id = draft.staff.pk
         invoice.actioned_date = clock.now()
-    saving.update(
-        ProviderInvoice,
-        ("approval_status", "rejection_reason", "claim_on_hold", "actioned_by_id", "actioned_date"),
-        invoices,
-    )
-    history.write_changes(
-        ProviderInvoice, [(invoice.pk, "Changed", history.differences(invoice)) for invoice in invoices]
-    )
-    rows = [(key, before, transition.target.value) for key, before in moves]
-    record_moves("provider_invoice", rows, action.value, draft.reason, draft.staff)
+    columns = ("approval_status", "rejection_reason", "claim_on_hold", "actioned_by_id", "actioned_date")
+    saving.update(ProviderInvoice, columns, invoices)
+    entries = [(invoice.pk, "Changed", history.differences(invoice)) for invoice in invoices]
+    history.write_changes(ProviderInvoice, entries)
+    record_moves("provider_invoice", moves, action.value, draft.reason, draft.staff)
 
 
-#: How the reason begins of a claim that is on hold because its provider invoice is.
+#: The beginning of the reason of claims that are on hold because their provider invoice is.
 HOLD_REASON = "Provider invoice on hold"
 
 
-def take_along(
-    invoices: Sequence[ProviderInvoice],
-    draft: Draft,
-    claims: Mapping[UUID, Sequence[Claim]],
+def hold_or_release_claims(
+    invoices: Sequence[ProviderInvoice], draft: Draft, claims: Mapping[UUID, Sequence[Claim]]
 ) -> None:
-    """Hold the claims on invoices that are on hold now; let go those that were held because one was.
-
-    Who held a claim for another reason lets it go again as well.
-    """
-    held, let_go = [], []
+    """Hold the claims on invoices now on hold, and release those that were held for that reason alone."""
+    to_hold, to_release = [], []
     for invoice in invoices:
         for claim in claims.get(invoice.pk, ()):
             if invoice.approval_status in ON_HOLD:
                 if claim.funding_status == ClaimStatus.AWAITING_STAFF_APPROVAL:
-                    held.append(claim.pk)
-            elif is_held_with_it(claim):
-                let_go.append(claim.pk)
-    if held:
+                    to_hold.append(claim.pk)
+            elif is_held_by_provider_invoice(claim):
+                to_release.append(claim.pk)
+    if to_hold:
         status = ApprovalStatus(invoices[0].approval_status).label
         reason = f"{HOLD_REASON}{status.removeprefix('On hold')}: {draft.reason}"
-        apply_transition(Claim, held, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
-    if let_go:
-        apply_transition(Claim, let_go, TransitionName.RELEASE, draft.staff, draft.reason)
+        apply_transition(Claim, to_hold, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
+    if to_release:
+        apply_transition(Claim, to_release, TransitionName.RELEASE, draft.staff, draft.reason)
 
 
-def is_held_with_it(claim: Claim) -> bool:
-    """Whether a claim is on hold for no other reason than that its provider invoice was."""
+def is_held_by_provider_invoice(claim: Claim) -> bool:
     return claim.funding_status == ClaimStatus.ON_HOLD and (claim.status_reason or "").startswith(HOLD_REASON)

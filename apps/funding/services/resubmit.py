@@ -12,8 +12,8 @@ from apps.core import history
 from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import new_guid
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import ZERO, Claim, Invoice, LineItem
-from apps.funding.services.budgets import CENT, BudgetPosting, budget_amounts
+from apps.funding.models import CENT, ZERO, Claim, Invoice, LineItem
+from apps.funding.services.budgets import BudgetPosting, budget_amounts
 from apps.funding.services.numbering import next_numbers
 from apps.funding.services.payments import LINE_MODELS
 from apps.funding.statuses import Resubmission
@@ -153,7 +153,7 @@ def insert_copies(
 ) -> None:
     """Insert records like the originals, except for what begins anew and what each has of its own."""
     # Normalised columns follow from their texts.
-    columns = [field.attname for field in model._meta.concrete_fields if not hasattr(field, "of")]
+    columns = [field.attname for field in model._meta.concrete_fields if not hasattr(field, "text_field")]
     initial = {
         **dict.fromkeys(NOT_COPIED),
         **dict.fromkeys(("creation_date", "modify_date", "status_date"), clock.now()),

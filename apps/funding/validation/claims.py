@@ -1,81 +1,87 @@
-"""What must be true of claims (interface.md 4.3; decisions.md 6)."""
+"""Rules of claims (interface.md 4.3; decisions.md 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from apps.funding.choices import ApprovalStatus
-from apps.funding.validation import bills, lines
+from apps.funding.drafts import BillContext
+from apps.funding.validation.bills import (
+    LINE_REQUIREMENTS,
+    LINE_RULES,
+    bill_dates_are_in_order,
+    bill_total_fits,
+    required,
+    staff_may_administer_funding,
+)
 from apps.odata.write.drafts import Draft, Issue
 
-# --- is it all there? -----------------------------------------------------------------------------------
+# --- what a claim must have -----------------------------------------------------------------------------
 
-NEEDED = {
+REQUIRED_MEMBERS = {
     "provider_invoice": "ProviderInvoiceGuid",
     "start_date": "StartDate",
     "end_date": "EndDate",
     "staff": "StaffGuid",
     "line_items": "LineItems",
 }
-TAKEN = {
+#: Required unless the provider invoice has it: the claim's member, and what the provider invoice calls it.
+PROVIDER_INVOICE_MEMBERS = {
     "provider_invoice_reference": ("ProviderInvoiceReference", "reference"),
     "contact": ("ContactGuid", "contact"),
     "provider": ("ProviderGuid", "provider"),
 }
 
 
-def what_a_claim_needs_is_told(draft: Draft) -> Iterator[Issue]:
-    return bills.missing(draft, NEEDED)
+def claim_has_its_members(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    return required(draft, REQUIRED_MEMBERS)
 
 
-def what_the_provider_invoice_lacks_is_told(draft: Draft) -> Iterator[Issue]:
+def claim_has_what_its_provider_invoice_lacks(draft: Draft, context: BillContext) -> Iterator[Issue]:
     if draft.provider_invoice is None:
         return
-    for name, (label, lacking) in TAKEN.items():
-        if name not in draft.invalid and draft.__dict__.get(name) is None:
+    for name, (label, lacking) in PROVIDER_INVOICE_MEMBERS.items():
+        if name not in draft.invalid and draft.get(name) is None:
             yield Issue("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
 
 
-CLAIM_REQUIREMENTS = (
-    what_a_claim_needs_is_told,
-    what_the_provider_invoice_lacks_is_told,
-    lines.of_each_line(lines.LINE_REQUIREMENTS),
-)
+CLAIM_REQUIREMENTS = (claim_has_its_members, claim_has_what_its_provider_invoice_lacks, LINE_REQUIREMENTS)
 
-# --- may it be? -----------------------------------------------------------------------------------------
+# --- what must hold -------------------------------------------------------------------------------------
 
 
-def the_provider_invoice_is_open(draft: Draft) -> Iterator[Issue]:
-    paper = draft.provider_invoice
-    if draft.key is not None and draft.stands_on == paper.pk:
+def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    invoice = draft.provider_invoice
+    if draft.key is not None and draft.get("previous_provider_invoice_id") == invoice.pk:
         return
-    if paper.is_archived:
-        yield Issue("Archived", "provider_invoice", f"The provider invoice {paper.pk} is archived.")
-    elif paper.approval_status == ApprovalStatus.REJECTED:
-        why = f" ({paper.rejection_reason})" if paper.rejection_reason else ""
-        named = paper.reference or "without a reference"
+    if invoice.is_archived:
+        yield Issue("Archived", "provider_invoice", f"The provider invoice {invoice.pk} is archived.")
+    elif invoice.approval_status == ApprovalStatus.REJECTED:
+        why = f" ({invoice.rejection_reason})" if invoice.rejection_reason else ""
+        named = invoice.reference or "without a reference"
         message = f"The provider invoice {named} was rejected{why}; release it before it is claimed."
         yield Issue("NotAllowed", "provider_invoice", message)
 
 
-def the_provider_invoice_is_unused(draft: Draft) -> Iterator[Issue]:
-    if draft.used_by is not None:
-        message = f"The provider invoice is not reusable, and {draft.used_by} is built on it already."
-        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=draft.is_lost)
+def provider_invoice_is_free(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if context.taken_by is not None:
+        message = f"The provider invoice is not reusable, and {context.taken_by} is built on it already."
+        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=context.lost_race)
 
 
-def the_reference_is_the_provider_invoices_alone(draft: Draft) -> Iterator[Issue]:
-    if draft.reference_of is not None:
-        message = f"{draft.provider_invoice_reference} is the reference of {draft.reference_of} already."
+def reference_is_unique_for_the_provider(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if context.reference_owner is not None:
+        reference = draft.provider_invoice_reference
+        message = f"{reference} is the reference of {context.reference_owner} already."
         yield Issue("NotUnique", "provider_invoice_reference", message)
 
 
 CLAIM_RULES = (
-    the_provider_invoice_is_open,
-    the_provider_invoice_is_unused,
-    the_reference_is_the_provider_invoices_alone,
-    bills.the_dates_are_in_order,
-    bills.the_staff_member_may_administer_funding_invoices,
-    bills.the_total_can_be_written,
-    lines.of_each_line(lines.LINE_RULES),
+    provider_invoice_accepts_claims,
+    provider_invoice_is_free,
+    reference_is_unique_for_the_provider,
+    bill_dates_are_in_order,
+    staff_may_administer_funding,
+    bill_total_fits,
+    LINE_RULES,
 )

@@ -1,15 +1,24 @@
-"""What must be true of invoices (interface.md 4.4; decisions.md 6)."""
+"""Rules of invoices (interface.md 4.4; decisions.md 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apps.funding.validation import bills, lines
+from apps.funding.drafts import BillContext
+from apps.funding.validation.bills import (
+    CREDIT_PERMISSION,
+    LINE_REQUIREMENTS,
+    LINE_RULES,
+    bill_dates_are_in_order,
+    bill_total_fits,
+    required,
+    staff_may_administer_funding,
+)
 from apps.odata.write.drafts import Draft, Issue
 
-# --- is it all there? -----------------------------------------------------------------------------------
+# --- what an invoice must have --------------------------------------------------------------------------
 
-NEEDED = {
+REQUIRED_INVOICE_MEMBERS = {
     "invoice_claim_type": "InvoiceClaimType",
     "start_date": "StartDate",
     "end_date": "EndDate",
@@ -18,50 +27,48 @@ NEEDED = {
     "staff": "StaffGuid",
     "line_items": "LineItems",
 }
-NEEDED_TO_RECUR = {"recurring_start_date": "RecurringStartDate", "recurring_frequency": "RecurringFrequency"}
-OF_RECURRING = {**NEEDED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
+REQUIRED_TO_RECUR = {
+    "recurring_start_date": "RecurringStartDate",
+    "recurring_frequency": "RecurringFrequency",
+}
+RECURRENCE_MEMBERS = {**REQUIRED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
 
 
-def what_an_invoice_needs_is_told(draft: Draft) -> Iterator[Issue]:
-    return bills.missing(draft, NEEDED)
+def invoice_has_its_members(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    return required(draft, REQUIRED_INVOICE_MEMBERS)
 
 
-def when_and_how_often_it_recurs_is_told(draft: Draft) -> Iterator[Issue]:
+def recurring_invoice_has_its_members(draft: Draft, context: BillContext) -> Iterator[Issue]:
     if draft.is_recurring:
-        for found in bills.missing(draft, NEEDED_TO_RECUR):
-            message = found.message.replace(" is required.", " is required: IsRecurring is true.")
-            yield Issue(found.code, found.field, message)
+        for issue in required(draft, REQUIRED_TO_RECUR):
+            message = issue.message.replace(" is required.", " is required: IsRecurring is true.")
+            yield Issue(issue.code, issue.field, message)
 
 
-INVOICE_REQUIREMENTS = (
-    what_an_invoice_needs_is_told,
-    when_and_how_often_it_recurs_is_told,
-    lines.of_each_line(lines.LINE_REQUIREMENTS),
-)
+INVOICE_REQUIREMENTS = (invoice_has_its_members, recurring_invoice_has_its_members, LINE_REQUIREMENTS)
 
-# --- may it be? -----------------------------------------------------------------------------------------
+# --- what must hold -------------------------------------------------------------------------------------
 
 
-def only_recurring_invoices_recur(draft: Draft) -> Iterator[Issue]:
+def only_recurring_invoices_recur(draft: Draft, context: BillContext) -> Iterator[Issue]:
     if draft.is_recurring:
         return
-    for name, label in OF_RECURRING.items():
-        if draft.__dict__.get(name) is not None:
+    for name, label in RECURRENCE_MEMBERS.items():
+        if draft.get(name) is not None:
             yield Issue("NotAllowed", name, f"{label} is for recurring invoices; IsRecurring is false.")
 
 
-def it_recurs_until_after_it_began(draft: Draft) -> Iterator[Issue]:
+def recurrence_ends_after_its_start(draft: Draft, context: BillContext) -> Iterator[Issue]:
     start, end = draft.recurring_start_date, draft.recurring_end_date
     if draft.is_recurring and start and end and end < start:
         message = f"RecurringEndDate {end} lies before RecurringStartDate {start}."
         yield Issue("OutOfOrder", "recurring_end_date", message)
 
 
-def credit_needs_its_permission(draft: Draft) -> Iterator[Issue]:
-    if draft.permissions is None:
+def staff_may_credit(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if context.permissions is None or CREDIT_PERMISSION in context.permissions:
         return
-    credited = [line for line in draft.line_items if line.__dict__.get("is_credit_item")]
-    if credited and bills.CREDIT_PERMISSION not in draft.permissions:
+    if any(line.get("is_credit_item") for line in draft.line_items):
         message = (
             f"{draft.staff} lacks the permission to administer credit invoices, which credit items need;"
             " name somebody whose role has it."
@@ -70,11 +77,11 @@ def credit_needs_its_permission(draft: Draft) -> Iterator[Issue]:
 
 
 INVOICE_RULES = (
-    bills.the_dates_are_in_order,
+    bill_dates_are_in_order,
     only_recurring_invoices_recur,
-    it_recurs_until_after_it_began,
-    bills.the_staff_member_may_administer_funding_invoices,
-    credit_needs_its_permission,
-    bills.the_total_can_be_written,
-    lines.of_each_line(lines.LINE_RULES),
+    recurrence_ends_after_its_start,
+    staff_may_administer_funding,
+    staff_may_credit,
+    bill_total_fits,
+    LINE_RULES,
 )

@@ -11,44 +11,45 @@ from typing import Any
 
 from apps.odata.write.drafts import Draft, Issue
 
+# --- prices ---------------------------------------------------------------------------------------------
 
-def dates_are_in_order(draft: Draft) -> Iterator[Issue]:
-    for place, price in enumerate(draft.prices):
+
+def price_dates_are_in_order(draft: Draft) -> Iterator[Issue]:
+    for number, price in enumerate(draft.prices):
         if price.end_date is not None and price.end_date < price.start_date:
             message = f"The last day lies before the first, {price.start_date}."
-            yield Issue("OutOfRange", ("prices", place, "end_date"), message)
+            yield Issue("OutOfRange", ("prices", number, "end_date"), message)
 
 
-def no_price_is_negative(draft: Draft) -> Iterator[Issue]:
-    for place, price in enumerate(draft.prices):
+def price_is_not_negative(draft: Draft) -> Iterator[Issue]:
+    for number, price in enumerate(draft.prices):
         if price.amount is not None and price.amount < 0:
-            yield Issue("OutOfRange", ("prices", place, "amount"), "A price is not negative.")
+            yield Issue("OutOfRange", ("prices", number, "amount"), "A price is not negative.")
 
 
-def ranges_do_not_overlap(draft: Draft) -> Iterator[Issue]:
+def price_ranges_do_not_overlap(draft: Draft) -> Iterator[Issue]:
     """On no day does a product have two prices in one zone."""
     by_zone: defaultdict[str, list[tuple[int, Any]]] = defaultdict(list)
-    for place, price in enumerate(draft.prices):
-        by_zone[price.zone].append((place, price))
+    for number, price in enumerate(draft.prices):
+        by_zone[price.zone].append((number, price))
     for ranges in by_zone.values():
-        for (_, earlier), (place, later) in overlapping(ranges):
+        for (_, earlier), (number, later) in overlapping(ranges):
             until = f"to {earlier.end_date}" if earlier.end_date else "until further"
             message = f"Another {later.zone} price holds from {earlier.start_date} {until}."
-            yield Issue("NotUnique", ("prices", place, "start_date"), message)
+            yield Issue("NotUnique", ("prices", number, "start_date"), message)
 
 
 def overlapping(ranges: Iterable[tuple[int, Any]]) -> Iterator[tuple[tuple[int, Any], tuple[int, Any]]]:
-    """The neighbours among (place, range) pairs of which the later begins before the earlier has ended."""
+    """The neighbours of (number, range) pairs of which the later begins before the earlier has ended."""
     in_order = sorted(ranges, key=lambda pair: (pair[1].start_date, pair[0]))
     for earlier, later in pairwise(in_order):
         if later[1].start_date <= (earlier[1].end_date or dt.date.max):
             yield earlier, later
 
 
-PRICE_RULES = (dates_are_in_order, no_price_is_negative, ranges_do_not_overlap)
+PRICE_RULES = (price_dates_are_in_order, price_is_not_negative, price_ranges_do_not_overlap)
 
-
-# --- products ---------------------------------------------------------------------------------------------
+# --- products -------------------------------------------------------------------------------------------
 
 #: Category, item, registration group, outcome domain, purpose: 01_011_0107_1_1. The items of assistive
 #: technology have nine digits, those of their codes.

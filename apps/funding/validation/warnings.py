@@ -1,15 +1,14 @@
-"""What is seldom meant in a claim or an invoice, and may be stored all the same by whoever says so.
+"""Warnings about claims and invoices: what is seldom meant, and may be saved all the same on confirmation.
 
-The codes are those of the warnings of POST /claim and /invoice. Each rule reads what ``facts.gather`` put
-beside the draft and its lines; each message says the figure, the limit and what to do, and is the same text
-whenever the same is entered, since it is stored with the bill that was entered in spite of it.
+The codes are those of the warnings of POST /claim and /invoice. Each message says the figure, the limit and
+what to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
@@ -18,109 +17,102 @@ from stdnum.au import abn
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
-from apps.funding.drafts import LineFacts, ProductFacts
+from apps.funding.drafts import BillContext, LineContext
 from apps.funding.pricing import EffectivePrice
 from apps.funding.public_holidays import DayType, day_types, holiday_name
 from apps.odata.write.drafts import Draft, Issue, Rule
 
-#: What a rule finds in a line: a code, the member of the line to look at (none: all of it), a sentence.
-Found = tuple[str, str | None, str]
-LineRule = Callable[[Draft, Draft, LineFacts], Found | None]
+#: Finds an issue with a field of the line; with an empty field, the whole line.
+LineWarning = Callable[[Draft, LineContext, BillContext], Issue | None]
 
 
-def in_each_line(*rules: LineRule) -> Rule:
-    """One rule of several about a line, held against every line that can be read whole, line by line."""
+def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule:
+    """The rules applied line by line, to all lines without invalid members."""
 
-    def each(draft: Draft) -> Iterator[Issue]:
-        for line in draft.line_items or ():
-            facts = line.facts
-            if facts is None:
+    def rule(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+        for line, context in zip(draft.line_items or (), bill.lines, strict=True):
+            if context is None:
                 continue
-            for rule in rules:
-                found = rule(draft, line, facts)
-                if found is not None:
-                    code, member, message = found
-                    place = ("line_items", facts.number)
-                    yield Issue(code, place if member is None else (*place, member), message)
+            for line_rule in rules:
+                issue = line_rule(line, context, bill)
+                if issue is not None:
+                    item = ("line_items", context.number)
+                    field = (*item, str(issue.field)) if issue.field else item
+                    yield Issue(issue.code, field, issue.message)
 
-    return each
-
-
-# --- how figures and days are told ----------------------------------------------------------------------
+    return rule
 
 
-def money(amount: Decimal) -> str:
+# --- figures and days in messages -----------------------------------------------------------------------
+
+
+def format_money(amount: Decimal) -> str:
     """``1616.26``; a price keeps all its digits: ``70.1250``."""
     cents = amount.quantize(Decimal("0.01"))
     return f"{cents if cents == amount else amount:,f}"
 
 
-def day(date: dt.date) -> str:
+def format_day(date: dt.date) -> str:
     return f"{date:%d %b %Y}"
 
 
-def days(first: dt.date, last: dt.date) -> str:
-    return f"from {day(first)} to {day(last)}"
+def format_days(first: dt.date, last: dt.date) -> str:
+    return f"from {format_day(first)} to {format_day(last)}"
 
 
 # --- the price guide ------------------------------------------------------------------------------------
 
 
-def the_price_is_within_the_cap(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    if facts.product.type in WITHOUT_A_CAP or facts.product.is_quote_required:
+def price_is_within_the_cap(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    product = line.product
+    if product.type in TYPES_WITHOUT_CAP or product.is_quote_required:
         return None
-    if is_over(line.price, line.price_found):
-        return "PriceOverCap", "price", over_cap(line.price, line.price_found, line.first_day, facts.product)
-    if is_over(line.price, facts.last_price):
-        return "PriceOverCap", "price", over_cap(line.price, facts.last_price, line.last_day, facts.product)
+    for cap, day in ((line.book_price, line.first_day), (context.last_price, line.last_day)):
+        if cap is not None and cap.amount is not None and line.price > cap.amount:
+            return Issue("PriceOverCap", "price", cap_message(line, cap, cap.amount, day))
     return None
 
 
-#: Quotes decide about the one, and the other is paid by the dollar.
-WITHOUT_A_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.value})
+#: Items without a cap: quotes decide about the one, and the other is paid by the dollar.
+TYPES_WITHOUT_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.value})
 
 
-def is_over(price: Decimal, cap: EffectivePrice | None) -> bool:
-    return cap is not None and cap.amount is not None and price > cap.amount
-
-
-def over_cap(price: Decimal, cap: EffectivePrice | None, on: dt.date, product: ProductFacts) -> str:
-    assert cap is not None
-    assert cap.amount is not None
+def cap_message(line: Draft, cap: EffectivePrice, amount: Decimal, day: dt.date) -> str:
     return (
-        f"The price {money(price)} is {money(price - cap.amount)} above the {cap.zone} cap of"
-        f" {money(cap.amount)} for {product.code} on {day(on)}. Lower it, or check the item and the day."
+        f"The price {format_money(line.price)} is {format_money(line.price - amount)} above the"
+        f" {cap.zone} cap of {format_money(amount)} for {line.product.code} on {format_day(day)}."
+        " Lower it, or check the item and the day."
     )
 
 
-def the_item_is_current(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    product = facts.product
-    if product.archive_date is not None:
-        return "ItemNotCurrent", "product", f"{product.code} is archived. Choose the item that replaced it."
-    if line.price_found is not None and facts.last_price is not None:
+def item_is_current(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    code = line.product.code
+    if line.product.archive_date is not None:
+        return Issue("ItemNotCurrent", "product", f"{code} is archived. Choose the item that replaced it.")
+    if line.book_price is not None and context.last_price is not None:
         return None
-    on = line.first_day if line.price_found is None else line.last_day
-    return (
+    day = line.first_day if line.book_price is None else line.last_day
+    return Issue(
         "ItemNotCurrent",
         "product",
-        f"{product.code} is not in the price book on {day(on)}. Choose an item that is current then, or check"
+        f"{code} is not in the price book on {format_day(day)}. Choose an item that is current then, or check"
         " the day.",
     )
 
 
-def the_item_needs_no_quote(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    product = facts.product
+def item_needs_no_quote(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    product = line.product
     if not product.is_quote_required and product.type != ItemType.QUOTABLE:
         return None
-    return (
+    return Issue(
         "QuoteRequired",
         "product",
         f"{product.code} is paid by an approved quote only. Make sure that the quote covers"
-        f" {money(line.total)}.",
+        f" {format_money(line.total)}.",
     )
 
 
-#: The column of a product that says whether it may be claimed so.
+#: The column of a product that says whether it may be claimed with a claim type.
 FLAGS = {
     ClaimType.CANCELLATION.value: "short_notice_cancellation",
     ClaimType.AGENCY_REQUIRED_REPORT.value: "agency_requested_reports",
@@ -132,152 +124,152 @@ FLAGS = {
 REFUSED = frozenset({Flag.NO.value, Flag.NOT_APPLICABLE.value})
 
 
-def the_item_may_be_claimed_so(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    claim_type: str = line.__dict__.get("claim_type") or ClaimType.NONE.value
+def item_allows_the_claim_type(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    claim_type: str = line.get("claim_type") or ClaimType.NONE.value
     flag = FLAGS.get(claim_type)
     if flag is None:
         return None
-    answer = getattr(facts.product, flag)
+    answer = getattr(line.product, flag)
     if answer not in REFUSED:
         return None
-    kind = ClaimType(claim_type).label
-    return (
+    label = ClaimType(claim_type).label
+    return Issue(
         "ClaimTypeNotAllowed",
         "claim_type",
-        f"The price guide does not allow “{kind}” for {facts.product.code} ({answer})."
+        f"The price guide does not allow “{label}” for {line.product.code} ({answer})."
         " Choose another claim type or another item.",
     )
 
 
-def the_item_is_of_that_day(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    """Of a line of several days nobody can tell on which of them it was given."""
+def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    """Not of a line of several days: on which of them the support was given is unknown."""
     if line.first_day != line.last_day:
         return None
-    named = named_day_types(facts.product.name)
+    named = named_day_types(line.product.name)
     if not named:
         return None
-    on, state = line.first_day, draft.facts.state
-    kinds = day_types(on, state)
-    if named & kinds:
+    types = day_types(line.first_day, bill.state)
+    if named & types:
         return None
-    told = " or ".join(kind.value for kind in DayType if kind in kinds)
-    if DayType.PUBLIC_HOLIDAY in kinds:
-        told += f" ({holiday_name(on, state)})"
-    where = f" in {state}" if state else ""
-    wanted = " or ".join(kind.value for kind in DayType if kind in named)
-    return (
+    actual = " or ".join(each.value for each in DayType if each in types)
+    if DayType.PUBLIC_HOLIDAY in types:
+        actual += f" ({holiday_name(line.first_day, bill.state)})"
+    where = f" in {bill.state}" if bill.state else ""
+    expected = " or ".join(each.value for each in DayType if each in named)
+    return Issue(
         "DayMismatch",
         "from_date",
-        f"{facts.product.code} is for {wanted}, and {day(on)} is {told}{where}. Check the item and the day.",
+        f"{line.product.code} is for {expected}, and {format_day(line.first_day)} is {actual}{where}."
+        " Check the item and the day.",
     )
 
 
-_DAYS = {
+DAY_WORDS = {
     "weekday": {DayType.WEEKDAY},
     "saturday": {DayType.SATURDAY},
     "sunday": {DayType.SUNDAY},
     "weekend": {DayType.SATURDAY, DayType.SUNDAY},
     "public holiday": {DayType.PUBLIC_HOLIDAY},
 }
-_NAMED = re.compile(r"\b(weekday|saturday|sunday|weekend|public\s+holiday)s?\b", re.IGNORECASE)
+DAY_WORD = re.compile(r"\b(weekday|saturday|sunday|weekend|public\s+holiday)s?\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def named_day_types(name: str) -> frozenset[DayType]:
-    """The kinds of day that an item's name says it is for; none when it says nothing of them.
+    """The types of day that an item is for by its name; none when the name has no word of them.
 
-    “… - Weekday Evening”, “… - Public Holiday”; a “Night-Time Sleepover” is of any day, and so is what is
+    “… - Weekday Evening”, “… - Public Holiday”; a “Night-Time Sleepover” is for any day, and so is what is
     “Weekly”.
     """
-    words = (" ".join(found.casefold().split()) for found in _NAMED.findall(name))
-    return frozenset(kind for word in words for kind in _DAYS[word])
+    words = (" ".join(found.casefold().split()) for found in DAY_WORD.findall(name))
+    return frozenset(day_type for word in words for day_type in DAY_WORDS[word])
 
 
 # --- plans and budgets ----------------------------------------------------------------------------------
 
 
-def the_participant_has_a_plan(draft: Draft) -> Iterator[Issue]:
-    for line in draft.line_items or ():
-        facts = line.facts
-        if facts is not None and facts.cover.plan is None and facts.cover.nearest_plan is None:
-            yield Issue(
-                "NoEngagement",
-                "contact",
-                f"{draft.facts.participant.full_name} has no plan. Enter the plan first, or check the"
-                " participant.",
-            )
-            return
+def participant_has_a_plan(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    coverages = [line.coverage for line in bill.lines if line is not None]
+    if any(coverage.plan is None and coverage.nearest_plan is None for coverage in coverages):
+        yield Issue(
+            "NoEngagement",
+            "contact",
+            f"{draft.contact.full_name} has no plan. Enter the plan first, or check the participant.",
+        )
 
 
-def the_plan_covers_the_days(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    plan, nearest = facts.cover.plan, facts.cover.nearest_plan
+def plan_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    plan, nearest = context.coverage.plan, context.coverage.nearest_plan
     if plan is None:
         if nearest is None:
             return None
-        return (
+        return Issue(
             "OutsidePlan",
             "from_date",
-            f"No plan covers {day(line.first_day)}; the nearest runs"
-            f" {days(nearest.first_day, nearest.last_day)}. Check the day, or enter the plan of that day.",
+            f"No plan covers {format_day(line.first_day)}; the nearest runs"
+            f" {format_days(nearest.first_day, nearest.last_day)}. Check the day, or enter the plan of that"
+            " day.",
         )
     if line.last_day <= plan.last_day:
         return None
-    return (
+    return Issue(
         "OutsidePlan",
         "to_date",
-        f"The line goes on to {day(line.last_day)}, and the plan that covers its first day ends on"
-        f" {day(plan.last_day)}. Make a line of its own for the days after it.",
+        f"The line goes on to {format_day(line.last_day)}, and the plan that covers its first day ends on"
+        f" {format_day(plan.last_day)}. Make a line of its own for the days after it.",
     )
 
 
-def there_is_a_booking(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    cover = facts.cover
-    if cover.plan is None or cover.budget is not None or cover.nearest_budget is not None:
+def plan_has_a_booking(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    coverage, product = context.coverage, line.product
+    plan = coverage.plan
+    if plan is None or coverage.budget is not None or coverage.nearest_budget is not None:
         return None
-    product = facts.product
     number = product.category
-    if cover.plan.is_pace and product.category_number_pace is not None:
+    if plan.is_pace and product.category_number_pace is not None:
         number = product.category_number_pace
-    of = f"category {number:02}" if number is not None else "its category"
-    what = "budget for" if cover.plan.is_pace else "service booking for"
-    return (
+    category = f"category {number:02}" if number is not None else "its category"
+    budget = "budget for" if plan.is_pace else "service booking for"
+    return Issue(
         "NoBooking",
         "product",
-        f"The plan {days(cover.plan.first_day, cover.plan.last_day)} has no {what} {of} nor for"
+        f"The plan {format_days(plan.first_day, plan.last_day)} has no {budget} {category} nor for"
         f" {product.code}. Enter it in the plan, or check the item.",
     )
 
 
-def the_booking_covers_the_days(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    cover = facts.cover
-    if cover.plan is None:
+def booking_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    plan, budget = context.coverage.plan, context.coverage.budget
+    if plan is None:
         return None
-    budget = cover.budget
     if budget is None:
-        nearest = cover.nearest_budget
+        nearest = context.coverage.nearest_budget
         if nearest is None:
             return None
-        return (
+        return Issue(
             "OutsideBooking",
             "from_date",
-            f"The booking {nearest} runs {days(nearest.first_day, nearest.last_day)}, which leaves out"
-            f" {day(line.first_day)}. Check the day, or extend the booking.",
+            f"The booking {nearest} runs {format_days(nearest.first_day, nearest.last_day)}, which leaves out"
+            f" {format_day(line.first_day)}. Check the day, or extend the booking.",
         )
-    if min(line.last_day, cover.plan.last_day) <= budget.last_day:
+    if min(line.last_day, plan.last_day) <= budget.last_day:
         return None
-    return (
+    return Issue(
         "OutsideBooking",
         "to_date",
-        f"The line goes on to {day(line.last_day)}, and the booking {budget} ends on {day(budget.last_day)}."
-        " Make a line of its own for the days after it, or extend the booking.",
+        f"The line goes on to {format_day(line.last_day)}, and the booking {budget} ends on"
+        f" {format_day(budget.last_day)}. Make a line of its own for the days after it, or extend the"
+        " booking.",
     )
 
 
-def the_booking_is_managed_by_the_plan_manager(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    budget = facts.cover.budget
+def booking_is_managed_by_a_plan_manager(
+    line: Draft, context: LineContext, bill: BillContext
+) -> Issue | None:
+    budget = context.coverage.budget
     if budget is None or budget.management_type == ManagementType.PLAN:
         return None
-    return (
+    return Issue(
         "WrongManagement",
         "product",
         f"The booking {budget} is managed by {MANAGERS[budget.management_type]}, and only bookings managed by"
@@ -292,62 +284,62 @@ MANAGERS = {
 }
 
 
-def the_budget_is_enough(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    budget, left = facts.cover.budget, facts.left
-    if budget is None or left is None or line.total <= left or line.total <= 0:
+def budget_is_sufficient(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    budget, remaining = context.coverage.budget, context.remaining
+    if budget is None or remaining is None or line.total <= remaining or line.total <= 0:
         return None
-    return "OverBudget", "quantity", over_budget(line.total, left, budget)
+    return Issue("OverBudget", "quantity", budget_message(line.total, remaining, budget))
 
 
-def over_budget(total: Decimal, left: Decimal, budget: CoveringBudget) -> str:
-    if left > 0:
-        remains = f"is {money(total - left)} more than the {money(left)} left of {budget}"
-    elif left:
-        remains = f"comes when {budget} is overdrawn by {money(-left)} already"
+def budget_message(total: Decimal, remaining: Decimal, budget: CoveringBudget) -> str:
+    if remaining > 0:
+        excess = format_money(total - remaining)
+        why = f"is {excess} more than the {format_money(remaining)} left of {budget}"
+    elif remaining:
+        why = f"comes when {budget} is overdrawn by {format_money(-remaining)} already"
     else:
-        remains = f"comes when nothing is left of {budget}"
+        why = f"comes when nothing is left of {budget}"
     return (
-        f"The line's total of {money(total)} {remains}, unpaid claims counted."
+        f"The line's total of {format_money(total)} {why}, unpaid claims counted."
         " Lower it, or have the budget raised."
     )
 
 
-def it_is_not_too_late_for_the_booking(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    """Today counts: bookings are paid from for some time after their end, and for no longer."""
-    cover = facts.cover
-    budget = cover.budget or (cover.nearest_budget if cover.plan is not None else None)
+#: Bookings are paid from for some time after their end, today included, and for no longer.
+DAYS_AFTER_BOOKING = 90
+
+
+def booking_ended_recently(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    coverage = context.coverage
+    budget = coverage.budget or (coverage.nearest_budget if coverage.plan is not None else None)
     if budget is None:
         return None
-    late = (draft.facts.today - budget.last_day).days
+    late = (bill.today - budget.last_day).days
     if late <= DAYS_AFTER_BOOKING:
         return None
-    return (
+    return Issue(
         "AfterBooking",
         "from_date",
-        f"The booking {budget} ended on {day(budget.last_day)}, {late} days ago; it is paid from for"
+        f"The booking {budget} ended on {format_day(budget.last_day)}, {late} days ago; it is paid from for"
         f" {DAYS_AFTER_BOOKING} days after its end. Ask the agency first, or check the day.",
     )
 
 
-DAYS_AFTER_BOOKING = 90
-
-
 # --- days -----------------------------------------------------------------------------------------------
 
+MAX_YEARS = 2
 
-def it_is_not_too_old(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    limit = years_before(draft.facts.today, YEARS)
+
+def support_is_recent(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    limit = years_before(bill.today, MAX_YEARS)
     if line.first_day >= limit:
         return None
-    return (
+    return Issue(
         "TooOld",
         "from_date",
-        f"{day(line.first_day)} is over two years ago; supports are paid for back to {day(limit)}."
-        " Check the day.",
+        f"{format_day(line.first_day)} is over two years ago; supports are paid for back to"
+        f" {format_day(limit)}. Check the day.",
     )
-
-
-YEARS = 2
 
 
 @lru_cache(maxsize=16)
@@ -359,52 +351,49 @@ def years_before(today: dt.date, years: int) -> dt.date:
         return today.replace(year=today.year - years, day=28)
 
 
-def it_lies_not_in_the_future(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    today = draft.facts.today
-    if line.last_day <= today:
+def support_was_given(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    if line.last_day <= bill.today:
         return None
-    member = "from_date" if line.first_day > today or line.last_day == line.first_day else "to_date"
-    return (
+    only_to_date = line.first_day <= bill.today and line.last_day != line.first_day
+    return Issue(
         "FutureService",
-        member,
-        f"{day(line.last_day)} is after today, {day(today)}. Enter supports when they have been given, or"
-        " check the day.",
+        "to_date" if only_to_date else "from_date",
+        f"{format_day(line.last_day)} is after today, {format_day(bill.today)}. Enter supports when they have"
+        " been given, or check the day.",
     )
 
 
-# --- others that say the same ---------------------------------------------------------------------------
+# --- duplicates -----------------------------------------------------------------------------------------
 
 
-def the_line_is_not_claimed_already(draft: Draft, line: Draft, facts: LineFacts) -> Found | None:
-    if facts.twin is None:
+def line_is_no_duplicate(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    if context.duplicate is None:
         return None
-    when = day(line.first_day)
-    if line.last_day != line.first_day:
-        when = days(line.first_day, line.last_day)
-    return (
+    first, last = line.first_day, line.last_day
+    when = format_day(first) if last == first else format_days(first, last)
+    return Issue(
         "DuplicateLine",
-        None,
-        f"{line.quantity.normalize():f} × {facts.product.code}, {when}, is already in {facts.twin}, for the"
-        " same participant and claim type. Take it out, or make sure that it was given twice.",
+        "",
+        f"{line.quantity.normalize():f} × {line.product.code}, {when}, is already in {context.duplicate},"
+        " for the same participant and claim type. Take it out, or make sure that it was given twice.",
     )
 
 
-def the_reference_is_not_claimed_already(draft: Draft) -> Iterator[Issue]:
-    twin = draft.facts.twin
-    if twin is not None:
+def reference_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    if bill.duplicate is not None:
         yield Issue(
             "DuplicateInvoice",
             "provider_invoice_reference",
-            f"{draft.provider_invoice_reference} of {draft.facts.provider.business_name} is already claimed"
-            f" for {draft.facts.participant.full_name} in {twin}. Make sure that it is another invoice.",
+            f"{draft.provider_invoice_reference} of {draft.provider.business_name} is already claimed"
+            f" for {draft.contact.full_name} in {bill.duplicate}. Make sure that it is another invoice.",
         )
 
 
 # --- the provider ---------------------------------------------------------------------------------------
 
 
-def the_provider_has_a_business_number(draft: Draft) -> Iterator[Issue]:
-    provider = draft.facts.provider
+def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    provider = draft.get("provider")
     if provider is not None and not (provider.business_number or "").strip():
         yield Issue(
             "AbnMissing",
@@ -414,8 +403,8 @@ def the_provider_has_a_business_number(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def the_business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
-    provider = draft.facts.provider
+def business_number_is_an_abn(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    provider = draft.get("provider")
     number = provider and (provider.business_number or "").strip()
     if number and not is_an_abn(number):
         yield Issue(
@@ -431,52 +420,49 @@ def is_an_abn(number: str) -> bool:
     return bool(abn.is_valid(number))
 
 
-def the_provider_invoice_says_the_same(draft: Draft) -> Iterator[Issue]:
-    for name in draft.differing:
-        given, told = given_name(draft, name), draft.facts.paper_names[name]
+def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    for name, value in bill.differences.items():
+        label, describe = DESCRIPTIONS[name]
         yield Issue(
             "GivenDiffers",
             name,
-            f"The {MEMBERS[name]} given is {given}, and the provider invoice's is {told}. Take out what is"
+            f"The {label} given is {describe(draft)}, and the provider invoice's is {value}. Take out what is"
             " given to use the provider invoice's.",
         )
 
 
-MEMBERS = {"contact": "participant", "provider": "provider", "provider_invoice_reference": "reference"}
+#: What a claim's members that its provider invoice has as well are called, and their values in words.
+DESCRIPTIONS: dict[str, tuple[str, Callable[[Draft], str]]] = {
+    "contact": ("participant", lambda draft: draft.contact.full_name),
+    "provider": ("provider", lambda draft: draft.provider.business_name),
+    "provider_invoice_reference": ("reference", lambda draft: draft.provider_invoice_reference),
+}
 
 
-def given_name(draft: Draft, name: str) -> str:
-    if name == "contact":
-        return str(draft.facts.participant.full_name)
-    if name == "provider":
-        return str(draft.facts.provider.business_name)
-    return str(draft.provider_invoice_reference)
-
-
-#: About the lines of any bill, in the order in which people would ask.
-OF_LINES: tuple[LineRule, ...] = (
-    the_price_is_within_the_cap,
-    the_item_is_current,
-    the_item_needs_no_quote,
-    the_item_may_be_claimed_so,
-    the_item_is_of_that_day,
-    the_plan_covers_the_days,
-    there_is_a_booking,
-    the_booking_covers_the_days,
-    the_budget_is_enough,
-    it_is_not_too_late_for_the_booking,
-    it_is_not_too_old,
-    it_lies_not_in_the_future,
-    the_line_is_not_claimed_already,
+#: In the order in which people would ask.
+LINE_WARNINGS: tuple[LineWarning, ...] = (
+    price_is_within_the_cap,
+    item_is_current,
+    item_needs_no_quote,
+    item_allows_the_claim_type,
+    item_is_for_that_day,
+    plan_covers_the_days,
+    plan_has_a_booking,
+    booking_covers_the_days,
+    budget_is_sufficient,
+    booking_ended_recently,
+    support_is_recent,
+    support_was_given,
+    line_is_no_duplicate,
 )
 
-INVOICE_WARNINGS: tuple[Rule, ...] = (the_participant_has_a_plan, in_each_line(*OF_LINES))
+INVOICE_WARNINGS: tuple[Rule, ...] = (participant_has_a_plan, warn_of_each_line(LINE_WARNINGS))
 
 CLAIM_WARNINGS: tuple[Rule, ...] = (
-    the_provider_invoice_says_the_same,
-    the_reference_is_not_claimed_already,
-    the_provider_has_a_business_number,
-    the_business_number_is_an_abn,
-    the_participant_has_a_plan,
-    in_each_line(*OF_LINES, the_booking_is_managed_by_the_plan_manager),
+    provider_invoice_agrees,
+    reference_is_no_duplicate,
+    provider_has_a_business_number,
+    business_number_is_an_abn,
+    participant_has_a_plan,
+    warn_of_each_line((*LINE_WARNINGS, booking_is_managed_by_a_plan_manager)),
 )

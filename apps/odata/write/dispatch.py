@@ -21,7 +21,7 @@ from apps.odata.errors import (
 from apps.odata.write.bodies import Body, read_record, read_records
 from apps.odata.write.drafts import Draft, Issues, ValidationFailed, WarningsPresent
 from apps.odata.write.references import attach_references
-from apps.odata.write.targets import joined, record_target, wire_target
+from apps.odata.write.targets import join_targets, record_target, wire_target
 
 Result = TypeVar("Result")
 
@@ -108,7 +108,7 @@ def run_service(
     Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names. The
     service is called even where there are some, so that the answer has all of them.
     """
-    faults = [*body.faults, *details_of(entity_set, body, issues)]
+    faults = body.faults + details_of(entity_set, body, issues)
     has_lost_race = False
     try:
         result = service(body.drafts)
@@ -142,7 +142,7 @@ def details_of(entity_set: EntitySet, body: Body, issues: Issues) -> list[tuple[
     details = []
     for number, issue in issues:
         inner = wire_target(entity_set.type, issue.field, issue.code)
-        target = joined(record_target(number, body.bare), inner)
+        target = join_targets(record_target(number, body.bare), inner)
         details.append((number, ErrorDetail(issue.code, target or None, issue.message, issue.severity)))
     return details
 

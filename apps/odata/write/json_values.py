@@ -1,8 +1,7 @@
-"""JSON values as a property's: in the forms of ``declaration.values``, within the limits of the column."""
+"""Reads single JSON values: in the forms of ``declaration.values``, within the limits of the column."""
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class JsonValueError(Exception):
-    """A value that cannot be: a stable code, and what is said after the member's name."""
+    """An invalid value: a stable code, and the sentence that follows the member's name."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -34,7 +33,7 @@ class JsonValueError(Exception):
 
 
 def reader_of(prop: StructuralProperty) -> Reader:
-    """The function that reads the property from a JSON value that is not null; raises ``ValueFault``.
+    """The function that reads the property from a JSON value that is not null; raises ``JsonValueError``.
 
     Numbers with a fraction or an exponent come as ``Decimal``. A blank text is read as ``None``.
     """
@@ -75,19 +74,19 @@ def check_email(value: str) -> None:
 
 def choice_reader(names: tuple[str, ...], numbers: Mapping[int, str]) -> Reader:
     """An enumeration's exact name, or one of its numbers as number or string of digits."""
-    meant: dict[str | int, str] = {name: name for name in names}
+    names_by_spelling: dict[str | int, str] = {name: name for name in names}
     for number, name in numbers.items():
-        meant[number] = meant[str(number)] = name
-    offered = ", ".join(names)
+        names_by_spelling[number] = names_by_spelling[str(number)] = name
+    choices = ", ".join(names)
 
     def read(value: Any) -> str | None:
         if isinstance(value, str) and not value.strip():
             return None
         if isinstance(value, str) or (numbers and type(value) is int):
-            if value in meant:
-                return meant[value]
-            raise JsonValueError("NotAChoice", f"must be one of {offered}.")
-        raise JsonValueError("WrongType", f"must be a string: one of {offered}.")
+            if value in names_by_spelling:
+                return names_by_spelling[value]
+            raise JsonValueError("NotAChoice", f"must be one of {choices}.")
+        raise JsonValueError("WrongType", f"must be a string: one of {choices}.")
 
     return read
 
@@ -131,12 +130,23 @@ def validated_range(field: models.Field) -> tuple[Any, Any]:
 
 
 def decimal_reader(field: models.Field) -> Reader:
+    """A JSON number or a string of digits, exactly."""
     assert isinstance(field, models.DecimalField)
     digits, scale = field.max_digits, field.decimal_places
     least, most = validated_range(field)
 
     def read(value: Any) -> Decimal:
-        number = decimal_of(value, digits, scale)
+        if isinstance(value, str):
+            if not _DIGITS.fullmatch(value):
+                raise JsonValueError("InvalidNumber", "must be a number.")
+        elif type(value) not in (int, Decimal):
+            raise JsonValueError("WrongType", "must be a number.")
+        try:
+            number = parse_decimal(str(value), digits, scale)
+        except OutOfRange as error:
+            raise JsonValueError("OutOfRange", f"{error}.") from None
+        except ValueError as error:
+            raise JsonValueError("InvalidNumber", f"{error}.") from None
         if least is not None and number < least:
             raise JsonValueError("OutOfRange", f"must be {least} at least.")
         if most is not None and number > most:
@@ -144,20 +154,6 @@ def decimal_reader(field: models.Field) -> Reader:
         return number
 
     return read
-
-
-def decimal_of(value: Any, digits: int | None = None, scale: int | None = None) -> Decimal:
-    """A JSON number or a string of digits, exactly."""
-    if type(value) not in (str, int, Decimal):
-        raise JsonValueError("WrongType", "must be a number.")
-    if isinstance(value, str) and not _DIGITS.fullmatch(value):
-        raise JsonValueError("InvalidNumber", "must be a number.")
-    try:
-        return parse_decimal(str(value), digits, scale)
-    except OutOfRange as error:
-        raise JsonValueError("OutOfRange", f"{error}.") from None
-    except ValueError as error:
-        raise JsonValueError("InvalidNumber", f"{error}.") from None
 
 
 def guid_reader(field: models.Field) -> Reader:
@@ -177,30 +173,25 @@ def guid_reader(field: models.Field) -> Reader:
 
 
 def date_reader(field: models.Field) -> Reader:
-    return read_date
+    """A day; of a date-time, the day it is in the current zone."""
+    return time_reader(parse_date)
 
 
 def datetime_reader(field: models.Field) -> Reader:
-    return read_datetime
-
-
-def read_date(value: Any) -> dt.date:
-    """A day; of a date-time, the day it is in the current zone."""
-    return _in_time(parse_date, value)
-
-
-def read_datetime(value: Any) -> dt.datetime:
     """A moment in UTC; without an offset the text is local time, of two equal local times the first."""
-    return _in_time(parse_datetime, value)
+    return time_reader(parse_datetime)
 
 
-def _in_time(parse: Callable[[str], Any], value: Any) -> Any:
-    if not isinstance(value, str):
-        raise JsonValueError("WrongType", "must be a date in a string.")
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise JsonValueError("InvalidDate", f"{error}.") from None
+def time_reader(parse: Callable[[str], Any]) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise JsonValueError("WrongType", "must be a date in a string.")
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise JsonValueError("InvalidDate", f"{error}.") from None
+
+    return read
 
 
 _READERS: dict[str, Callable[[models.Field], Reader]] = {

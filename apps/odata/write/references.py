@@ -29,6 +29,11 @@ class Reference:
     many: bool
     columns: frozenset[str]
 
+    def names_keys(self, value: Any) -> bool:
+        """Whether a draft has keys in the member, not yet records."""
+        first = value[0] if value and self.many else value
+        return first not in (None, []) and not isinstance(first, models.Model)
+
 
 def attach_references(
     type_: StructuredType, drafts: Sequence[Draft], current: models.Model | None = None
@@ -57,7 +62,7 @@ class References:
         for number, path, row_type, draft in with_contained_rows(type_, drafts):
             for reference in references_of(row_type):
                 value = draft.get(reference.attribute)
-                if not holds_keys(value):
+                if not reference.names_keys(value):
                     continue
                 self.named.append((number, path, draft, reference))
                 keys[reference.model].update(value if reference.many else (value,))
@@ -87,13 +92,14 @@ class References:
     ) -> list[tuple[str, Path, str]]:
         """Attach the records of one member, or mark it invalid; (code, field, message) of its issues."""
         name, noun = reference.attribute, reference.model._meta.verbose_name
+        is_lookup = getattr(reference.model, "is_lookup", False)
         value = draft.get(name)
         issues: list[tuple[str, Path, str]] = []
         for at, key in enumerate(value if reference.many else [value]):
             field = (name, at) if reference.many else (name,)
             if key not in records:
                 issues.append(("NotFound", field, f"There is no {noun} {key}."))
-            elif is_archived_lookup(records[key]) and key not in self.current_keys(reference):
+            elif is_lookup and records[key].archive_date and key not in self.current_keys(reference):
                 issues.append(("Archived", field, f"The {noun} {key} is archived."))
         if issues:
             draft.mark_invalid(name)
@@ -109,20 +115,6 @@ class References:
         if value is None:
             return frozenset()
         return frozenset(value.values_list("pk", flat=True) if reference.many else [value.pk])
-
-
-def holds_keys(value: Any) -> bool:
-    """Whether a member holds keys, not yet records."""
-    return value is not None and value != [] and not isinstance(first_of(value), models.Model)
-
-
-def first_of(value: Any) -> Any:
-    return value[0] if isinstance(value, list) else value
-
-
-def is_archived_lookup(record: Any) -> bool:
-    """Whether new records may not choose it any more."""
-    return getattr(record, "is_lookup", False) and record.archive_date is not None
 
 
 def with_contained_rows(

@@ -17,10 +17,11 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from apps.core.demo import Context, DemoSet, Size, demo_sets, sizes_of
+from apps.core.demo import Context, DemoSet, Size, complete_sizes, demo_sets, repeatable
 from apps.core.models import Subscriber
+from apps.odata.write.drafts import ValidationFailed
 
-Stored = Callable[[type[models.Model], int, int | None], None]
+Report = Callable[[type[models.Model], int], None]
 
 
 class Command(BaseCommand):
@@ -68,7 +69,7 @@ class Command(BaseCommand):
 
     def is_loaded(self, sets: tuple[DemoSet, ...], seed: int) -> bool:
         """Whether this demo data was loaded before. Another seed's is refused: its names would clash."""
-        loaded = {seed for each in sets for seed in each.seeds()}
+        loaded = {seed for each in sets for seed in each.loaded_seeds()}
         if seed in loaded:
             self.stdout.write(f"The demo data of seed {seed} is loaded already; nothing was added.")
             return True
@@ -83,17 +84,17 @@ class Command(BaseCommand):
         counted: Counter[type[models.Model]] = Counter()
         with progress() as show:
 
-            def stored(model: type[models.Model], rows: int, of: int | None) -> None:
+            def report(model: type[models.Model], rows: int) -> None:
                 counted[model] += rows
-                show(model, rows, of)
+                show(model, rows)
 
-            context = demo_context(options, stored)
+            context = demo_context(options, report)
             try:
-                with transaction.atomic():
+                with transaction.atomic(), timezone.override(context.zone), repeatable(context):
                     for each in sets:
                         each.load(context)
                     gather_statistics(counted)
-            except IntegrityError as error:
+            except (IntegrityError, ValidationFailed) as error:
                 raise CommandError(
                     f"Nothing was loaded: a record clashes with one that is there. {error}"
                 ) from error
@@ -116,14 +117,14 @@ def gather_statistics(loaded: Iterable[type[models.Model]]) -> None:
             cursor.execute(f"ANALYZE {', '.join(tables)}")
 
 
-def demo_context(options: dict[str, Any], stored: Stored) -> Context:
+def demo_context(options: dict[str, Any], report: Report) -> Context:
     zone = Subscriber.current().zone
     today = timezone.localdate(timezone=zone)
     as_of = options["as_of"] or today
     if as_of > today:
         raise CommandError(f"--as-of {as_of} lies in the future: demo records were made before today.")
     asked = {size.name: options[size.name] for size in sizes() if options[size.name] is not None}
-    return Context(options["seed"], as_of, zone, sizes_of(sizes(), asked), stored)
+    return Context(options["seed"], as_of, zone, complete_sizes(sizes(), asked), report)
 
 
 def sizes() -> Iterator[Size]:
@@ -147,7 +148,7 @@ def plural(model: type[models.Model]) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Stored]:
+def progress() -> Iterator[Report]:
     """A bar for each model on standard error; nothing where nobody watches."""
     columns = (
         TextColumn("{task.description}"),
@@ -159,9 +160,9 @@ def progress() -> Iterator[Stored]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as shown:
 
-        def show(model: type[models.Model], rows: int, of: int | None) -> None:
+        def show(model: type[models.Model], rows: int) -> None:
             if model not in bars:
-                bars[model] = shown.add_task(plural(model), total=of)
+                bars[model] = shown.add_task(plural(model), total=None)
             shown.advance(bars[model], rows)
 
         yield show

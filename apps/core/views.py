@@ -1,0 +1,61 @@
+"""Pages that belong to no record: the start page, health, and the page of an unexpected error."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+
+@require_safe
+def start_page(request: HttpRequest) -> HttpResponse:
+    """Links to the back office, the documentation and the interface."""
+    return render(request, "start.html", {"origin": request.build_absolute_uri("/").rstrip("/")})
+
+
+@never_cache
+@require_safe
+def livez(request: HttpRequest) -> HttpResponse:
+    """The process answers. No query: an unreachable database must not restart the process."""
+    return JsonResponse({"status": "alive"})
+
+
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when the database answers and has every migration; 503 and the reason otherwise."""
+    try:
+        missing = len(known_migrations() - applied_migrations())
+    except DatabaseError:
+        connection.close()  # the next probe must not find the broken one
+        return not_ready("The database does not answer.")
+    if missing:
+        return not_ready(f"The database lacks {missing} migrations.")
+    return JsonResponse({"status": "ready"})
+
+
+def applied_migrations() -> set[tuple[str, str]]:
+    return set(MigrationRecorder(connection).applied_migrations())
+
+
+@cache
+def known_migrations() -> frozenset[tuple[str, str]]:
+    """The migrations of this code, read from the disk once."""
+    return frozenset(MigrationLoader(None).disk_migrations)
+
+
+def not_ready(reason: str) -> HttpResponse:
+    return JsonResponse({"status": "not ready", "reason": reason}, status=503)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The page of an unexpected error: the request's id, and no internals."""
+    context = {"request_id": getattr(request, "request_id", None)}
+    return HttpResponse(render_to_string("500.html", context), status=500)

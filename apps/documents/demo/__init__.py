@@ -1,1 +1,0 @@
-"""Demo documents: small files that open, made in code."""

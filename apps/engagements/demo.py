@@ -1,0 +1,194 @@
+"""Creates the demo's plans with their service bookings and budgets: new, nearly spent, about to end, over."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+from apps.core.demo import Context, DemoSet, draft_of, existing
+from apps.engagements.choices import ManagementType, ParticipantType
+from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import (
+    create_bookings,
+    create_category_budgets,
+    create_engagements,
+    create_support_categories,
+)
+from apps.odata.write.drafts import Draft
+from apps.people.models import Client, Contact, Staff
+
+YEAR = 365
+AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.SELF
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A plan at a point of its life.
+
+    ``begun``: so many days ago it started (negative: it is still to start); ``spent``: the share of each
+    budget that is gone; ``total``: the plan's budget as a share of its bookings' (1.1: some is left).
+    """
+
+    begun: int
+    spent: float
+    total: str = "1.1"
+    management: ManagementType = PLAN
+    is_pace: bool = False
+    length: int = YEAR
+
+
+#: The stages of the participants' current plans, in turn.
+STAGES = (
+    Stage(182, 0.5),
+    Stage(240, 0.93, total="1"),
+    Stage(YEAR - 22, 0.88),
+    Stage(9, 0.0),
+    Stage(120, 0.3, total="0.9"),
+    Stage(YEAR - 51, 0.61),
+    Stage(YEAR + 40, 0.97),
+    Stage(75, 0.22, is_pace=True),
+    Stage(YEAR - 80, 0.74),
+    Stage(150, 0.4, management=SELF),
+    Stage(100, 0.62, total="1"),
+    Stage(-12, 0.0),
+    Stage(YEAR, 0.52, length=2 * YEAR),
+    Stage(60, 0.1, management=AGENCY),
+    Stage(290, 0.35),
+)
+#: The support categories of bookings, several to a plan.
+CATEGORIES = ((1, 4, 7, 15), (1, 14, 15), (3, 4, 9, 14), (1, 5, 7, 15), (2, 4, 12, 14, 15), (4, 7, 10))
+CATEGORIES_OF_PACE = ((1, 4, 16, 20), (1, 15, 17, 20), (2, 4, 15, 19, 21))
+#: Some bookings are for one item of their category.
+ITEMS = {7: "07_002_0106_8_3", 14: "14_034_0127_8_3", 15: "15_056_0128_1_3"}
+#: The usual budget of a category for a year, in dollars; others have the last.
+USUAL = {1: 38_000, 2: 2_400, 3: 1_800, 4: 16_000, 5: 5_500, 7: 4_200, 15: 11_000, 16: 60_000, 17: 48_000}
+USUAL_OTHERWISE = 3_600
+#: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
+SPENT_ELSEWHERE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The drafts of a plan and of what it is divided into, and the day they are entered."""
+
+    entered: dt.date
+    plan: Draft
+    bookings: list[Draft]
+    budgets: list[Draft]
+
+
+def load(context: Context) -> None:
+    """Create the plans of the participants, month by month; every third has an earlier plan as well."""
+    create_support_categories()
+    categories = {category.number: category for category in SupportCategory.objects.all()}
+    chance = context.chance("plans")
+    months: dict[tuple[int, int], list[Plan]] = defaultdict(list)
+    contacts = [contact for contact in context.records.get(Contact, []) if contact.scheme_number]
+    for number, participant in enumerate(contacts):
+        stage = STAGES[number % len(STAGES)]
+        stages = [stage]
+        if number % 3 == 0:
+            stages.insert(0, Stage(stage.begun + YEAR, 0.6 + 0.35 * chance.random()))
+        for each in stages:
+            plan = plan_of(context, chance, number, participant, each, categories)
+            months[plan.entered.year, plan.entered.month].append(plan)
+    for _, plans in sorted(months.items()):
+        with context.clock_at(max(plan.entered for plan in plans), 8.5):
+            create_plans(context, plans)
+
+
+def create_plans(context: Context, plans: list[Plan]) -> None:
+    made = context.create(ClientEngagement, create_engagements, [plan.plan for plan in plans])
+    for plan, engagement in zip(plans, made, strict=True):
+        for draft in (*plan.bookings, *plan.budgets):
+            draft.fill("engagement", engagement)
+    context.create(ServiceBooking, create_bookings, [draft for plan in plans for draft in plan.bookings])
+    context.create(
+        CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets]
+    )
+
+
+def plan_of(
+    context: Context,
+    chance: Random,
+    number: int,
+    participant: Contact,
+    stage: Stage,
+    categories: dict[int, SupportCategory],
+) -> Plan:
+    """A plan at its stage, entered some days before it starts, once its participant is known."""
+    start = context.day(stage.begun)
+    end = start + dt.timedelta(days=stage.length - 1)
+    known = max(start - dt.timedelta(days=6), participant.creation_date.astimezone(context.zone).date())
+    entered = min(known, context.day(1))
+    parts = [
+        budget_draft(context, chance, number, stage, start, end, categories[category])
+        for category in (CATEGORIES_OF_PACE if stage.is_pace else CATEGORIES)[
+            number % (3 if stage.is_pace else 6)
+        ]
+    ]
+    allocated = sum((draft.budget for draft in parts), ZERO)
+    clients, contacts = context.records[Client], context.records[Contact]
+    coordinators = [contact for contact in contacts[:40] if contact.position_title]
+    plan = draft_of(
+        ClientEngagement,
+        participant_type=(ParticipantType.PACE if stage.is_pace else ParticipantType.AGENCY).value,
+        participant=participant,
+        plan_start_date=start,
+        plan_end_date=end,
+        plan_commencement_date=start,
+        booking_start_date=None if stage.is_pace else start,
+        booking_end_date=None if stage.is_pace else end,
+        is_agency_managed=stage.management == AGENCY,
+        is_self_managed=stage.management == SELF,
+        is_plan_managed=stage.management == PLAN,
+        plan_manager=clients[0] if stage.management == PLAN else None,
+        support_coordinator=coordinators[number % len(coordinators)] if number % 2 and coordinators else None,
+        person_responsible_for_direct_fees=participant.representative,
+        endorsement_date=start if stage.is_pace else None,
+        total_budget_amount=(allocated * Decimal(stage.total)).quantize(Decimal("0.01")),
+    )
+    return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [])
+
+
+def budget_draft(
+    context: Context,
+    chance: Random,
+    number: int,
+    stage: Stage,
+    start: dt.date,
+    end: dt.date,
+    category: SupportCategory,
+) -> Draft:
+    """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
+    usual = USUAL.get(category.number, USUAL_OTHERWISE) * stage.length / YEAR
+    budget = Decimal(round(usual * chance.uniform(0.6, 1.6), 2)).quantize(Decimal("0.01"))
+    share = min(stage.spent * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
+    values: dict[str, Any] = {
+        "category": category,
+        "management_type": stage.management.value,
+        "budget": budget,
+        "used_elsewhere": (budget * Decimal(round(share, 3))).quantize(Decimal("0.01")),
+    }
+    if stage.is_pace:
+        return draft_of(CategoryBudget, **values)
+    managers = [each for each in existing(context.records[Staff]) if each.role.name == "Plan manager"]
+    return draft_of(
+        ServiceBooking,
+        support_purpose=category.support_purpose,
+        support_item=ITEMS[category.number] if category.number in ITEMS and chance.random() < 0.25 else None,
+        budget_manager=managers[number % len(managers)] if managers else None,
+        booking_start_date=start,
+        booking_end_date=end,
+        # Of its own for every participant, category and plan; plans of one participant follow after a year.
+        booking_number=f"{50_000_000 + number * 100 + category.number}{start.toordinal() // YEAR % 10}",
+        balance_date=min(context.day(1), end),
+        **values,
+    )
+
+
+ENGAGEMENTS = DemoSet("engagements", (), (ClientEngagement, ServiceBooking, CategoryBudget), load)

@@ -1,0 +1,32 @@
+"""The demo is alive on every day of the week: follow-ups are due, and claims wait for somebody."""
+
+import pytest
+
+from apps.funding.choices import ClaimStatus
+from apps.funding.models import Claim, ProviderInvoice
+from apps.sales import pipeline
+from tests.demo.loading import load_demo
+
+pytestmark = pytest.mark.django_db
+
+SUNDAY = 6
+
+
+@pytest.mark.parametrize("weekday", range(7))
+def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
+    at(f"2026-06-{22 + weekday} 10:00")
+    load_demo(clients=1, staff=3, contacts=0, opportunities=24)
+    overdue, today, later = pipeline.follow_up_periods(None)
+    assert overdue.count
+    assert today.count
+    assert bool(later.count) == (weekday != SUNDAY)  # a week ends on Sunday
+
+
+@pytest.mark.parametrize("day", ["2026-06-28", "2026-07-01", "2028-02-29"])
+def test_claims_and_provider_invoices_wait_on_every_day(at, day):
+    at(f"{day} 10:00")
+    load_demo(claims=24, inbox=10)
+    waiting = Claim.objects.filter(funding_status=ClaimStatus.AWAITING_STAFF_APPROVAL, archive_date=None)
+    assert waiting.exists()
+    assert Claim.objects.filter(funding_status=ClaimStatus.AGENCY_FULLY_PAID).exists()
+    assert ProviderInvoice.objects.filter(claims=None, approval_status="Unactioned").exists()

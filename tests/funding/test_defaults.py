@@ -1,0 +1,114 @@
+"""Defaults of claims and invoices, also where members are invalid (apps/funding/services/defaults.py)."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from apps.funding.services.bill_types import CLAIMS
+from apps.funding.services.context import load_bill_contexts, load_records
+from apps.funding.services.defaults import apply_defaults, apply_invoice_defaults
+from apps.odata.write.drafts import Draft, InvalidValue
+from tests.funding.bodies import a_paper, a_priced_entry
+from tests.funding.builders import a_price
+from tests.people.builders import a_contact
+
+pytestmark = pytest.mark.django_db
+
+FIRST, LAST = dt.date(2025, 7, 7), dt.date(2025, 7, 13)
+
+
+def a_line(entry=None, **values):
+    entry = entry or a_priced_entry()
+    held = dict.fromkeys(("from_date", "to_date", "price", "notes"))
+    held |= {"price_book": entry.price_book, "product": entry.product, "quantity": Decimal(2)}
+    return Draft(held | values, given=values)
+
+
+def a_bill(*lines, **values):
+    held = {"start_date": FIRST, "end_date": LAST, "contact": None, "line_items": list(lines)}
+    return Draft(held | values, given=values)
+
+
+def apply_claim_defaults(*claims):
+    """Apply their defaults to claims; the contexts that rules read beside them."""
+    records = load_records(CLAIMS, claims)
+    apply_defaults(CLAIMS, claims, records)
+    return load_bill_contexts(CLAIMS, claims, records)
+
+
+@pytest.mark.parametrize(
+    ("from_date", "to_date", "first", "last"),
+    [
+        (None, None, FIRST, LAST),
+        (dt.date(2025, 7, 8), None, dt.date(2025, 7, 8), dt.date(2025, 7, 8)),
+        (None, dt.date(2025, 7, 9), FIRST, dt.date(2025, 7, 9)),
+        (dt.date(2025, 7, 8), dt.date(2025, 7, 9), dt.date(2025, 7, 8), dt.date(2025, 7, 9)),
+    ],
+)
+def test_days_that_a_line_does_not_say_are_its_bills(from_date, to_date, first, last):
+    line = a_line(from_date=from_date, to_date=to_date)
+    apply_invoice_defaults([a_bill(line)])
+    assert (line.first_day, line.last_day) == (first, last)
+
+
+def test_a_total_is_the_sum_of_what_can_be_summed():
+    lines = [a_line(), a_line(quantity=None), a_line(price=Decimal("0.005"), quantity=Decimal(1))]
+    bill = a_bill(*lines)
+    apply_invoice_defaults([bill])
+    assert bill.total == Decimal("140.01")
+    with pytest.raises(InvalidValue):
+        assert lines[1].total
+
+
+@pytest.mark.parametrize("name", ["product", "price_book", "from_date", "quantity", "price"])
+def test_what_hangs_on_a_fault_is_left_open(name):
+    line = a_line()
+    line.mark_invalid(name)
+    apply_invoice_defaults([a_bill(line)])
+    with pytest.raises(InvalidValue):
+        assert line.total
+
+
+def test_a_day_with_a_fault_is_not_the_bills():
+    line = a_line()
+    line.mark_invalid("from_date")
+    apply_invoice_defaults([a_bill(line)])
+    with pytest.raises(InvalidValue):
+        assert line.first_day
+
+
+def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
+    whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
+    empty, broken = Draft({}), Draft({}, invalid=whole)
+    context, _ = apply_claim_defaults(empty, broken)
+    assert (empty.total, broken.total, context.differences) == (0, 0, {})
+    for name in whole:
+        with pytest.raises(InvalidValue):
+            getattr(broken, name)
+
+
+def test_what_is_given_differently_is_named():
+    paper, other = a_paper(reference="Ours"), a_contact()
+    same = a_bill(
+        a_line(), provider_invoice=paper, contact=paper.contact, provider_invoice_reference=" OURS "
+    )
+    different = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
+    of_same, of_different = apply_claim_defaults(same, different)
+    assert of_same.differences == {}
+    assert tuple(of_different.differences) == ("contact", "provider_invoice_reference")
+    assert (same.provider, different.contact) == (paper.provider, other)
+
+
+def test_the_price_is_of_the_zone_of_the_contact():
+    entry = a_priced_entry()
+    for zone in ("Remote", "Very Remote"):
+        a_price(entry, zone=zone)
+    lines = [a_line(entry) for _ in range(3)]
+    regions = ("Remote", "Very Remote", "NT/SA/TAS/WA")
+    bills = [
+        a_bill(line, contact=a_contact(SchemePriceGuideRegion=region))
+        for line, region in zip(lines, regions, strict=True)
+    ]
+    apply_invoice_defaults(bills)
+    assert [line.book_price.zone for line in lines] == ["Remote", "Very Remote", "National"]
