@@ -76,7 +76,7 @@ def priced(*prices, **columns):
 def settings_saved(db):
     def save(**columns):
         Subscriber.objects.update_or_create(pk=1, defaults=columns)
-        Subscriber.forget()
+        Subscriber.clear_cache()
 
     return save
 
