@@ -163,10 +163,10 @@ SAMPLES = {
 
 @pytest.fixture(autouse=True)
 def settings_and_clock():
-    Subscriber.forget()
+    Subscriber.clear_cache()
     clock.reset_now()
     yield
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @pytest.fixture
@@ -228,7 +228,8 @@ def by_import(entity_set, body, client, folder):
     path = folder / "records.json"
     path.write_text(json.dumps([body]))
     lines = []
-    import_file(entity_set, path, ImportOptions(), ImportDisplay(show_issue=lines.append))
+    options = ImportOptions(errors=folder / "errors.json")
+    import_file(entity_set, path, options, ImportDisplay(show_issue=lines.append))
     issues = [ISSUE.match(line) for line in lines]
     return {(each["code"], each["column"] or each["target"]) for each in issues}
 
