@@ -283,8 +283,6 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         prepared = zip([*fields, key], values, strict=True)
         rows.append([field.get_db_prep_save(value, connection) for field, value in prepared])
     assignments = ", ".join(f"{quote_name(str(field.column))} = %s" for field in fields)
+    table, key_column = quote_name(model._meta.db_table), quote_name(str(key.column))
     with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {quote_name(model._meta.db_table)} SET {assignments} WHERE {quote_name(str(key.column))} = %s",  # noqa: S608  our own names
-            rows,
-        )
+        cursor.executemany(f"UPDATE {table} SET {assignments} WHERE {key_column} = %s", rows)  # noqa: S608  our own names
