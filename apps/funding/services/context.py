@@ -26,11 +26,9 @@ from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.duplicates import (
     CLAIM_REFERENCES,
+    DuplicateSearch,
     LineKey,
     ReferenceKey,
-    duplicates_query,
-    find_duplicates,
-    first_numbers,
 )
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, ProviderInvoice
 from apps.funding.pricing import PriceTable, price_zones
@@ -62,49 +60,40 @@ def load_bill_contexts(bills: BillType, drafts: Sequence[Draft], records: Record
     today = clock.today()
     contexts = [build_context(draft, records, today) for draft in drafts]
     lines = [*valid_lines(drafts, contexts)]
-    supports = [support_of(bill_line) for bill_line in lines]
-    line_keys = [line_key(bills, bill_line) for bill_line in lines]
-    first_lines = first_numbers(line_keys)
+    supports = [support_of(each) for each in lines]
     claims = drafts if bills is CLAIMS else ()
-    reference_keys = [reference_key(claim) for claim in claims]
-    first_claims = first_numbers(reference_keys)
     references = new_references(claims)
     existing = {draft.key for draft in drafts} - {None}
-    plans, same_invoices, same_claims, claim_rows, line_rows, released = fetch_all(
+    same_reference = DuplicateSearch(CLAIM_REFERENCES, [*map(reference_key, claims)], records.own_bills)
+    line_keys = [line_key(bills, each) for each in lines]
+    same_line = DuplicateSearch(bills.duplicate_lines, line_keys, records.own_bills)
+    plans, invoice_rows, claim_rows, same_reference_rows, same_line_rows, released = fetch_all(
         [
             plan_query({support.contact for support in supports}) if supports else None,
             provider_invoices_with({text for _, text in references.values()}) if references else None,
             claims_with(*map(set, zip(*references.values(), strict=True))) if references else None,
-            duplicates_query(CLAIM_REFERENCES, first_claims, records.own_bills),
-            duplicates_query(bills.duplicate_lines, first_lines, records.own_bills),
+            same_reference.query,
+            same_line.query,
             RELEASED[bills.name](existing) if existing else None,
         ]
     )
     matches = match_plans(supports, plans)
     bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
-    coverages = choose_budgets(
-        matches, bookings, category_budgets, released_amounts(released) if existing else None
-    )
+    coverages = choose_budgets(matches, bookings, category_budgets, released_amounts(released))
 
     find_takers(claims, contexts, records)
-    if references:
-        find_reference_owners(claims, contexts, references, same_invoices, same_claims)
+    find_reference_owners(claims, contexts, references, invoice_rows, claim_rows)
     add_lines(lines, coverages, records.prices)
-    duplicates = find_duplicates(
-        reference_keys, first_claims, claim_rows, lambda first, number: bill_label(bills, drafts, first)
-    )
-    for number, duplicate in duplicates:
+    for number, duplicate in same_reference.find(
+        same_reference_rows, lambda first, _: bill_label(bills, drafts, first)
+    ):
         contexts[number].duplicate = duplicate
-    duplicates = find_duplicates(
-        line_keys,
-        first_lines,
-        line_rows,
-        lambda first, number: line_label(bills, drafts, lines[first], lines[number]),
-    )
-    for number, duplicate in duplicates:
-        line = lines[number].context.lines[lines[number].number]
-        assert line is not None
-        line.duplicate = duplicate
+    for number, duplicate in same_line.find(
+        same_line_rows, lambda first, number: line_label(bills, drafts, lines[first], lines[number])
+    ):
+        context = lines[number].context.lines[lines[number].number]
+        assert context is not None
+        context.duplicate = duplicate
     return contexts
 
 
