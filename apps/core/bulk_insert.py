@@ -111,7 +111,7 @@ def missing_columns(
 ) -> Iterator[tuple[str, Callable[[Sequence[Any]], Any]]]:
     """(column, what makes its value of a row) of the columns that the rows lack and cannot do without."""
     for name, field in fields.items():
-        text_field = getattr(field, "of", None)
+        text_field = getattr(field, "text_field", None)
         if name in columns:
             continue
         if text_field is not None:

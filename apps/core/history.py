@@ -58,7 +58,7 @@ def column_values(record: models.Model) -> dict[str, Any]:
     return {
         field.attname: loaded[field.attname]
         for field in record._meta.concrete_fields
-        if field.attname in loaded and not hasattr(field, "of")
+        if field.attname in loaded and not hasattr(field, "text_field")
     }
 
 

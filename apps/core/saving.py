@@ -131,7 +131,7 @@ def insert_rows(
     for field in model._meta.concrete_fields:
         values = keys if field.primary_key else list(column_values(field, drafts, extra_columns or {}))
         # Columns that are null in all of many rows are left out, which are most of an import's.
-        is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "of")
+        is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "text_field")
         if is_needed or values.count(None) < len(values):
             columns[field.attname] = values
     own_batch = batch or WriteBatch()
@@ -145,7 +145,7 @@ def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: E
     """The values of a column in each of the new records."""
     if field.name in extra_columns:
         return map(extra_columns[field.name], drafts)
-    text_field = getattr(field, "of", None)
+    text_field = getattr(field, "text_field", None)
     if text_field is not None:
         return [normalised(draft.get(text_field)) for draft in drafts]
     if field.name in SYSTEM_COLUMNS or not drafts[0].has(field.name):
@@ -159,7 +159,7 @@ def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: E
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
     """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
     for field in model._meta.concrete_fields:
-        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "of"):
+        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"):
             continue
         for draft in drafts:
             if not draft.has(field.name) and field.name not in draft.invalid:
@@ -282,7 +282,7 @@ def save_changes(
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
     """Write these columns of the records, their normalised columns and the modify stamp in one statement."""
     written = {*columns, "modify_date"}
-    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "of", None)} & written]
+    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "text_field", None)} & written]
     key = model._meta.pk
     assert key is not None
     rows = []

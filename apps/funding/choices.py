@@ -68,7 +68,7 @@ class MissingAbnReason(models.TextChoices):
 class ApprovalStatus(models.TextChoices):
     """What was decided about a provider's invoice."""
 
-    UNACTIONED = "Unactioned"
+    UNACTIONED = "Unactioned", "To review"
     APPROVED = "Approved"
     REJECTED = "Rejected"
     ON_HOLD_BY_CLIENT = "OnHoldByClient", "On hold by the client"
@@ -122,8 +122,8 @@ class InvoiceStatus(models.TextChoices):
 class InvoiceClaimType(Numbered, models.TextChoices):
     """Who an invoice goes to."""
 
-    INVOICE_TO_AGENCY = "InvoiceToAgency", "To the agency"
-    INVOICE_TO_CLIENT = "InvoiceToClient", "To the client"
+    INVOICE_TO_AGENCY = "InvoiceToAgency", "The agency"
+    INVOICE_TO_CLIENT = "InvoiceToClient", "The client"
 
     __numbers__ = {40200: "InvoiceToAgency", 40300: "InvoiceToClient"}
 

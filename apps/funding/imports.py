@@ -42,6 +42,7 @@ STAFF_HEADERS = {
     "Staff": "StaffPrimaryEmail",
     "Staff email": "StaffPrimaryEmail",
     "Staff member": "StaffPrimaryEmail",
+    "Assigned to": "StaffPrimaryEmail",
     "In charge": "StaffPrimaryEmail",
     "Staff code": "StaffUniqueCode",
 }

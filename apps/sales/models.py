@@ -8,7 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import Lookup, NormalisedField, Record, Stamped
+from apps.core.models import Lookup, NormalisedField, Record, TimestampedModel
 from apps.people.models import Contact, Staff, Team
 from apps.sales.choices import DECIDED, WORTH_WRITING_TO, Outcome, Source
 
@@ -42,16 +42,16 @@ def days_ahead(label: str, help_text: str) -> models.PositiveIntegerField:
     )
 
 
-class OpportunityType(Lookup, Stamped):
+class OpportunityType(Lookup, TimestampedModel):
     """A kind of sale."""
 
     id = models.AutoField("number", primary_key=True)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         ordering = ("name",)
 
 
-class OpportunityStage(Lookup, Stamped):
+class OpportunityStage(Lookup, TimestampedModel):
     """A step on the way to a result; one stage is the result itself."""
 
     id = models.AutoField("number", primary_key=True)
@@ -62,7 +62,7 @@ class OpportunityStage(Lookup, Stamped):
         "is the result", default=False, help_text="Only opportunities in this stage have an outcome."
     )
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         ordering = ("position", "name")
         constraints = (
             models.UniqueConstraint(
@@ -74,14 +74,14 @@ class OpportunityStage(Lookup, Stamped):
         )
 
 
-class OpportunityOutcomeReason(Lookup, Stamped):
+class OpportunityOutcomeReason(Lookup, TimestampedModel):
     """Why opportunities end with one outcome."""
 
     id = models.AutoField("number", primary_key=True)
     name_key = NormalisedField(of="name")
     outcome = models.CharField(max_length=16, choices=Outcome)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         verbose_name = "outcome reason"
         ordering = ("outcome", "name")
         constraints = (
@@ -163,7 +163,7 @@ class OpportunityTemplate(Lookup, Prospect, Record):
         return self.name
 
 
-class Opportunity(Prospect, Stamped):
+class Opportunity(Prospect, TimestampedModel):
     """Business that may be won, known by a number (interface.md 2.7).
 
     ``outcome_moment`` is when it was decided; ``outcome_date`` is its day in the subscriber's time zone then,
@@ -189,7 +189,7 @@ class Opportunity(Prospect, Stamped):
     follow_up_date = models.DateField("follow up on", null=True, blank=True)
     expected_date = models.DateField("expected on", null=True, blank=True)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         verbose_name = "opportunity"
         verbose_name_plural = "opportunities"
         ordering = ("-creation_date", "-id")

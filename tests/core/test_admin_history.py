@@ -17,10 +17,10 @@ BACKEND = "apps.people.authentication.StaffBackend"
 @pytest.fixture(autouse=True)
 def fresh_clock():
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
     yield
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @pytest.fixture

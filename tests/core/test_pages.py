@@ -63,7 +63,7 @@ def test_pages_ask_nothing_of_other_hosts(client):
 
 def test_livez_asks_nothing_of_the_database(client):
     # Without the django_db mark, any query is an error; the settings' would be one.
-    Subscriber.forget()
+    Subscriber.clear_cache()
     answer = client.get("/livez")
     assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
 
@@ -86,7 +86,7 @@ def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
     def lost():
         raise OperationalError("connection refused at 10.0.0.7")
 
-    Subscriber.forget()
+    Subscriber.clear_cache()
     monkeypatch.setattr(views, "applied_migrations", lost)
     answer = client.get("/readyz")
     assert answer.status_code == 503

@@ -111,7 +111,7 @@ def test_what_moved_on_meanwhile_is_told(client):
 
 def test_with_four_eyes_the_page_says_why_it_cannot_be_approved(client, ada):
     Subscriber.objects.update_or_create(pk=1, defaults={"four_eyes": True})
-    Subscriber.forget()
+    Subscriber.clear_cache()
     claim = a_claim(staff=ada)
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert "You entered it yourself" in page.content.decode()

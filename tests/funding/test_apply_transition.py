@@ -76,7 +76,7 @@ def priced(*prices, **columns):
 def settings_saved(db):
     def save(**columns):
         Subscriber.objects.update_or_create(pk=1, defaults=columns)
-        Subscriber.forget()
+        Subscriber.clear_cache()
 
     return save
 
@@ -267,8 +267,10 @@ def test_an_invoice_goes_to_the_agency_or_to_the_client():
         an_invoice(funding_status="Approved", invoice_claim_type=kind)
         for kind in ("InvoiceToAgency", "InvoiceToClient")
     )
-    assert refused(to_agency, "send") == "It goes to the agency, not to the client: claim it from the agency."
-    assert refused(to_client, "claim") == "It goes to the client, not to the agency: send it."
+    assert refused(to_agency, "send") == (
+        "It is billed to the agency, not to the client: claim it from the agency."
+    )
+    assert refused(to_client, "claim") == "It is billed to the client, not to the agency: send it."
 
 
 @pytest.mark.parametrize("before", ["SubmittedToPaymentProvider", "AgencyClaimed"])

@@ -120,7 +120,7 @@ def test_invoices_have_verbs_of_their_own():
         (["approve", "C-1", "--by", "nobody@example.org"], "Nobody has the email nobody@example.org."),
         (["approve", "--file", "/nowhere.csv"], "/nowhere.csv cannot be read: No such file or directory"),
         (["pay-in-part", "C-1", "--amount", "much"], "much is no amount; 1234.50 is one."),
-        (["pay-in-part", "C-1", "c-1", "--amount", "5"], "c-1 stands there twice: sum its payments up."),
+        (["pay-in-part", "C-1", "c-1", "--amount", "5"], "c-1 is given twice: sum its payments up."),
         (["pay", "C-1", "--date", "2026-02-30"], "2026-02-30 is no date; write it as 2026-07-31."),
     ],
 )

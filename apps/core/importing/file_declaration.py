@@ -41,7 +41,7 @@ def number_spellings(text: str) -> Sequence[str]:
 def normalised_column(field: models.Field) -> NormalisedField | None:
     """The column with the normalised text of a field; ``None`` when there is none."""
     for other in field.model._meta.concrete_fields:
-        if isinstance(other, NormalisedField) and other.of == field.name:
+        if isinstance(other, NormalisedField) and other.text_field == field.name:
             return other
     return None
 

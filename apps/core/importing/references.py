@@ -192,4 +192,4 @@ def compared_field(model: type[models.Model], name: str) -> Any:
 
 
 def comparable(field: models.Field, value: Any) -> Any:
-    return normalised(value) if hasattr(field, "of") else value
+    return normalised(value) if hasattr(field, "text_field") else value

@@ -17,11 +17,11 @@ from unfold.decorators import display
 from apps.core.admin_base import ArchivedFilter
 from apps.core.identifiers import normalised
 from apps.documents.admin import DateTimeRangeFilter
-from apps.engagements.admin import DRAWN_BY, DrawnBy
+from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.display import age, money, period_cell, two_lines
+from apps.funding.admin.display import age, format_amount, period_cell, two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
@@ -36,7 +36,7 @@ BUDGET = "draws_on"
 KEY_LIMIT = 500
 
 # A plan's page leads to the lists of the bills on each of its budgets.
-DRAWN_BY.extend(DrawnBy(model, BUDGET) for model in (Claim, Invoice))
+BUDGET_LISTS.extend(BudgetList(model, BUDGET) for model in (Claim, Invoice))
 
 STATUS_COLOURS = {name: row.colour for name, row in STATUSES.items()}
 
@@ -243,7 +243,7 @@ class BillListAdmin(ActionAdmin):
 
     @display(description="total", ordering="total")
     def amount(self, bill: Bill) -> str | None:
-        return money(bill.total)
+        return format_amount(bill.total)
 
     @display(description="status", ordering="funding_status", label=STATUS_COLOURS)
     def status(self, bill: Any) -> tuple[str, str]:

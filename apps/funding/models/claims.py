@@ -54,7 +54,7 @@ class Bill(Record):
         Contact, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="participant"
     )
     staff = models.ForeignKey(
-        Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="in charge"
+        Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="assigned to"
     )
     funding_status: models.CharField[Any, Any]  # claims and invoices have choices of their own
     # --- worked out and moved, never entered
@@ -65,7 +65,7 @@ class Bill(Record):
     )
     resubmitted = models.BooleanField(default=False, editable=False)
     status_date = models.DateTimeField("in this status since", default=clock.now, editable=False)
-    status_reason = models.CharField("why", max_length=400, null=True, editable=False)
+    status_reason = models.CharField("reason", max_length=400, null=True, editable=False)
     approved_date = models.DateTimeField("approved", null=True, editable=False)
     entered_by = models.ForeignKey(
         Staff,
@@ -74,7 +74,7 @@ class Bill(Record):
         related_name="+",
         editable=False,
         db_index=False,
-        help_text="Who sat at the keyboard; of what an application sent, who is in charge.",
+        help_text="Who entered it; for an API application, the staff member it is assigned to.",
     )
     resubmission_of = models.ForeignKey(
         "self",
@@ -126,7 +126,7 @@ class Claim(Bill):
     )
     payment_date = models.DateTimeField("paid on", null=True, editable=False)
     missing_abn_reason_code = models.CharField(
-        "reason of the missing ABN", max_length=5, null=True, choices=MissingAbnReason, editable=False
+        "ABN exemption", max_length=5, null=True, choices=MissingAbnReason, editable=False
     )
     takes_provider_invoice = models.BooleanField(default=True, editable=False)
 
@@ -170,7 +170,7 @@ class Invoice(Bill):
 
     invoice_number = models.CharField("number", max_length=47)
     invoice_number_key = NormalisedField(of="invoice_number", unique=True, max_length=141)
-    invoice_claim_type = models.CharField("goes", max_length=15, choices=InvoiceClaimType)
+    invoice_claim_type = models.CharField("bill to", max_length=15, choices=InvoiceClaimType)
     funding_status = models.CharField(
         "status",
         max_length=36,
@@ -193,7 +193,7 @@ class Invoice(Bill):
         editable=False,
         db_index=False,
     )
-    recurrence_date = models.DateField("stands for", null=True, editable=False)
+    recurrence_date = models.DateField("recurrence day", null=True, editable=False)
 
     class Meta(Bill.Meta):
         ordering = ("-creation_date", "-guid")

@@ -65,7 +65,7 @@ class ProviderInvoice(Record):
     approval_status = models.CharField(
         max_length=19, choices=ApprovalStatus, default=ApprovalStatus.UNACTIONED, editable=False
     )
-    auto_approved = models.BooleanField("approved without anybody", default=False, editable=False)
+    auto_approved = models.BooleanField("approved automatically", default=False, editable=False)
     claim_on_hold = models.BooleanField("claim is on hold", default=False, editable=False)
     is_claimed = models.BooleanField("claimed", default=False, editable=False)
     rejection_reason = models.CharField(max_length=400, null=True, editable=False)
