@@ -107,8 +107,7 @@ CLAIM_REFERENCES = Source(
 class DuplicateSearch:
     """The duplicates of drafts: send ``query`` in a trip of your own, and give its rows to ``find``.
 
-    ``keys`` are those of the drafts, in their order; ``None`` has no duplicates, nor is a bill of ``excluded``
-    one.
+    ``keys`` are those of the drafts, in their order; ``None`` has no duplicates. ``excluded`` bills are none.
     """
 
     def __init__(self, source: Source, keys: Sequence[Key | None], excluded: Iterable[UUID]) -> None:
