@@ -141,7 +141,7 @@ def addresses() -> tuple[Navigation, ...]:
 
 
 def custom_fields() -> Navigation:
-    """The answers to custom fields, told of one record only (decisions.md 1)."""
+    """The answers to custom fields, in responses of one record only (decisions.md 1)."""
     return Contains(
         "CustomFields",
         CustomFieldAnswerType,
