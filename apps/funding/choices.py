@@ -1,4 +1,4 @@
-"""The words that funding chooses from: the scheme's price guide's, and those of interface.md 2 to 4."""
+"""The choices of funding: those of the scheme's price guide, and those of interface.md 2 to 4."""
 
 from django.db import models
 
