@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import LookupResource
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents
@@ -20,7 +21,8 @@ from apps.odata.declaration.resource import (
 )
 
 
-class DocumentCategoryBrief(NestedType):
+class DocumentCategorySummary(NestedType):
+    type_name = "DocumentCategoryBrief"
     model = DocumentCategory
     fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
@@ -39,7 +41,7 @@ class DocumentResource(Resource):
         Required("CreatedByStaffGuid", source="created_by", write_only=True),
         ReadOnly("CreationDate"),
         ReadOnly("ArchiveDate"),
-        RefersTo("DocumentCategory", DocumentCategoryBrief, source="category", required=True),
+        RefersTo("DocumentCategory", DocumentCategorySummary, source="category", required=True),
     )
     create = create_documents
     importing = DocumentImport
@@ -48,12 +50,11 @@ class DocumentResource(Resource):
         return Document.objects.all()
 
 
-class DocumentCategoryResource(Resource):
+class DocumentCategoryResource(LookupResource):
     """What kind of paper a document is."""
 
     model = DocumentCategory
     path = "documentCategory"
-    order = ("name",)
     fields = (
         Key("DocumentCategoryGuid"),
         ReadOnly("Name"),
@@ -61,6 +62,3 @@ class DocumentCategoryResource(Resource):
         ReadOnly("ModifyDate"),
         ReadOnly("ArchiveDate"),
     )
-
-    def visible_to(self, caller: Any) -> QuerySet[DocumentCategory]:
-        return DocumentCategory.objects.all()

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
@@ -36,9 +37,10 @@ class AddressOfPerson(NestedType):
     )
 
 
-class ParticipantShape(NestedType):
+class PlanParticipantType(NestedType):
     """The participant of a plan."""
 
+    type_name = "Participant"
     model = Contact
     fields = (
         Key("ContactGuid"),
@@ -73,12 +75,12 @@ class RepresentativeOfParticipant(NestedType):
     )
 
 
-class CategoryShape(NestedType):
+class CategoryType(NestedType):
     model = SupportCategory
     fields = (Key("CategoryGuid"), ReadOnly("Name"), ReadOnly("ArchivedDate", source="archive_date"))
 
 
-class ServiceBookingShape(NestedType):
+class ServiceBookingType(NestedType):
     """A part of the plan's budget, reserved for a support."""
 
     model = ServiceBooking
@@ -92,7 +94,7 @@ class ServiceBookingShape(NestedType):
         ReadOnly("BookingStartDate"),
         ReadOnly("BookingEndDate"),
         ReadOnly("BookingNumber"),
-        RefersTo("Category", CategoryShape, read_only=True),
+        RefersTo("Category", CategoryType, read_only=True),
     )
 
 
@@ -123,11 +125,11 @@ class ClientEngagementResource(Resource):
         ReadOnly("UnAllocateAmount"),
         ReadOnly("ModifiedDate", source="modify_date"),
         ReadOnly("ArchiveDate"),
-        RefersTo("Participant", ParticipantShape, required=True),
+        RefersTo("Participant", PlanParticipantType, required=True),
         Embedded("Representative", RepresentativeOfParticipant, read_only=True),
         Contains(
             "ServiceBookings",
-            ServiceBookingShape,
+            ServiceBookingType,
             source="bookings",
             order=("booking_start_date", "category__number"),
             read_only=True,
@@ -140,12 +142,11 @@ class ClientEngagementResource(Resource):
         return ClientEngagement.objects.filter(participant_type=ParticipantType.AGENCY)
 
 
-class SupportCategoryResource(Resource):
+class SupportCategoryResource(LookupResource):
     """A category of the scheme's supports; plans divide their budgets by them."""
 
     model = SupportCategory
     path = "supportCategory"
-    order = ("name",)
     fields = (
         Key("CategoryGuid"),
         ReadOnly("Number"),
@@ -155,6 +156,3 @@ class SupportCategoryResource(Resource):
         ReadOnly("ModifyDate"),
         ReadOnly("ArchiveDate"),
     )
-
-    def visible_to(self, caller: Any) -> QuerySet[SupportCategory]:
-        return SupportCategory.objects.all()

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import RECORD_DATES, LookupResource
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -29,22 +30,22 @@ from apps.sales.models import (
 from apps.sales.services import create_opportunities
 
 
-class TypeBrief(NestedType):
+class OpportunityTypeSummary(NestedType):
+    type_name = "TypeBrief"
     model = OpportunityType
     fields = (Key("TypeId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class StageBrief(NestedType):
+class OpportunityStageSummary(NestedType):
+    type_name = "StageBrief"
     model = OpportunityStage
     fields = (Key("StageId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class OutcomeReasonBrief(NestedType):
+class OutcomeReasonSummary(NestedType):
+    type_name = "OutcomeReasonBrief"
     model = OpportunityOutcomeReason
     fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
-
-
-STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
 
 def origin() -> tuple[Property, ...]:
@@ -69,8 +70,8 @@ def choices() -> tuple[Navigation, ...]:
     # Which stage is the result is for the rules to ask.
     return (
         RefersTo("Team", TeamSummary),
-        RefersTo("Type", TypeBrief),
-        RefersTo("Stage", StageBrief, rule_columns=("is_result", "name")),
+        RefersTo("Type", OpportunityTypeSummary),
+        RefersTo("Stage", OpportunityStageSummary, rule_columns=("is_result", "name")),
         RefersTo("FollowUpStaff", StaffSummary),
     )
 
@@ -106,7 +107,7 @@ class OpportunityResource(Resource):
         Optional("ExpiryDate", description="After today."),
         Optional("FollowUpDate", description="After today; FollowUpStaff is required with it."),
         Optional("ExpectedDate", description="After today."),
-        *STAMPS,
+        *RECORD_DATES,
         RefersTo(
             "OpportunityOwner",
             StaffSummary,
@@ -117,7 +118,7 @@ class OpportunityResource(Resource):
         *choices(),
         RefersTo(
             "OutcomeReason",
-            OutcomeReasonBrief,
+            OutcomeReasonSummary,
             source="outcome_reasons",
             many=True,
             order=("name",),
@@ -155,43 +156,31 @@ class OpportunityTemplateResource(Resource):
         return OpportunityTemplate.objects.all()
 
 
-class OpportunityTypeResource(Resource):
+class OpportunityTypeResource(LookupResource):
     """A kind of sale."""
 
     model = OpportunityType
     path = "opportunityType"
-    order = ("name",)
-    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *STAMPS)
-
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityType]:
-        return OpportunityType.objects.all()
+    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *RECORD_DATES)
 
 
-class OpportunityStageResource(Resource):
+class OpportunityStageResource(LookupResource):
     """A step on the way to a result."""
 
     model = OpportunityStage
     path = "opportunityStage"
-    order = ("name",)
     fields = (
         Key("StageId", source="id"),
         ReadOnly("Name"),
         ReadOnly("Position", description="Where it stands on the way to the result."),
         ReadOnly("IsResult", description="Whether opportunities in it have an outcome; true of one at most."),
-        *STAMPS,
+        *RECORD_DATES,
     )
 
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityStage]:
-        return OpportunityStage.objects.all()
 
-
-class OpportunityOutcomeReasonResource(Resource):
+class OpportunityOutcomeReasonResource(LookupResource):
     """Why opportunities end with one outcome."""
 
     model = OpportunityOutcomeReason
     path = "opportunityOutcomeReason"
-    order = ("name",)
-    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *STAMPS)
-
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityOutcomeReason]:
-        return OpportunityOutcomeReason.objects.all()
+    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *RECORD_DATES)
