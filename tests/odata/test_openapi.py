@@ -256,7 +256,7 @@ def test_a_decimal_is_a_number_or_a_string(value, holds):
     assert checker(price).is_valid(value) is holds
 
 
-class LineShape(NestedType):
+class LineType(NestedType):
     model = sample.Line
     fields = (Key("LineId", source="id"), Required("Note"))
 
@@ -272,7 +272,7 @@ class OrderResource(Resource):
         Required("Code", aliases=("CodeId",)),
         Optional("Total"),
         Property(name="Secret", source="secret", behaviour=Optional("x").behaviour, write_only=True),
-        Contains("Lines", LineShape, required=True),
+        Contains("Lines", LineType, required=True),
     )
 
 
