@@ -28,7 +28,7 @@ class DocumentCategorySummary(NestedType):
 
 
 class DocumentResource(Resource):
-    """An uploaded file: its name, whom it is about, what kind of paper it is."""
+    """An uploaded file with its name, client and category."""
 
     model = Document
     path = "document"
@@ -51,7 +51,7 @@ class DocumentResource(Resource):
 
 
 class DocumentCategoryResource(LookupResource):
-    """What kind of paper a document is."""
+    """A category of documents."""
 
     model = DocumentCategory
     path = "documentCategory"

@@ -23,9 +23,10 @@ from apps.odata.declaration.resource import (
 from apps.people.models import Contact
 
 
-class AddressOfPerson(NestedType):
+class AddressType(NestedType):
     """The address of a participant or a representative."""
 
+    type_name = "AddressOfPerson"
     fields = (
         ReadOnly("StreetAddress"),
         ReadOnly("StreetAddress2"),
@@ -37,7 +38,7 @@ class AddressOfPerson(NestedType):
     )
 
 
-class PlanParticipantType(NestedType):
+class ParticipantSummary(NestedType):
     """The participant of a plan."""
 
     type_name = "Participant"
@@ -53,16 +54,17 @@ class PlanParticipantType(NestedType):
         ReadOnly("PhoneNumber1", source="phone1"),
         ReadOnly("PhoneNumber2", source="phone2"),
         ReadOnly("PrimaryEmail"),
-        Embedded("Address", AddressOfPerson, read_only=True),
+        Embedded("Address", AddressType, read_only=True),
     )
 
 
 REPRESENTATIVE = "participant__representative__"
 
 
-class RepresentativeOfParticipant(NestedType):
+class RepresentativeType(NestedType):
     """The participant's representative: a contact has one, for all plans."""
 
+    type_name = "RepresentativeOfParticipant"
     fields = (
         ReadOnly("ContactGuid", source="participant__representative"),
         ReadOnly("FirstName", source=f"{REPRESENTATIVE}first_name"),
@@ -71,7 +73,7 @@ class RepresentativeOfParticipant(NestedType):
         ReadOnly("PhoneNumber1", source=f"{REPRESENTATIVE}phone1"),
         ReadOnly("PhoneNumber2", source=f"{REPRESENTATIVE}phone2"),
         ReadOnly("PrimaryEmail", source=f"{REPRESENTATIVE}primary_email"),
-        Embedded("Address", AddressOfPerson, prefix=REPRESENTATIVE, read_only=True),
+        Embedded("Address", AddressType, prefix=REPRESENTATIVE, read_only=True),
     )
 
 
@@ -125,8 +127,8 @@ class ClientEngagementResource(Resource):
         ReadOnly("UnAllocateAmount"),
         ReadOnly("ModifiedDate", source="modify_date"),
         ReadOnly("ArchiveDate"),
-        RefersTo("Participant", PlanParticipantType, required=True),
-        Embedded("Representative", RepresentativeOfParticipant, read_only=True),
+        RefersTo("Participant", ParticipantSummary, required=True),
+        Embedded("Representative", RepresentativeType, read_only=True),
         Contains(
             "ServiceBookings",
             ServiceBookingType,

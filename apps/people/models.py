@@ -252,7 +252,7 @@ class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
-    # Few contacts have each of these four: the indexes below hold only those that do.
+    # Few contacts have each of these four: the indexes below contain only those that do.
     client = models.ForeignKey(
         Client, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
     )

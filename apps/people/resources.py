@@ -21,7 +21,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.people.imports import ClientImport, ContactImport, StaffImport
+from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import (
     Client,
     Contact,
@@ -142,7 +142,7 @@ def addresses() -> tuple[Navigation, ...]:
 
 
 def custom_fields() -> Navigation:
-    """The answers to custom fields, told of one record only (decisions.md 1)."""
+    """The answers to custom fields, in responses of one record only (decisions.md 1)."""
     return Contains(
         "CustomFields",
         CustomFieldAnswerType,
@@ -313,6 +313,7 @@ class RoleResource(LookupResource):
     model = Role
     path = "role"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
+    importing = RoleImport
 
 
 class PositionResource(LookupResource):

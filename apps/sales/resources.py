@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.core.resources import RECORD_DATES, LookupResource
+from apps.core.resources import LookupResource
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -30,13 +30,13 @@ from apps.sales.models import (
 from apps.sales.services import create_opportunities
 
 
-class OpportunityTypeSummary(NestedType):
+class TypeSummary(NestedType):
     type_name = "TypeBrief"
     model = OpportunityType
     fields = (Key("TypeId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class OpportunityStageSummary(NestedType):
+class StageSummary(NestedType):
     type_name = "StageBrief"
     model = OpportunityStage
     fields = (Key("StageId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
@@ -48,8 +48,11 @@ class OutcomeReasonSummary(NestedType):
     fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-def origin() -> tuple[Property, ...]:
-    """Where an opportunity came from."""
+SYSTEM_MEMBERS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
+
+
+def origin_members() -> tuple[Property, ...]:
+    """The origin of an opportunity."""
     return (
         Optional("Source"),
         Optional("SourceDetails", description="Only when Source is given and is not Referral."),
@@ -60,18 +63,18 @@ def origin() -> tuple[Property, ...]:
     )
 
 
-def worth() -> tuple[Property, ...]:
-    """What an opportunity is worth, and how likely."""
+def value_members() -> tuple[Property, ...]:
+    """The value of an opportunity and its chance."""
     return Optional("UpfrontValueOfSale"), Optional("ChanceOfSales"), Optional("RecurringAnnualValue")
 
 
-def choices() -> tuple[Navigation, ...]:
+def list_members() -> tuple[Navigation, ...]:
     """The lists that opportunities and templates choose from."""
-    # Which stage is the result is for the rules to ask.
+    # The rules need to know which stage is the result.
     return (
         RefersTo("Team", TeamSummary),
-        RefersTo("Type", OpportunityTypeSummary),
-        RefersTo("Stage", OpportunityStageSummary, rule_columns=("is_result", "name")),
+        RefersTo("Type", TypeSummary),
+        RefersTo("Stage", StageSummary, rule_columns=("is_result", "name")),
         RefersTo("FollowUpStaff", StaffSummary),
     )
 
@@ -83,7 +86,7 @@ class OpportunityResource(Resource):
     path = "opportunity"
     search = ("name", "source_details", "referrer_last_name", "referrer_organisation")
     methods = GET, POST
-    # What a body must say, a template may say for it: the rules ask once it has.
+    # No member is required in a body, since a template may have it: the rules check after the template.
     fields = (
         Key("OpportunityId", source="id"),
         Optional(
@@ -93,7 +96,7 @@ class OpportunityResource(Resource):
             description="The template's values fill what the request leaves out; null counts as said.",
         ),
         Optional("Name", description="Required, unless the template gives it."),
-        *origin(),
+        *origin_members(),
         Optional(
             "Outcome", description="Only when the stage is the result, where it is Deferred when left out."
         ),
@@ -103,11 +106,11 @@ class OpportunityResource(Resource):
             description="In the past; only of an outcome other than Deferred, where it is now when left out.",
         ),
         Optional("AddEMarketingContactList"),
-        *worth(),
+        *value_members(),
         Optional("ExpiryDate", description="After today."),
         Optional("FollowUpDate", description="After today; FollowUpStaff is required with it."),
         Optional("ExpectedDate", description="After today."),
-        *RECORD_DATES,
+        *SYSTEM_MEMBERS,
         RefersTo(
             "OpportunityOwner",
             StaffSummary,
@@ -115,7 +118,7 @@ class OpportunityResource(Resource):
             description="Required, unless the template gives it.",
         ),
         RefersTo("PrimaryContact", ContactSummary),
-        *choices(),
+        *list_members(),
         RefersTo(
             "OutcomeReason",
             OutcomeReasonSummary,
@@ -142,13 +145,13 @@ class OpportunityTemplateResource(Resource):
         Key("TemplateGuid"),
         Required("TemplateName", source="name"),
         Optional("OpportunityName"),
-        *origin(),
-        *worth(),
+        *origin_members(),
+        *value_members(),
         Optional("ExpiryDateInterval"),
         Optional("FollowUpDateInterval"),
         ReadOnly("ArchiveDate"),
         RefersTo("OpportunityOwner", StaffSummary, source="owner"),
-        *choices(),
+        *list_members(),
     )
     importing = TemplateImport
 
@@ -161,7 +164,7 @@ class OpportunityTypeResource(LookupResource):
 
     model = OpportunityType
     path = "opportunityType"
-    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *RECORD_DATES)
+    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *SYSTEM_MEMBERS)
 
 
 class OpportunityStageResource(LookupResource):
@@ -174,7 +177,7 @@ class OpportunityStageResource(LookupResource):
         ReadOnly("Name"),
         ReadOnly("Position", description="Where it stands on the way to the result."),
         ReadOnly("IsResult", description="Whether opportunities in it have an outcome; true of one at most."),
-        *RECORD_DATES,
+        *SYSTEM_MEMBERS,
     )
 
 
@@ -183,4 +186,4 @@ class OpportunityOutcomeReasonResource(LookupResource):
 
     model = OpportunityOutcomeReason
     path = "opportunityOutcomeReason"
-    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *RECORD_DATES)
+    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *SYSTEM_MEMBERS)
