@@ -11,9 +11,10 @@ from django.contrib import admin
 from django.db import transaction
 from django.urls import reverse
 
+from apps.core.history_display import changes_of
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.runs import ImportDisplay, ImportOptions, import_file
-from apps.core.models import Change, Subscriber
+from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.odata.declaration.resource import POST
 from apps.odata.declaration.service import get_service
@@ -254,8 +255,7 @@ def stored(entity_set, sample):
         if column.attname not in left_out
     }
     lists = {each.name: set(getattr(record, each.name).all()) for each in model._meta.many_to_many}
-    lines = Change.objects.filter(record_key=str(record.pk)).values_list("kind", "differences")
-    return columns, lists, list(lines)
+    return columns, lists, list(changes_of(record).values_list("kind", "differences"))
 
 
 COMPARED = [
