@@ -8,7 +8,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
-from apps.core import error_pages
+from apps.core import views
 from apps.odata.http.exceptions import refuse
 
 
@@ -35,4 +35,4 @@ def server_error(request: HttpRequest) -> HttpResponse:
     exception = sys.exc_info()[1]
     if is_for_programs(request) and isinstance(exception, Exception):
         return refuse(exception, request)
-    return error_pages.server_error(request)
+    return views.server_error(request)

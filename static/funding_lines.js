@@ -326,9 +326,9 @@ class FundingGrid {
         try {
             const answer = await fetch(key, { signal: asking.signal, headers: { Accept: "application/json" } });
             if (!answer.ok) return null;
-            const told = await answer.json();
-            this.known.set(key, told);
-            return told;
+            const data = await answer.json();
+            this.known.set(key, data);
+            return data;
         } catch {
             return null; // overtaken by the next key, or no network: the server judges what is sent
         }
@@ -435,17 +435,17 @@ class FundingGrid {
     }
 
     showCap(row) {
-        const told = row.querySelector("[data-cap]");
-        told.classList.remove("fu-over");
-        if (!row.dataset.code) { told.textContent = ""; return; }
-        if (!row.dataset.current) { told.textContent = "no price that day"; told.classList.add("fu-over"); return; }
-        if (!row.dataset.cap) { told.textContent = "quoted"; return; }
+        const output = row.querySelector("[data-cap]");
+        output.classList.remove("fu-over");
+        if (!row.dataset.code) { output.textContent = ""; return; }
+        if (!row.dataset.current) { output.textContent = "no price that day"; output.classList.add("fu-over"); return; }
+        if (!row.dataset.cap) { output.textContent = "quoted"; return; }
         const cap = fundingUnits(row.dataset.cap);
         const price = fundingUnits(this.cell(row, "price").value);
         if (price !== null && price > cap) {
-            told.textContent = `${fundingMoney((price - cap) / 100n)} over ${row.dataset.cap}`;
-            told.classList.add("fu-over");
-        } else told.textContent = `cap ${row.dataset.cap}`;
+            output.textContent = `${fundingMoney((price - cap) / 100n)} over ${row.dataset.cap}`;
+            output.classList.add("fu-over");
+        } else output.textContent = `cap ${row.dataset.cap}`;
     }
 
     /* --- sums */
@@ -455,17 +455,17 @@ class FundingGrid {
         for (const row of this.rows()) {
             const quantity = fundingUnits(this.cell(row, "quantity").value);
             const price = fundingUnits(this.cell(row, "price").value);
-            const told = row.querySelector("[data-total]");
+            const output = row.querySelector("[data-total]");
             this.showCap(row);
-            if (quantity === null || price === null) { told.textContent = "–"; continue; }
+            if (quantity === null || price === null) { output.textContent = "–"; continue; }
             const cents = fundingCents(quantity, price) * (this.cell(row, "is_credit_item")?.checked ? -1n : 1n);
-            told.textContent = fundingMoney(cents);
+            output.textContent = fundingMoney(cents);
             sum += cents;
         }
         this.grid.querySelector("[data-sum]").textContent = fundingMoney(sum);
-        const paper = this.grid.querySelector("[data-paper]");
-        if (!paper) return;
-        const difference = sum - fundingUnits(paper.dataset.paper) / 100n;
+        const invoice = this.grid.querySelector("[data-invoice-total]");
+        if (!invoice) return;
+        const difference = sum - fundingUnits(invoice.dataset.invoiceTotal) / 100n;
         this.grid.querySelector("[data-difference-row]").hidden = difference === 0n;
         this.grid.querySelector("[data-difference]").textContent = fundingMoney(difference);
     }
@@ -494,7 +494,7 @@ class FundingGrid {
     begin() {
         const warnings = document.querySelector("[data-warnings]");
         if (warnings) { warnings.focus(); return; } // one Tab from the button, so that nobody stores unread
-        const fault = this.form.querySelector(".fu-faulty .errorlist")?.closest(".fu-field")?.querySelector("input, select")
+        const fault = this.form.querySelector(".fu-invalid .errorlist")?.closest(".fu-field")?.querySelector("input, select")
             || this.form.querySelector(".errors input, .errors select");
         if (fault) { fundingFocus(fault); return; }
         const isNew = !this.form.querySelector("[name=opened_version]")?.value;
@@ -566,13 +566,13 @@ document.addEventListener("DOMContentLoaded", () => {
     const grid = document.querySelector("[data-grid]");
     if (grid) new FundingGrid(grid);
     else fundingBegin();
-    const paper = document.querySelector("select[name=provider_invoice]");
-    if (!paper || !window.django) return;
+    const invoice = document.querySelector("select[name=provider_invoice]");
+    if (!invoice || !window.django) return;
     // What the chosen invoice says fills the form: the server knows how.
-    window.django.jQuery(paper).on("select2:select", () => {
+    window.django.jQuery(invoice).on("select2:select", () => {
         window.onbeforeunload = null;
         const address = new URL(window.location.href);
-        address.searchParams.set("provider_invoice", paper.value);
+        address.searchParams.set("provider_invoice", invoice.value);
         window.location.assign(address);
     });
 });

@@ -1,4 +1,4 @@
-"""The back office's pages for the subscriber's settings and the history of everything."""
+"""The back office's pages of the organisation's settings and of the history of all records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.core.admin_base import RecordAdmin
 from apps.core.models import Change, Subscriber
 from apps.core.services import save_settings
 
-admin.site.unregister(Group)  # what somebody may do, their role says
+admin.site.unregister(Group)  # permissions are granted by roles
 
 
 @admin.register(Subscriber)
@@ -67,25 +67,25 @@ class SubscriberAdmin(RecordAdmin):
         return super().get_object(request, "1", from_field) or Subscriber(pk=1)
 
 
-class ToldChanges(ChangeList):
-    """A page of the history, put into words at once: a query for each kind of record, not for each line."""
+class HistoryChangeList(ChangeList):
+    """A page of the history with its display lines: a query for each model, not for each line."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         changes: list[Any] = list(self.result_list)  # type: ignore[has-type]
-        for change, line in zip(changes, history_display.entries(changes), strict=True):
-            change.line = line
+        for change, line in zip(changes, history_display.history_lines(changes), strict=True):
+            change.display_line = line
         self.result_list = changes
 
 
 @admin.register(Change)
 class ChangeAdmin(ModelAdmin):
-    """Everything that was ever changed, to be read only."""
+    """All changes of all records, to be read only."""
 
     menu_group = "Administration"
     menu_order = 920
     icon = "history"
-    list_display = ("at", "what", "kind_label", "who", "door", "details")
+    list_display = ("at", "record", "kind_label", "who", "channel_name", "details")
     list_filter = (
         ("kind", ChoicesDropdownFilter),
         ("channel", ChoicesDropdownFilter),
@@ -99,7 +99,7 @@ class ChangeAdmin(ModelAdmin):
     search_help_text = "A record's identifier, an application, a request id"
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
-        return ToldChanges
+        return HistoryChangeList
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -111,21 +111,23 @@ class ChangeAdmin(ModelAdmin):
         return False
 
     @display(description="record")
-    def what(self, change: Any) -> str:
-        return str(change.line.what)
+    def record(self, change: Any) -> str:
+        return str(change.display_line.record)
 
     @display(description="kind", ordering="kind", label=history_display.COLOURS)
     def kind_label(self, change: Change) -> str:
         return change.kind
 
     @display(description="channel", ordering="channel")
-    def door(self, change: Change) -> str:
+    def channel_name(self, change: Change) -> str:
         return change.channel
 
     @display(description="who")
     def who(self, change: Any) -> str:
-        return str(change.line.who)
+        return str(change.display_line.who)
 
     @display(description="details")
     def details(self, change: Any) -> str:
-        return "; ".join(f"{each.label}: {each.before} → {each.after}" for each in change.line.differences)
+        return "; ".join(
+            f"{each.label}: {each.before} → {each.after}" for each in change.display_line.differences
+        )

@@ -1,4 +1,4 @@
-"""Archiving records and restoring them: nothing is deleted, it is put out of the way and comes back."""
+"""Archiving and restoring of records: nothing is deleted; archived records leave lists and choices."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ BATCH = 2_000
 
 
 def archive(records: QuerySet[Any]) -> int:
-    """Archive those of the records that are current, and say how many there were.
+    """Archive those of the records that are current, and return how many there were.
 
-    Three statements for every 2,000 records: their keys, their stamps, their lines of history.
+    Three statements for every 2,000 records: their keys, their dates, their lines of history.
     """
     now = clock.now()
     changed = {"archive_date": [None, history.json_value(now)]}
-    return _stamp(records.filter(archive_date=None), now, "Archived", changed)
+    return set_archive_date(records.filter(archive_date=None), now, "Archived", changed)
 
 
 def restore(records: QuerySet[Any]) -> int:
-    """Bring back those of the records that are archived, and say how many there were."""
-    return _stamp(records.exclude(archive_date=None), None, "Restored", None)
+    """Restore those of the records that are archived, and return how many there were."""
+    return set_archive_date(records.exclude(archive_date=None), None, "Restored", None)
 
 
 @transaction.atomic
-def _stamp(records: QuerySet[Any], archive_date: Any, kind: str, changed: Any) -> int:
+def set_archive_date(records: QuerySet[Any], archive_date: Any, kind: str, changed: Any) -> int:
     model = records.model
     locked = records.order_by("pk").select_for_update(of=("self",))
     keys = list(locked.values_list("pk", flat=True))

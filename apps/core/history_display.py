@@ -1,4 +1,4 @@
-"""The history as people read it: labels for columns, choice labels and names for what stands in them."""
+"""The history as people read it: labels of columns and choices, names of records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from django.utils.text import capfirst
 
 from apps.core.models import Change
 
-#: What stands where a value is missing.
-NOTHING = "–"
+#: Shown for a missing value.
+NO_VALUE = "–"
 
-#: How each kind of line is coloured, in the words of the interface library.
+#: The colour of each kind of line, as the interface library names them.
 COLOURS = {
     Change.Kind.CREATED: "success",
     Change.Kind.CHANGED: "info",
@@ -34,7 +34,7 @@ COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One column that changed, in words."""
+    """One column that changed, as it is shown."""
 
     label: str
     before: str
@@ -42,14 +42,14 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the history, in words. ``url`` leads to the record's form while there is one."""
+class HistoryLine:
+    """One line of the history, as it is shown. ``url`` is the record's form, while there is one."""
 
     at: dt.datetime
     who: str
     channel: str
     kind: str
-    what: str
+    record: str
     url: str | None
     colour: str
     differences: list[Difference] = field(default_factory=list)
@@ -65,51 +65,51 @@ def changes_by(person: Any) -> models.QuerySet[Change]:
     return Change.objects.filter(staff_id=person.pk)
 
 
-def entries(changes: Iterable[Change]) -> list[Line]:
-    """The changes in words; one query for each model that they refer to, however many they are."""
+def history_lines(changes: Iterable[Change]) -> list[HistoryLine]:
+    """The changes as they are shown; one query for each model that they refer to, however many they are."""
     changes = list(changes)
-    names = _names(changes)
-    return [_line(change, names) for change in changes]
+    names = load_names(changes)
+    return [history_line(change, names) for change in changes]
 
 
 Names = dict[type[models.Model], dict[str, str]]
 
 
-def _line(change: Change, names: Names) -> Line:
-    model = _model(change.record_type)
+def history_line(change: Change, names: Names) -> HistoryLine:
+    model = model_of(change.record_type)
     differences: list[Difference] = []
     if model is not None and change.kind != Change.Kind.CREATED:
         differences = [
-            _difference(model, column, before, after, names)
+            difference_of(model, column, before, after, names)
             for column, (before, after) in (change.differences or {}).items()
             if column != "archive_date"
         ]
-    return Line(
+    return HistoryLine(
         at=change.at,
-        who=_who(change, names),
+        who=author_name(change, names),
         channel=change.channel,
         kind=change.kind,
-        what=_what(change, model, names),
-        url=_url(change, model, names),
+        record=record_name(change, model, names),
+        url=record_url(change, model, names),
         colour=COLOURS.get(Change.Kind(change.kind), "info"),
         differences=differences,
     )
 
 
-def _who(change: Change, names: Names) -> str:
+def author_name(change: Change, names: Names) -> str:
     if change.staff_id is not None:
-        return names[get_user_model()].get(str(change.staff_id), "somebody who is no longer here")
-    return change.application or "nobody signed in"
+        return names[get_user_model()].get(str(change.staff_id), "A deleted staff member")
+    return change.application or "System"
 
 
-def _what(change: Change, model: type[models.Model] | None, names: Names) -> str:
+def record_name(change: Change, model: type[models.Model] | None, names: Names) -> str:
     if model is None:
         return change.record_type
     name = names.get(model, {}).get(change.record_key)
     return name or f"{model._meta.verbose_name} {change.record_key}"
 
 
-def _url(change: Change, model: type[models.Model] | None, names: Names) -> str | None:
+def record_url(change: Change, model: type[models.Model] | None, names: Names) -> str | None:
     if model is None or change.record_key not in names.get(model, {}):
         return None
     try:
@@ -120,15 +120,15 @@ def _url(change: Change, model: type[models.Model] | None, names: Names) -> str 
         return None
 
 
-def _model(label: str) -> type[models.Model] | None:
-    """The model of a line; none when it belongs to a version of the service that had it."""
+def model_of(label: str) -> type[models.Model] | None:
+    """The model of a line; none when only another version of the service has it."""
     try:
         return apps.get_model(label)
     except (LookupError, ValueError):
         return None
 
 
-def _column(model: type[models.Model], name: str) -> Any:
+def column_of(model: type[models.Model], name: str) -> Any:
     """The field behind a column or a list; none for what is no field (a custom field's answer)."""
     for candidate in (*model._meta.concrete_fields, *model._meta.many_to_many):
         if name in (candidate.attname, candidate.name):
@@ -136,18 +136,20 @@ def _column(model: type[models.Model], name: str) -> Any:
     return None
 
 
-def _difference(model: type[models.Model], column: str, before: Any, after: Any, names: Names) -> Difference:
-    found = _column(model, column)
+def difference_of(
+    model: type[models.Model], column: str, before: Any, after: Any, names: Names
+) -> Difference:
+    found = column_of(model, column)
     label = capfirst(str(found.verbose_name)) if found is not None else column
-    return Difference(label, _value(found, before, names), _value(found, after, names))
+    return Difference(label, value_text(found, before, names), value_text(found, after, names))
 
 
-def _value(column: Any, value: Any, names: Names) -> str:
-    """A stored JSON value in words."""
+def value_text(column: Any, value: Any, names: Names) -> str:
+    """A stored JSON value as it is shown."""
     if value is None or value == "" or value == []:
-        return NOTHING
+        return NO_VALUE
     if isinstance(value, list):
-        return ", ".join(_value(column, each, names) for each in value)
+        return ", ".join(value_text(column, each, names) for each in value)
     if column is None:
         return str(value)
     if column.many_to_one:
@@ -156,10 +158,10 @@ def _value(column: Any, value: Any, names: Names) -> str:
         return "Yes" if value else "No"
     if column.choices:
         return str(dict(column.flatchoices).get(value, value))
-    return _moment(column, value)
+    return date_text(column, value)
 
 
-def _moment(column: models.Field[Any, Any], value: Any) -> str:
+def date_text(column: models.Field[Any, Any], value: Any) -> str:
     try:
         if isinstance(column, models.DateTimeField):
             local = timezone.localtime(dt.datetime.fromisoformat(value))
@@ -167,34 +169,34 @@ def _moment(column: models.Field[Any, Any], value: Any) -> str:
         if isinstance(column, models.DateField):
             return formats.date_format(dt.date.fromisoformat(value), "DATE_FORMAT")
     except (TypeError, ValueError):
-        pass  # written by a version that kept it otherwise: shown as it stands
+        pass  # written by a version with another format: shown as it is stored
     return str(value)
 
 
-def _names(changes: Sequence[Change]) -> Names:
-    """The names of all records that the changes speak of."""
-    wanted: dict[type[models.Model], set[str]] = defaultdict(set)
+def load_names(changes: Sequence[Change]) -> Names:
+    """The names of all records that the changes refer to."""
+    keys: dict[type[models.Model], set[str]] = defaultdict(set)
     staff = get_user_model()
-    wanted[staff] = {str(change.staff_id) for change in changes if change.staff_id}
+    keys[staff] = {str(change.staff_id) for change in changes if change.staff_id}
     for change in changes:
-        model = _model(change.record_type)
+        model = model_of(change.record_type)
         if model is None:
             continue
-        wanted[model].add(change.record_key)
+        keys[model].add(change.record_key)
         for column, sides in (change.differences or {}).items():
-            found = _column(model, column)
+            found = column_of(model, column)
             if found is not None and found.many_to_one:
-                wanted[found.related_model].update(str(each) for each in sides if each is not None)
-    return {model: _names_of(model, keys) for model, keys in wanted.items()}
+                keys[found.related_model].update(str(each) for each in sides if each is not None)
+    return {model: names_of(model, some) for model, some in keys.items()}
 
 
-def _names_of(model: type[models.Model], keys: Iterable[str]) -> dict[str, str]:
-    readable = [key for text in keys if (key := _key(model, text)) is not None]
-    return {str(each.pk): str(each) for each in model._default_manager.filter(pk__in=readable)}
+def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
+    keys = [key for text in texts if (key := key_from_text(model, text)) is not None]
+    return {str(each.pk): str(each) for each in model._default_manager.filter(pk__in=keys)}
 
 
-def _key(model: type[models.Model], text: str) -> Any:
-    """A key as the model's type; none for what is a name already."""
+def key_from_text(model: type[models.Model], text: str) -> Any:
+    """A key of the model's type; none for what is a name already."""
     try:
         return (
             uuid.UUID(text)

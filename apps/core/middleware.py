@@ -1,4 +1,4 @@
-"""What every request starts with: an id, the subscriber's zone, a fresh clock, and nobody as author."""
+"""Middleware of every request: browser policies, the request's id, the organisation's zone, the author."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.odata.http.exceptions import refuse
 
-Answer = Callable[[HttpRequest], HttpResponse]
+GetResponse = Callable[[HttpRequest], HttpResponse]
 
-#: A caller's own request id is kept when it is plain, so that both logs can be laid side by side.
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
+#: A caller's own request id is kept when it is plain, so that the logs of both sides can be compared.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
 
 #: Answered even when there is no database to read the settings from.
-HEALTH = frozenset({"/livez", "/readyz"})
+HEALTH_PATHS = frozenset({"/livez", "/readyz"})
 
 
-class PagePolicies:
-    """What browsers may do with our answers, where it differs from the site's own policy.
+class BrowserPolicyMiddleware:
+    """Headers that restrict browsers, where they differ from the site's content security policy.
 
-    The back office's interface library evaluates expressions in its markup, so its pages may; and they
-    show personal data, so nothing keeps them.
+    The interface library of the back office evaluates expressions in its markup, so its pages may; and they
+    show personal data, so nothing caches them.
     """
 
-    def __init__(self, get_response: Answer) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -39,27 +39,28 @@ class PagePolicies:
         response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
         if request.path_info.startswith("/admin/"):
             response["Cache-Control"] = "no-store, private"
+            # The attribute by which django-csp's own decorators change a policy.
             response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}  # type: ignore[attr-defined]
         return response
 
 
-class RequestContext:
-    """Set the scene for one request, and tell its id in ``X-Request-ID``."""
+class RequestContextMiddleware:
+    """The request id (``X-Request-ID``), the organisation's time zone, an author for the history."""
 
-    def __init__(self, get_response: Answer) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
-        request_id = given if _PLAIN_ID.fullmatch(given) else str(uuid.uuid4())
+        request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
         with history.as_author(history.Author(channel="API", request_id=request_id)):
-            response = self.answer(request)
+            response = self.respond(request)
         response["X-Request-ID"] = request_id
         return response
 
-    def answer(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.rstrip("/") in HEALTH:
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.rstrip("/") in HEALTH_PATHS:
             return self.get_response(request)
         try:
             clock.activate_zone(Subscriber.current().zone)
@@ -70,19 +71,19 @@ class RequestContext:
         return self.get_response(request)
 
 
-class BackOfficeAuthor:
+class BackOfficeAuthorMiddleware:
     """Whoever is signed in to the back office is the author of what it writes."""
 
-    def __init__(self, get_response: Answer) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith("/admin/"):
             return self.get_response(request)
-        who = history.Author(
+        author = history.Author(
             channel="Back office",
             staff_id=request.user.pk if request.user.is_authenticated else None,
             request_id=request.request_id,  # type: ignore[attr-defined]
         )
-        with history.as_author(who):
+        with history.as_author(author):
             return self.get_response(request)

@@ -154,6 +154,9 @@ class Change(models.Model):
     request_id = models.CharField(max_length=36, null=True)
     differences = models.JSONField(null=True, help_text="{column: [before, after]}")
 
+    #: Set by the list of changes in the back office: a ``history_display.HistoryLine``.
+    display_line: Any = None
+
     class Meta:
         indexes = (models.Index(fields=["record_type", "record_key", "id"], name="core_change_of_record"),)
         ordering = ("-id",)
@@ -207,8 +210,8 @@ class Subscriber(Stamped):
     )
 
     class Meta:
-        verbose_name = "subscriber settings"
-        verbose_name_plural = "subscriber settings"
+        verbose_name = "organisation settings"
+        verbose_name_plural = "organisation settings"
         default_permissions = ("view", "change")
         constraints = (models.CheckConstraint(condition=models.Q(pk=1), name="core_one_subscriber"),)
 

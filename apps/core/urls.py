@@ -5,11 +5,11 @@ from django.urls import path, re_path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
-from apps.core import error_pages
+from apps.core import views
 
 urlpatterns = [
-    path("", error_pages.start, name="start"),
-    re_path(r"^livez/?$", error_pages.livez, name="livez"),
-    re_path(r"^readyz/?$", error_pages.readyz, name="readyz"),
+    path("", views.start_page, name="start"),
+    re_path(r"^livez/?$", views.livez, name="livez"),
+    re_path(r"^readyz/?$", views.readyz, name="readyz"),
     path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("favicon.svg"))),
 ]

@@ -157,8 +157,8 @@ class ClientEngagement(Record):
         return self.plan_start_date <= day <= self.last_day
 
     @property
-    def budgets(self) -> models.Manager[Any]:
-        """The service bookings, or of a PACE plan its category budgets."""
+    def budgets(self) -> Any:
+        """The manager of the service bookings, or of a PACE plan its category budgets."""
         return self.category_budgets if self.is_pace else self.bookings
 
     def spending(self, budgets: Iterable[Budget], today: dt.date) -> Spending:

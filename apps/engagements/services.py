@@ -5,8 +5,9 @@ Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.core import saving
-from apps.core.bulk_insert import is_deferred
+from apps.core.bulk_insert import WriteBatch
 from apps.engagements.categories import CATEGORIES, category_guid
 from apps.engagements.models import (
     ZERO,
@@ -167,14 +168,19 @@ class Amounts:
         return Amounts(-self.claimed, -self.paid, -self.waiting)
 
 
-def record_amounts(changes: Mapping[UUID, Amounts], model: type[Budget] = ServiceBooking) -> None:
+def record_amounts(
+    changes: Mapping[UUID, Amounts],
+    model: type[Budget] = ServiceBooking,
+    batch: WriteBatch | None = None,
+) -> None:
     """Add to the claimed, paid and waiting amounts of service bookings (or category budgets), by key.
 
     To be called in the transaction that enters, claims or cancels. The database adds, so that two writers at
     once lose nothing; rows are locked in the order of their keys, so that two writers never wait for each
-    other. ``KeyError`` names a missing budget; the transaction must not be committed then.
+    other. ``KeyError`` names a missing budget; the transaction must not be committed then. With a ``batch``
+    the amounts are sent with the lines of these budgets, whose foreign keys find a missing one.
     """
-    _write_amounts(model, changes, "{column} = {row}{column} + {amount}")
+    _write_amounts(model, changes, "{column} = _budget.{column} + _change.{column}", batch)
 
 
 def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceBooking) -> int:
@@ -189,70 +195,56 @@ def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceB
             raise KeyError(min(unknown))
         correct = {key: sums.get(key, Amounts()) for key in stored}
         differing = {key: amounts for key, amounts in correct.items() if amounts != stored[key]}
-        _write_amounts(model, differing, "{column} = {amount}")
+        _write_amounts(model, differing, "{column} = _change.{column}")
     return len(differing)
 
 
 AMOUNT_COLUMNS = ("claimed", "paid", "waiting")
 
 
-def _write_amounts(model: type[Budget], amounts: Mapping[UUID, Amounts], assignment: str) -> None:
+def _write_amounts(
+    model: type[Budget],
+    amounts: Mapping[UUID, Amounts],
+    assignment: str,
+    batch: WriteBatch | None = None,
+) -> None:
     """A constant number of statements; ``assignment`` is the SQL of a column's new value."""
     if not amounts:
         return
-    write = _update_in_one_statement if connection.vendor == "postgresql" else _update_one_by_one
-    with saving.in_transaction():
-        keys = sorted(amounts)
-        if write(model, [(key, amounts[key]) for key in keys], assignment) < len(keys):
+    keys = sorted(amounts)
+    statements = _amount_statements(model, [(key, amounts[key]) for key in keys], assignment)
+    if batch is not None:
+        for sql, params in statements:
+            batch.execute(sql, params)
+        return
+    with saving.in_transaction(), connection.cursor() as cursor:
+        for sql, params in statements:
+            cursor.execute(sql, params)
+        if cursor.rowcount < len(keys):
             existing = model._default_manager.filter(AnyOf(model._meta.get_field("guid"), keys))
             raise KeyError(min(set(keys) - set(existing.values_list("pk", flat=True))))
 
 
-def _update_in_one_statement(
+def _amount_statements(
     model: type[Budget], rows: Sequence[tuple[UUID, Amounts]], assignment: str
-) -> int:
-    # An UPDATE locks rows in the order it meets them: several rows are locked in key order before.
-    if len(rows) > 1:
-        key = AnyOf(model._meta.get_field("guid"), [guid for guid, _ in rows])
-        list(model._default_manager.filter(key).order_by("pk").select_for_update().values_list("pk"))
-    quote = connection.ops.quote_name
-    assignments = ", ".join(
-        assignment.format(column=quote(name), amount=f"_change.{quote(name)}", row="_budget.")
-        for name in AMOUNT_COLUMNS
-    )
-    columns = [
+) -> Iterator[tuple[str, list[Any]]]:
+    table = connection.ops.quote_name(model._meta.db_table)
+    columns: list[Any] = [
         [guid for guid, _ in rows],
-        *([getattr(each, name) for _, each in rows] for name in AMOUNT_COLUMNS),
+        *([getattr(a, name) for _, a in rows] for name in AMOUNT_COLUMNS),
     ]
-    statement = (
-        f"UPDATE {quote(model._meta.db_table)} _budget SET {assignments}"  # noqa: S608  our own names
-        " FROM unnest(%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[])"
-        " _change (guid, claimed, paid, waiting) WHERE _budget.guid = _change.guid"
-    )
-    if is_deferred(statement, columns):
-        # The lines of these budgets are stored in the same batch: the foreign keys find a missing budget.
-        return len(rows)
-    with connection.cursor() as cursor:
-        cursor.execute(statement, columns)
-        return int(cursor.rowcount)
-
-
-def _update_one_by_one(model: type[Budget], rows: Sequence[tuple[UUID, Amounts]], assignment: str) -> int:
-    quote = connection.ops.quote_name
-    assignments = ", ".join(
-        assignment.format(column=quote(name), amount="%s", row="") for name in AMOUNT_COLUMNS
-    )
-    fields: list[Any] = [model._meta.get_field(name) for name in (*AMOUNT_COLUMNS, "guid")]
-    values = [
-        [
-            field.get_db_prep_save(value, connection)
-            for field, value in zip(fields, (each.claimed, each.paid, each.waiting, guid), strict=True)
-        ]
-        for guid, each in rows
-    ]
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {quote(model._meta.db_table)} SET {assignments} WHERE {quote('guid')} = %s",  # noqa: S608  our own names
-            values,
-        )
-        return int(cursor.rowcount)
+    if connection.vendor == "postgresql":
+        if len(rows) > 1:
+            # An UPDATE locks rows in the order it meets them: several rows are locked in key order before.
+            yield f"SELECT FROM {table} WHERE guid = ANY(%s::uuid[]) ORDER BY guid FOR UPDATE", columns[:1]
+        arrays = "%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[]"
+        changes, params = f"unnest({arrays}) _change (guid, claimed, paid, waiting)", columns
+    else:
+        names = enumerate(("guid", *AMOUNT_COLUMNS))
+        members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
+        changes = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
+        texts = [[guid.hex, *(str(getattr(each, name)) for name in AMOUNT_COLUMNS)] for guid, each in rows]
+        params = [json.dumps(texts)]
+    assignments = ", ".join(assignment.format(column=name) for name in AMOUNT_COLUMNS)
+    update = f"UPDATE {table} AS _budget SET {assignments} FROM {changes}"  # noqa: S608  our own names
+    yield f"{update} WHERE _budget.guid = _change.guid", params

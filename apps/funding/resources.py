@@ -202,6 +202,7 @@ class ClaimResource(Resource):
         Contains("LineItems", ClaimLineShape, required=True, order=("position",)),
     )
     create = create_claims
+    loads_references = True
     importing = ClaimImport
 
     def visible_to(self, caller: Any) -> QuerySet[Claim]:
@@ -244,6 +245,7 @@ class InvoiceResource(Resource):
         Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
     )
     create = create_invoices
+    loads_references = True
     importing = InvoiceImport
 
     def visible_to(self, caller: Any) -> QuerySet[Invoice]:

@@ -6,7 +6,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.funding import resources
-from apps.funding.deciding import OPERATION, take
+from apps.funding.approval import OPERATION, apply_action
 from apps.odata.http.viewsets import RecordViewSet
 from apps.odata.query.keys import read_key
 
@@ -39,7 +39,7 @@ class ProviderInvoiceViewSet(RecordViewSet):
         raw = self.json_body(request)
         guid = read_key(self.entity_set, key)
         wanted = request.META.get("HTTP_IF_MATCH", "")
-        take(
+        apply_action(
             guid,
             raw,
             self.entity_set.resource.visible_to(request.auth),

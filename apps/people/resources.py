@@ -8,8 +8,11 @@ from apps.odata.declaration.resource import (
     GET,
     POST,
     PUT,
+    Contains,
     Embedded,
     Key,
+    Navigation,
+    NestedType,
     Optional,
     Property,
     ReadOnly,
@@ -18,22 +21,145 @@ from apps.odata.declaration.resource import (
     Resource,
 )
 from apps.people.imports import ClientImport, ContactImport, StaffImport
-from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
-from apps.people.services import AnsweredDraft, create_clients, create_contacts, create_staff, replace_staff
-from apps.people.shapes import (
-    ClientBrief,
-    ContactBrief,
-    LocationBrief,
-    PositionBrief,
-    RepresentativeShape,
-    RoleBrief,
-    TeamBrief,
-    account_manager,
-    addresses,
-    custom_fields,
+from apps.people.models import (
+    Client,
+    Contact,
+    CustomField,
+    CustomFieldAnswer,
+    CustomFieldResponse,
+    Location,
+    Position,
+    Role,
+    Staff,
+    Team,
 )
+from apps.people.services import AnsweredDraft, create_clients, create_contacts, create_staff, replace_staff
 
-STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
+# --- nested types (interface.md 2.1, 2.2) ---------------------------------------------------------------
+
+
+class AddressType(NestedType):
+    """A street address; Country is required when a State is given."""
+
+    fields = (
+        Optional("StreetAddress"),
+        Optional("StreetAddress2"),
+        Optional("Suburb"),
+        Optional("City"),
+        Optional("State"),
+        Optional("Country"),
+        Optional("PostCode"),
+    )
+
+
+class PostalAddressType(NestedType):
+    """Where post goes when not to the address."""
+
+    fields = (
+        Optional("PostalAddress", source="postal_street_address", aliases=("PostalStreetAddress",)),
+        Optional("PostalAddress2", source="postal_street_address2", aliases=("PostalStreetAddress2",)),
+        Optional("PostalSuburb"),
+        Optional("PostalCity"),
+        Optional("PostalState"),
+        Optional("PostalPostCode"),
+    )
+
+
+class ResponseType(NestedType):
+    model = CustomFieldResponse
+    fields = (ReadOnly("Response"),)
+
+
+class CustomFieldAnswerType(NestedType):
+    """A custom field with what was answered."""
+
+    model = CustomFieldAnswer
+    fields = (
+        ReadOnly("CustomFieldGuid", source="custom_field"),
+        ReadOnly("Name", source="custom_field__name"),
+        Contains("Responses", ResponseType, read_only=True),
+    )
+
+
+class TeamSummary(NestedType):
+    type_name = "TeamBrief"
+    model = Team
+    fields = (Key("TeamId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class StaffSummary(NestedType):
+    type_name = "StaffBrief"
+    model = Staff
+    fields = (Key("StaffGuid"), ReadOnly("FirstName"), ReadOnly("LastName"), ReadOnly("ArchiveDate"))
+
+
+class ContactSummary(NestedType):
+    type_name = "ContactBrief"
+    model = Contact
+    fields = (Key("ContactGuid"), ReadOnly("FirstName"), ReadOnly("LastName"), ReadOnly("ArchiveDate"))
+
+
+class ClientSummary(NestedType):
+    type_name = "ClientBrief"
+    model = Client
+    fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("ArchiveDate"))
+
+
+class RoleSummary(NestedType):
+    type_name = "RoleBrief"
+    model = Role
+    fields = (Key("RoleGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class PositionSummary(NestedType):
+    type_name = "PositionBrief"
+    model = Position
+    fields = (Key("PositionGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class LocationSummary(NestedType):
+    type_name = "LocationBrief"
+    model = Location
+    fields = (Key("LocationGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+
+
+class RepresentativeType(NestedType):
+    """Who speaks for a contact, and as what."""
+
+    fields = (
+        Optional("ContactGuid", source="representative"),
+        ReadOnly("FirstName", source="representative__first_name"),
+        ReadOnly("LastName", source="representative__last_name"),
+        Optional("RepresentativeRelationship"),
+        ReadOnly("ArchiveDate", source="representative__archive_date"),
+    )
+
+
+def addresses() -> tuple[Navigation, ...]:
+    """The two address parts of staff, clients and contacts."""
+    return Embedded("Address", AddressType), Embedded("PostalAddress", PostalAddressType)
+
+
+def custom_fields() -> Navigation:
+    """The answers to custom fields, told of one record only (decisions.md 1)."""
+    return Contains(
+        "CustomFields",
+        CustomFieldAnswerType,
+        source="custom_field_answers",
+        order=("custom_field__position",),
+        item_only=True,
+        read_only=True,
+    )
+
+
+def account_manager() -> Navigation:
+    """The staff member who looks after the record."""
+    return RefersTo("AccountManager", StaffSummary)
+
+
+# --- properties that several resources have -------------------------------------------------------------
+
+RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
 
 def titles_and_consents() -> tuple[Property, ...]:
@@ -73,6 +199,9 @@ def phones_and_profiles() -> tuple[Property, ...]:
     )
 
 
+# --- resources ------------------------------------------------------------------------------------------
+
+
 class StaffResource(Resource):
     """An individual who works for the subscriber, and so a user of the back office."""
 
@@ -95,14 +224,14 @@ class StaffResource(Resource):
         Optional("EmploymentType"),
         Optional("CommencementDate"),
         Optional("DisableLoginDate"),
-        *STAMPS,
+        *RECORD_DATES,
         *addresses(),
         custom_fields(),
-        RefersTo("Teams", TeamBrief, many=True),
+        RefersTo("Teams", TeamSummary, many=True),
         account_manager(),
-        RefersTo("PrimaryRole", RoleBrief, source="role", required=True),
-        RefersTo("PositionTitle", PositionBrief, source="position"),
-        RefersTo("Location", LocationBrief),
+        RefersTo("PrimaryRole", RoleSummary, source="role", required=True),
+        RefersTo("PositionTitle", PositionSummary, source="position"),
+        RefersTo("Location", LocationSummary),
     )
     draft_class = AnsweredDraft
     create = create_staff
@@ -131,10 +260,10 @@ class ClientResource(Resource):
         Optional("BusinessPhone2"),
         Optional("BusinessFax"),
         Optional("WebAddress"),
-        *STAMPS,
+        *RECORD_DATES,
         *addresses(),
         custom_fields(),
-        RefersTo("KeyContact", ContactBrief),
+        RefersTo("KeyContact", ContactSummary),
     )
     draft_class = AnsweredDraft
     create = create_clients
@@ -163,12 +292,12 @@ class ContactResource(Resource):
         *phones_and_profiles(),
         Optional("PositionTitle"),
         Optional("SchemePriceGuideRegion"),
-        *STAMPS,
+        *RECORD_DATES,
         *addresses(),
         custom_fields(),
-        RefersTo("Client", ClientBrief),
-        RefersTo("Role", RoleBrief),
-        Embedded("Representative", RepresentativeShape),
+        RefersTo("Client", ClientSummary),
+        RefersTo("Role", RoleSummary),
+        Embedded("Representative", RepresentativeType),
         account_manager(),
     )
     draft_class = AnsweredDraft
@@ -185,7 +314,7 @@ class RoleResource(Resource):
     model = Role
     path = "role"
     order = ("name",)
-    fields = (Key("RoleGuid"), ReadOnly("Name"), *STAMPS)
+    fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
 
     def visible_to(self, caller: Any) -> QuerySet[Role]:
         return Role.objects.all()
@@ -197,7 +326,7 @@ class PositionResource(Resource):
     model = Position
     path = "position"
     order = ("name",)
-    fields = (Key("PositionGuid"), ReadOnly("Name"), *STAMPS)
+    fields = (Key("PositionGuid"), ReadOnly("Name"), *RECORD_DATES)
 
     def visible_to(self, caller: Any) -> QuerySet[Position]:
         return Position.objects.all()
@@ -209,7 +338,7 @@ class LocationResource(Resource):
     model = Location
     path = "location"
     order = ("name",)
-    fields = (Key("LocationGuid"), ReadOnly("Name"), *STAMPS)
+    fields = (Key("LocationGuid"), ReadOnly("Name"), *RECORD_DATES)
 
     def visible_to(self, caller: Any) -> QuerySet[Location]:
         return Location.objects.all()
@@ -221,7 +350,7 @@ class TeamResource(Resource):
     model = Team
     path = "team"
     order = ("name",)
-    fields = (Key("TeamId", source="id"), ReadOnly("Name"), *STAMPS)
+    fields = (Key("TeamId", source="id"), ReadOnly("Name"), *RECORD_DATES)
 
     def visible_to(self, caller: Any) -> QuerySet[Team]:
         return Team.objects.all()
@@ -238,7 +367,7 @@ class CustomFieldResource(Resource):
         ReadOnly("Name"),
         ReadOnly("AppliesTo"),
         ReadOnly("Kind"),
-        *STAMPS,
+        *RECORD_DATES,
     )
 
     def visible_to(self, caller: Any) -> QuerySet[CustomField]:

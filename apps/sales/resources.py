@@ -17,7 +17,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.people.shapes import ContactBrief, StaffBrief, TeamBrief
+from apps.people.resources import ContactSummary, StaffSummary, TeamSummary
 from apps.sales.imports import OpportunityImport, TemplateImport
 from apps.sales.models import (
     Opportunity,
@@ -68,10 +68,10 @@ def choices() -> tuple[Navigation, ...]:
     """The lists that opportunities and templates choose from."""
     # Which stage is the result is for the rules to ask.
     return (
-        RefersTo("Team", TeamBrief),
+        RefersTo("Team", TeamSummary),
         RefersTo("Type", TypeBrief),
         RefersTo("Stage", StageBrief, rule_columns=("is_result", "name")),
-        RefersTo("FollowUpStaff", StaffBrief),
+        RefersTo("FollowUpStaff", StaffSummary),
     )
 
 
@@ -109,11 +109,11 @@ class OpportunityResource(Resource):
         *STAMPS,
         RefersTo(
             "OpportunityOwner",
-            StaffBrief,
+            StaffSummary,
             source="owner",
             description="Required, unless the template gives it.",
         ),
-        RefersTo("PrimaryContact", ContactBrief),
+        RefersTo("PrimaryContact", ContactSummary),
         *choices(),
         RefersTo(
             "OutcomeReason",
@@ -146,7 +146,7 @@ class OpportunityTemplateResource(Resource):
         Optional("ExpiryDateInterval"),
         Optional("FollowUpDateInterval"),
         ReadOnly("ArchiveDate"),
-        RefersTo("OpportunityOwner", StaffBrief, source="owner"),
+        RefersTo("OpportunityOwner", StaffSummary, source="owner"),
         *choices(),
     )
     importing = TemplateImport

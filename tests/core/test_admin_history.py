@@ -45,7 +45,7 @@ def test_a_change_names_its_person_its_door_and_its_fields(client, ada):
     page = client.get(page_of(record))
     data = form_data(page, personal_title="Mx", account_manager=str(cora.pk), use_primary_email=None)
     assert client.post(page_of(record), data).status_code == 302
-    (line,) = history_display.entries(last_lines(record))
+    (line,) = history_display.history_lines(last_lines(record))
     assert (line.who, line.channel, line.kind) == ("Ada Byron", "Back office", "Changed")
     told = {each.label: (each.before, each.after) for each in line.differences}
     assert told["Title"] == ("Dr", "Mx")
@@ -76,7 +76,7 @@ def test_a_history_page_asks_one_query_for_each_kind_of_record(django_assert_max
         record.save()
     changes = last_lines(record, 20)
     with django_assert_max_num_queries(3):
-        assert len(history_display.entries(changes)) == 13
+        assert len(history_display.history_lines(changes)) == 13
 
 
 def test_a_list_that_changes_is_told_and_makes_the_record_modified(client, ada):
@@ -85,7 +85,7 @@ def test_a_list_that_changes_is_told_and_makes_the_record_modified(client, ada):
     Team.objects.create(name="North")
     data = form_data(client.get(page_of(person)), teams=[Team.objects.get().pk])
     assert client.post(page_of(person), data).status_code == 302
-    (line,) = history_display.entries(last_lines(person))
+    (line,) = history_display.history_lines(last_lines(person))
     assert [(each.label, each.before, each.after) for each in line.differences] == [("Teams", "–", "North")]
     person.refresh_from_db()
     assert person.modify_date > before

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client, RequestFactory
 
-from apps.core import error_pages
+from apps.core import views
 from apps.core.models import Subscriber
 from tests.people.records import a_role, a_staff_member
 
@@ -76,7 +76,7 @@ def test_readyz_is_ready_when_the_database_holds_every_migration(client):
 
 @pytest.mark.django_db
 def test_readyz_names_missing_migrations(client, monkeypatch):
-    monkeypatch.setattr(error_pages, "_known_migrations", lambda: frozenset({("people", "9999_later")}))
+    monkeypatch.setattr(views, "known_migrations", lambda: frozenset({("people", "9999_later")}))
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["reason"] == "The database lacks 1 migrations."
@@ -87,7 +87,7 @@ def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
         raise OperationalError("connection refused at 10.0.0.7")
 
     Subscriber.forget()
-    monkeypatch.setattr(error_pages, "_missing_migrations", lost)
+    monkeypatch.setattr(views, "applied_migrations", lost)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "10.0.0.7" not in answer.content.decode()
@@ -97,7 +97,7 @@ def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
 def test_an_unknown_page_is_told_in_the_look_of_the_site(client):
     answer = client.get("/nothing-here")
     assert answer.status_code == 404
-    assert "There is no such page" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
     assert "start.css" in answer.content.decode()
 
 
@@ -105,12 +105,12 @@ def test_an_unknown_page_is_told_in_the_look_of_the_site(client):
 def test_a_form_without_its_token_is_refused_in_the_look_of_the_site():
     answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a", "password": "b"})
     assert answer.status_code == 403
-    assert "This form is too old" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()
 
 
 def test_an_unforeseen_error_names_the_request_and_nothing_else():
     request = RequestFactory().get("/")
     request.request_id = "abc-123"
-    answer = error_pages.server_error(request)
+    answer = views.server_error(request)
     assert answer.status_code == 500
     assert "abc-123" in answer.content.decode()

@@ -63,7 +63,7 @@ def test_a_plans_page_tells_of_each_booking_what_became_of_its_budget(client):
     assert "Time 181 days left" in told
     assert "Total budget 10,000.00 Allocated 4,000.00 Not allocated 6,000.00 Spent 1,600.00" in told
     assert (
-        "Budget 4,000.00 Used elsewhere 500.00 Claimed 1,000.00 Paid 600.00 Waiting 100.00 Left 2,400.00"
+        "Budget 4,000.00 Spent elsewhere 500.00 Claimed 1,000.00 Paid 600.00 Waiting 100.00 Left 2,400.00"
     ) in told
 
 
@@ -94,10 +94,10 @@ def test_a_budget_overspent_is_marked_where_it_ends(client):
     ("ending", "spent", "told"),
     [
         (182, "25.00", "Lasts to the end, with about 50"),
-        (182, "91.50", "days too early"),
+        (182, "91.50", "days before the budget ends"),
         (182, "0.00", "Nothing spent yet"),
         (182, "100.00", "Nothing is left"),
-        (-1, "60.00", "Over, with 40.00 left"),
+        (-1, "60.00", "Ended, with 40.00 left"),
         (400, "0.00", "Not started"),
     ],
 )
@@ -112,7 +112,7 @@ def test_the_day_it_runs_out_is_told(client):
     plan = a_plan(plan_start_date=from_today(-99), plan_end_date=from_today(265))
     a_booking(plan, budget=Decimal("150.00"), used_elsewhere=Decimal("100.00"))
     day = from_today(50)
-    assert f"{day.day} {day:%b %Y} , 215 days too early" in words(plan_page(client, plan))
+    assert f"{day.day} {day:%b %Y} , 215 days before the budget ends" in words(plan_page(client, plan))
 
 
 def test_bookings_above_the_budget_are_pointed_out(client):

@@ -39,9 +39,9 @@ def faults(page):
 
 
 def warned(page):
-    return [warning["words"] for warning in page.context["warnings"]]
+    return [warning["label"] for warning in page.context["warnings"]]
 
 
-def in_spite(page):
+def save_anyway(page):
     """What the button below the warnings sends beside the form."""
-    return {"_in_spite": "1", "acknowledged": [warning["seen"] for warning in page.context["warnings"]]}
+    return {"_save_anyway": "1", "confirmed": [warning["token"] for warning in page.context["warnings"]]}

@@ -13,9 +13,9 @@ from tests.funding.admin_forms import (
     CLAIMS,
     INVOICES,
     faults,
-    in_spite,
     line,
     rows_of,
+    save_anyway,
     sent,
     warned,
 )
@@ -60,12 +60,12 @@ def enter(client, scene, *lines, paper=None, **fields):
     return client.post(f"{CLAIMS}add/", sent(page, *(lines or [line(scene.entry)]), **fields))
 
 
-def enter_in_spite(client, scene, *lines, **fields):
+def enter_anyway(client, scene, *lines, **fields):
     """A claim stored in spite of all its warnings."""
     page = claim_form(client, a_paper(scene))
     data = sent(page, *lines, **fields)
     answer = client.post(f"{CLAIMS}add/", data)
-    assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
+    assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
     return Claim.objects.get()
 
 
@@ -129,7 +129,7 @@ def test_faults_stand_on_their_fields_and_on_their_lines(client, scene):
     assert set(lines[3]) == {"product", "price_book", "quantity"}
     assert lines[3]["quantity"] == ["Required."]
     assert not Claim.objects.exists()
-    assert b"Nothing is stored yet" in answer.content
+    assert b"Not saved" in answer.content
 
 
 def test_what_cannot_be_is_told_where_it_stands(client, scene):
@@ -223,13 +223,13 @@ def test_nothing_is_stored_before_the_warnings_are_confirmed(client, ada, scene)
     assert sorted(set(warned(answer))) == ["Over budget", "Price over cap"]
     places = {warning["place"] for warning in answer.context["warnings"]}
     assert "Line 1, price" in places
-    assert b"Store in spite of these" in answer.content
+    assert b"Save anyway" in answer.content
     assert not Claim.objects.exists()
     assert not AcknowledgedWarning.objects.exists()
     assert ServiceBooking.objects.get().waiting == 0
     ProviderInvoice.objects.get(claims=None)
 
-    assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
+    assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
     kept = AcknowledgedWarning.objects.filter(claim=Claim.objects.get())
     assert {each.code for each in kept} == {"PriceOverCap", "OverBudget"}
     assert {each.staff for each in kept} == {ada}
@@ -241,26 +241,26 @@ def test_a_warning_that_was_not_seen_is_shown_first(client, scene):
     answer = client.post(f"{CLAIMS}add/", data)
     assert warned(answer) == ["Price over cap"]
     ServiceBooking.objects.update(waiting=Decimal("900.00"))  # somebody else's claim, meanwhile
-    again = client.post(f"{CLAIMS}add/", data | in_spite(answer))
+    again = client.post(f"{CLAIMS}add/", data | save_anyway(answer))
     assert again.status_code == 200
     assert sorted(warned(again)) == ["Over budget", "Price over cap"]
     assert not Claim.objects.exists()
     assert not AcknowledgedWarning.objects.exists()
-    assert client.post(f"{CLAIMS}add/", data | in_spite(again)).status_code == 302
+    assert client.post(f"{CLAIMS}add/", data | save_anyway(again)).status_code == 302
 
 
 def test_another_figure_is_another_warning(client, scene):
     page = claim_form(client, a_paper(scene))
     answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, price="80")))
-    dearer = sent(page, line(scene.entry, price="90")) | in_spite(answer)
+    dearer = sent(page, line(scene.entry, price="90")) | save_anyway(answer)
     assert warned(client.post(f"{CLAIMS}add/", dearer)) == ["Price over cap"]
     assert not Claim.objects.exists()
 
 
 def test_the_record_shows_who_stored_it_in_spite_of_what(client, scene):
-    claim = enter_in_spite(client, scene, line(scene.entry, price="80"))
+    claim = enter_anyway(client, scene, line(scene.entry, price="80"))
     page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
-    assert "Stored in spite of 1 warning" in page
+    assert "Saved with 1 warning" in page
     assert "Price over cap" in page
     assert "Ada Byron" in page
 
@@ -332,7 +332,7 @@ def test_warnings_do_not_forget_what_was_to_come_after_storing(client, scene):
     data = sent(page, line(scene.entry, price="80"))
     answer = client.post(f"{CLAIMS}add/", data | {"_next": "1"})
     assert b'name="then" value="_next"' in answer.content
-    answer = client.post(f"{CLAIMS}add/", data | in_spite(answer) | {"then": "_next"})
+    answer = client.post(f"{CLAIMS}add/", data | save_anyway(answer) | {"then": "_next"})
     assert answer.url == f"{CLAIMS}add/?provider_invoice={following.pk}"
 
 
@@ -375,7 +375,7 @@ def test_an_invoice_has_credits_and_cost_centres(client, scene):
 
 def test_a_cost_centre_that_is_not_known_is_a_fault(client, scene):
     answer = an_invoice_sent(client, scene, line(scene.entry, cost_centre="Nowhere"))
-    assert faults(answer)[1] == [{"cost_centre": ["No cost centre is called so."]}]
+    assert faults(answer)[1] == [{"cost_centre": ["No cost centre has this name."]}]
 
 
 def test_a_recurring_invoice_needs_its_beginning_and_its_frequency(client, scene):
@@ -480,7 +480,7 @@ def test_who_may_only_look_sees_the_claim_and_no_form(client, scene):
     client.force_login(a_staff_member(role=role), BACKEND)
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert page.templates[0].name == "funding/bill.html"
-    assert page.context["verbs"] == []
+    assert page.context["buttons"] == []
     assert client.post(f"{CLAIMS}{claim.pk}/do/approve/").status_code == 403
     claim.refresh_from_db()
     assert claim.funding_status == "AwaitingStaffApproval"
@@ -523,7 +523,7 @@ def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
     page = claim_form(client, paper)
     data = sent(page, line(scene.entry, "1"), **days)
     answer = client.post(f"{CLAIMS}add/", data)
-    assert client.post(f"{CLAIMS}add/", data | in_spite(answer)).status_code == 302
+    assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
     assert paper.claims.count() == 2
 
 
@@ -543,7 +543,7 @@ def test_a_form_that_lost_its_count_of_rows_stores_nothing(client, scene, total)
 def test_a_provider_invoice_that_is_not_there_fills_nothing(client, guid):
     page = client.get(f"{CLAIMS}add/", {"provider_invoice": guid})
     assert page.status_code == 200
-    assert page.context["paper"] is None
+    assert page.context["provider_invoice"] is None
 
 
 def test_markup_in_names_is_shown_as_text(client, scene):
@@ -551,7 +551,7 @@ def test_markup_in_names_is_shown_as_text(client, scene):
     scene.product.save()
     scene.provider.business_name = "<script>alert(2)</script>"
     scene.provider.save()
-    claim = enter_in_spite(client, scene, line(scene.entry, price="80", notes="<b>bold</b>"))
+    claim = enter_anyway(client, scene, line(scene.entry, price="80", notes="<b>bold</b>"))
     for address in (CLAIMS, f"{CLAIMS}{claim.pk}/change/", f"{CLAIMS}{claim.pk}/do/hold/"):
         page = client.get(address).content.decode()
         assert "<img src=x" not in page

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from apps.core import archive
 from apps.core.models import Change
-from apps.funding.admin import inbox
+from apps.funding.admin.queues import waiting_invoices
 from apps.funding.choices import ApprovalAction
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.claim_effects import recount_claim_flags
@@ -48,7 +48,7 @@ def looked_up():
 
 
 def waiting():
-    return {paper.pk for paper in inbox.waiting()}
+    return {paper.pk for paper in waiting_invoices()}
 
 
 #: What is done (see ``Office.deeds``), to which of the records, and in which way.
@@ -259,4 +259,4 @@ def test_a_single_claim_makes_no_trip_of_its_own_for_it():
 def test_those_that_wait_are_read_from_an_index_of_their_own():
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    assert "funding_provider_waiting" in inbox.waiting()[:20].explain()
+    assert "funding_provider_waiting" in waiting_invoices()[:20].explain()

@@ -95,7 +95,7 @@ class RecordForm(forms.ModelForm):
         message = format_html(
             "{} changed this record at {}, after you had opened it. Nothing was saved. "
             '<a href="">Open it as it is now</a>, then make your change again.',
-            history_display.entries([last])[0].who if last else "Somebody",
+            history_display.history_lines([last])[0].who if last else "Somebody",
             formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT"),
         )
         self.add_error(None, forms.ValidationError(message, code="Stale"))

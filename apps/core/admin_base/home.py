@@ -66,7 +66,7 @@ def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         **context,
         "title": "Back office",
         "cards": [group for group in menu(request) if group["title"]],
-        "recent_lines": history_display.entries(recent),
+        "recent_lines": history_display.history_lines(recent),
     }
 
 

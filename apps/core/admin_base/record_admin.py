@@ -226,7 +226,7 @@ class RecordAdmin(ArchivingAdmin):
             "opts": self.opts,
             "original": record,
             "page": page,
-            "lines": history_display.entries(page.object_list),
+            "lines": history_display.history_lines(page.object_list),
             **(extra_context or {}),
         }
         request.current_app = self.admin_site.name

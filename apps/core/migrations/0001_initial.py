@@ -53,8 +53,8 @@ class Migration(migrations.Migration):
                 ('four_eyes', models.BooleanField(default=False, help_text='Nobody approves a claim they entered themselves.', verbose_name='four eyes')),
             ],
             options={
-                'verbose_name': 'subscriber settings',
-                'verbose_name_plural': 'subscriber settings',
+                'verbose_name': 'organisation settings',
+                'verbose_name_plural': 'organisation settings',
                 'default_permissions': ('view', 'change'),
             },
         ),

@@ -1,4 +1,4 @@
-"""The back office's pages of provider invoices: what came in, what was decided, what nobody claimed yet."""
+"""The pages of provider invoices: received, approved, and waiting for a claim."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, RecordForm
 from apps.core.identifiers import normalised
-from apps.documents.admin import DateTimeRangeFilter
-from apps.funding.admin import inbox
-from apps.funding.admin.acting import ActsOnMany, Offered, Outcome
-from apps.funding.admin.bill_forms import type_days
-from apps.funding.admin.bill_lists import contacts_named, providers_named, two_lines
-from apps.funding.admin.bill_moves import move_told
-from apps.funding.admin.papers import claim_address, paper_shown
-from apps.funding.admin.prices import money
-from apps.funding.admin.queues import CappedPaginator, ShortPaginator, days_since, queues
+from apps.documents.admin import DateTimeRangeFilter, preview_kind
+from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
+from apps.funding.admin.autocomplete import read_key
+from apps.funding.admin.bill_forms import use_typed_days
+from apps.funding.admin.bill_lists import find_contacts, find_providers
+from apps.funding.admin.bill_transitions import move_row, staff_of
+from apps.funding.admin.display import age, link, money, new_claim_url, period_cell, two_lines
+from apps.funding.admin.queues import (
+    STATUS,
+    WAITING,
+    AutocompletePaginator,
+    CappedPaginator,
+    load_provider_invoice_queues,
+    queue_tabs,
+    waiting_invoices,
+)
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.provider_invoices import (
@@ -33,15 +40,9 @@ from apps.funding.services.provider_invoices import (
     create_provider_invoices,
     update_provider_invoices,
 )
-from apps.funding.validation.provider_invoices import (
-    APPROVAL_TRANSITIONS,
-    possible_actions,
-)
+from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
-from apps.people.models import Staff
-
-STATUS, WAITING = "status", inbox.WAITING
 
 KEY: Any = ProviderInvoice._meta.pk
 
@@ -53,7 +54,7 @@ COLOURS = {
     ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER.value: "danger",
 }
 
-LABELS: Mapping[str, str] = {
+ACTION_LABELS: Mapping[str, str] = {
     ApprovalAction.APPROVE.value: "Approve",
     ApprovalAction.REJECT.value: "Reject",
     ApprovalAction.HOLD_BY_CLIENT.value: "Hold for the client",
@@ -61,21 +62,26 @@ LABELS: Mapping[str, str] = {
     ApprovalAction.RELEASE.value: "Release",
 }
 
+#: Set by the service when somebody acts on a provider invoice.
+APPROVAL_FIELDS = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
 
-ARCHIVE, RESTORE = Offered("archive", "Archive"), Offered("restore", "Restore")
-CLAIMED_ALREADY = "A claim stands on it: archive the claim first."
+ARCHIVE, RESTORE = ActionButton("archive", "Archive"), ActionButton("restore", "Restore")
+HAS_CLAIM = Exists(Claim.objects.filter(provider_invoice=OuterRef("pk"), archive_date=None).order_by())
+#: The claim form offers these; those on hold as well, since their claims are held with them.
+MAY_HAVE_CLAIM = ~Q(approval_status=ApprovalStatus.REJECTED) & (Q(is_reusable=True) | Q(is_claimed=False))
+ARCHIVE_CLAIM_FIRST = "A claim is built on it: archive the claim first."
 
 
 class ProviderInvoiceForm(RecordForm):
-    """A paper that came in; what is built on it decides what of it may still change."""
+    """A provider invoice, with dates that are typed."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        type_days(self)
+        use_typed_days(self)
 
 
 class ApprovalFilter(RadioFilter):
-    """What was decided; and those that nobody claimed yet."""
+    """The approval status; and those that wait for a claim."""
 
     title = "status"
     parameter_name = STATUS
@@ -90,7 +96,7 @@ class ApprovalFilter(RadioFilter):
 
 
 @admin.register(ProviderInvoice)
-class ProviderInvoiceAdmin(ActsOnMany):
+class ProviderInvoiceAdmin(ActionAdmin):
     """Provider invoices, beside their documents."""
 
     form = ProviderInvoiceForm
@@ -103,14 +109,14 @@ class ProviderInvoiceAdmin(ActsOnMany):
     list_before_template = "funding/tabs.html"
     change_form_template = "funding/provider_invoice.html"
     list_display = (
-        "named",
+        "reference_label",
         "provider",
         "participant",
         "services",
         "amount",
         "approval",
-        "came_in",
-        "claimed",
+        "received",
+        "claim_links",
         "archived",
     )
     list_select_related = ("provider", "contact")
@@ -157,9 +163,8 @@ class ProviderInvoiceAdmin(ActsOnMany):
     def get_paginator(
         self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **more: Any
     ) -> Any:
-        match = request.resolver_match
-        kind = ShortPaginator if match is not None and match.url_name == "autocomplete" else self.paginator
-        return kind(queryset, per_page, *args, **more)
+        paginator = AutocompletePaginator if is_autocomplete(request) else self.paginator
+        return paginator(queryset, per_page, *args, **more)
 
     def get_ordering(self, request: HttpRequest) -> Sequence[str]:
         return ("creation_date", "guid") if request.GET.get(STATUS) else super().get_ordering(request)
@@ -168,48 +173,26 @@ class ProviderInvoiceAdmin(ActsOnMany):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """By reference, by whom it is for, by who billed it; for a new claim only what may be claimed."""
-        match = request.resolver_match
-        if match is not None and match.url_name == "autocomplete":
+        if is_autocomplete(request):
             queryset = queryset.filter(archive_date=None)
             if request.GET.get("model_name") == "claim":
-                queryset = queryset.filter(inbox.may_be_claimed())
+                queryset = queryset.filter(MAY_HAVE_CLAIM)
         words = normalised(search_term)
         if words is None:
             return queryset, False
-        found = Q(reference_key__contains=words) | Q(contact__in=contacts_named(search_term))
-        return queryset.filter(found | Q(provider__in=providers_named(search_term))), False
+        found = Q(reference_key__contains=words) | Q(contact__in=find_contacts(search_term))
+        return queryset.filter(found | Q(provider__in=find_providers(search_term))), False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        chosen = request.GET.get(STATUS, "")
-        counted = queues(ProviderInvoice, ApprovalStatus, "approval_status", "creation_date")
-        shown = [
-            {
-                "label": queue.label,
-                "count": queue.told,
-                "link": f"?{STATUS}={queue.status}",
-                "on": queue.status == chosen,
-            }
-            for queue in counted
-            if queue.count or queue.status == chosen
-        ]
-        tabs = [
-            {"label": "All", "count": "", "link": "?", "on": not chosen},
-            {
-                "label": "To be claimed",
-                "count": inbox.waiting_queue().told,
-                "link": f"?{STATUS}={WAITING}",
-                "on": chosen == WAITING,
-            },
-            *shown,
-        ]
+        tabs = queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))
         return super().changelist_view(request, {"tabs": tabs, **(extra_context or {})})
 
     @display(description="reference", ordering="reference")
-    def named(self, invoice: ProviderInvoice) -> str:
+    def reference_label(self, invoice: ProviderInvoice) -> str:
         return invoice.reference or "Without a reference"
 
     @display(description="participant", ordering="contact__last_name")
@@ -218,10 +201,7 @@ class ProviderInvoiceAdmin(ActsOnMany):
 
     @display(description="services", ordering="service_start_date")
     def services(self, invoice: ProviderInvoice) -> str | None:
-        first, last = invoice.service_start_date, invoice.service_end_date
-        if first is None or last is None or first == last:
-            return f"{first or last:%d %b %Y}" if first or last else None
-        return two_lines(f"{first:%d %b %Y}", f"to {last:%d %b %Y}")
+        return period_cell(invoice.service_start_date, invoice.service_end_date)
 
     @display(description="total", ordering="invoice_total")
     def amount(self, invoice: ProviderInvoice) -> str | None:
@@ -231,35 +211,34 @@ class ProviderInvoiceAdmin(ActsOnMany):
     def approval(self, invoice: ProviderInvoice) -> tuple[str, str]:
         return invoice.approval_status, invoice.get_approval_status_display()
 
-    @display(description="came in", ordering="creation_date")
-    def came_in(self, invoice: ProviderInvoice) -> str:
-        days = days_since(invoice.creation_date)
-        return "today" if days <= 0 else "1 day ago" if days == 1 else f"{days:,} days ago"
+    @display(description="received", ordering="creation_date")
+    def received(self, invoice: ProviderInvoice) -> str:
+        days = age(invoice.creation_date)
+        return days if days == "today" else f"{days} ago"
 
     @display(description="claim")
-    def claimed(self, invoice: Any) -> str:
+    def claim_links(self, invoice: Any) -> str:
         if invoice.current_claims:
-            links = [(self.claim_link(claim.pk), claim.claim_number) for claim in invoice.current_claims[:3]]
+            links = [(self.claim_url(claim.pk), claim.claim_number) for claim in invoice.current_claims[:3]]
             return format_html_join(", ", '<a class="rs-link" href="{}">{}</a>', links)
-        if invoice.archive_date is not None or invoice.approval_status not in inbox.CLAIMABLE:
+        if not invoice.is_claimable:
             return "–"
-        return format_html('<a class="rs-link" href="{}">Claim it</a>', claim_address(invoice))
+        return link(new_claim_url(invoice), "Create claim")
 
-    def claim_link(self, key: Any) -> str:
+    def claim_url(self, key: Any) -> str:
         return reverse("admin:funding_claim_change", args=[key])
 
-    # --- one of them
+    # --- one provider invoice
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = list(super().get_fieldsets(request, obj))
         if obj is not None:
-            decided = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
-            fieldsets.insert(1, ("Decided", {"fields": (decided[:2], decided[2:]), "classes": ("collapse",)}))
+            fields = (APPROVAL_FIELDS[:2], APPROVAL_FIELDS[2:])
+            fieldsets.insert(1, ("Decision", {"fields": fields, "classes": ("collapse",)}))
         return fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        decided = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
-        return (*super().get_readonly_fields(request, obj), *decided)
+        return (*super().get_readonly_fields(request, obj), *APPROVAL_FIELDS)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -268,11 +247,12 @@ class ProviderInvoiceAdmin(ActsOnMany):
         if invoice is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         claims = invoice.claims.order_by("creation_date")[:20]
+        moves, statuses = invoice.moves.select_related("staff"), dict(ApprovalStatus.choices)
         context = {
-            **paper_shown(request, invoice),
-            "verbs": self.verbs_context(request, invoice),
-            "moves": [told_move(move) for move in invoice.moves.select_related("staff")],
-            "claims": [{"number": claim, "link": self.claim_link(claim.pk)} for claim in claims],
+            **provider_invoice_panel(request, invoice),
+            "buttons": self.buttons_context(request, invoice),
+            "moves": [move_row(move, statuses, ACTION_LABELS) for move in moves],
+            "claims": [{"number": claim, "link": self.claim_url(claim.pk)} for claim in claims],
             "status_colour": COLOURS.get(invoice.approval_status, ""),
         }
         return super().change_view(request, object_id, form_url, {**context, **(extra_context or {})})
@@ -280,60 +260,81 @@ class ProviderInvoiceAdmin(ActsOnMany):
     def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         links = super().record_links(request, object_id)
         claims = self.admin_site.get_model_admin(Claim)
-        invoice = ProviderInvoice.objects.filter(pk=object_id).first()
-        if invoice is None or not inbox.is_waiting(invoice) or not claims.has_add_permission(request):
+        invoice = waiting_invoices().filter(pk=object_id).first()
+        if invoice is None or not claims.has_add_permission(request):
             return links
-        return [{"title": "Claim it", "icon": "request_quote", "link": claim_address(invoice)}, *links]
+        return [{"title": "Create claim", "icon": "request_quote", "link": new_claim_url(invoice)}, *links]
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         answer = super().response_add(request, obj, post_url_continue)
-        return redirect(claim_address(obj)) if "_claim" in request.POST else answer
+        return redirect(new_claim_url(obj)) if "_claim" in request.POST else answer
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         answer = super().response_change(request, obj)
-        return redirect(claim_address(obj)) if "_claim" in request.POST else answer
+        return redirect(new_claim_url(obj)) if "_claim" in request.POST else answer
 
-    # --- what is decided about them
+    # --- actions
 
-    def offered_for_many(self, request: HttpRequest) -> Sequence[Offered]:
+    def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
         if request.GET.get("archived") == "yes":
             return [RESTORE]
         status = request.GET.get(STATUS, "")
         possible = possible_actions(status) if status in ApprovalStatus.values else list(ApprovalAction)
-        return [*(offered(action) for action in possible), ARCHIVE]
+        return [*map(button_of, possible), ARCHIVE]
 
-    def offered_for_one(self, request: HttpRequest, record: ProviderInvoice) -> Sequence[Offered]:
-        if record.is_archived:
-            return []
-        return [offered(action) for action in possible_actions(record.approval_status)]
+    def record_buttons(self, request: HttpRequest, record: ProviderInvoice) -> Sequence[ActionButton]:
+        return [] if record.is_archived else [*map(button_of, possible_actions(record.approval_status))]
 
-    def do(self, request: HttpRequest, keys: Sequence[Any], name: str, told: dict[str, Any]) -> Outcome:
-        if name in (ARCHIVE.name, RESTORE.name):
-            return self.archive_or_restore(request, keys, name)
-        staff = request.user if isinstance(request.user, Staff) else None
-        draft = Draft({"verb": name, "staff": staff, "reason": told.get("reason")})
-        result = act_on_provider_invoices(keys, draft)
-        return Outcome(len(result.done), [(each.key, each.label, each.message) for each in result.refused])
-
-    def archive_or_restore(self, request: HttpRequest, keys: Sequence[Any], name: str) -> Outcome:
+    def run_action(
+        self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
+    ) -> ActionOutcome:
         records = ProviderInvoice.objects.filter(AnyOf(KEY, keys))
         if name == RESTORE.name:
-            return Outcome(self.restore_records(request, records))
-        kept = records.filter(inbox.CLAIMED).select_related("provider", "contact")
-        refused = [(each.pk, str(each), CLAIMED_ALREADY) for each in kept]
-        return Outcome(super().archive_records(request, records.filter(~inbox.CLAIMED)), refused)
+            return ActionOutcome(self.restore_records(request, records))
+        if name == ARCHIVE.name:
+            in_use = records.filter(HAS_CLAIM).select_related("provider", "contact")
+            refused = [(each.pk, str(each), ARCHIVE_CLAIM_FIRST) for each in in_use]
+            return ActionOutcome(super().archive_records(request, records.filter(~HAS_CLAIM)), refused)
+        draft = Draft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
+        result = act_on_provider_invoices(keys, draft)
+        refused = [(each.key, each.label, each.message) for each in result.refused]
+        return ActionOutcome(len(result.done), refused)
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        """Those on which no current claim stands."""
-        if records.filter(inbox.CLAIMED).exists():
-            self.message_user(request, CLAIMED_ALREADY, messages.ERROR)
-        return super().archive_records(request, records.filter(~inbox.CLAIMED))
+        """Archive those without a current claim."""
+        if records.filter(HAS_CLAIM).exists():
+            self.message_user(request, ARCHIVE_CLAIM_FIRST, messages.ERROR)
+        return super().archive_records(request, records.filter(~HAS_CLAIM))
 
 
-def told_move(move: Any) -> dict[str, Any]:
-    told = move_told(move, ApprovalStatus)
-    return {**told, "label": LABELS.get(move.verb, told["label"])}
+def is_autocomplete(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and match.url_name == "autocomplete"
 
 
-def offered(action: ApprovalAction) -> Offered:
-    return Offered(action.value, LABELS[action.value], APPROVAL_TRANSITIONS[action].needs_reason)
+def button_of(action: ApprovalAction) -> ActionButton:
+    needs_reason = APPROVAL_TRANSITIONS[action].needs_reason
+    return ActionButton(action.value, ACTION_LABELS[action.value], needs_reason)
+
+
+# --- beside the form of a claim -------------------------------------------------------------------------
+
+
+def find_provider_invoice(key: str | None) -> ProviderInvoice | None:
+    guid = read_key(key)
+    if guid is None:
+        return None
+    return ProviderInvoice.objects.select_related("document", "contact", "provider").filter(pk=guid).first()
+
+
+def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None) -> dict[str, Any]:
+    """A provider invoice beside a form: its total, and its document as browsers show it."""
+    if invoice is None:
+        return {"provider_invoice": None}
+    document = invoice.document
+    preview = None
+    if document is not None and request.user.has_perm("documents.view_document"):
+        kind = preview_kind(document)
+        address = reverse("admin:documents_document_preview", args=[document.pk])
+        preview = (kind, address) if kind else None
+    return {"provider_invoice": invoice, "document": document, "preview": preview}

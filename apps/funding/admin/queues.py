@@ -1,4 +1,4 @@
-"""How many records wait in each status, and since when: counts that stay quick however many there are."""
+"""Work queues: how many records wait in each status and since when; the next invoice to claim."""
 
 from __future__ import annotations
 
@@ -9,25 +9,30 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import connection, models
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 
-from apps.funding.choices import ClaimStatus
-from apps.odata import clock
+from apps.funding.admin.display import days_since
+from apps.funding.choices import ApprovalStatus, ClaimStatus
+from apps.funding.models import WAITS_FOR_CLAIM, ProviderInvoice
 
-#: Nobody works off more than so many one by one; beyond it a queue says "10,000+".
-MOST_COUNTED = 10_000
+#: Nobody works through more than so many one by one; beyond it a queue says "10,000+".
+COUNT_LIMIT = 10_000
 
-#: Nobody looks through more than so many of what a search offers.
-MOST_OFFERED = 100
+#: Nobody looks through more search results than so many.
+RESULT_LIMIT = 100
+
+#: The parameter that chooses a queue in its list, and the queue of provider invoices without a claim.
+STATUS = "status"
+WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The current records of one status; ``oldest`` is since when the first of them waits."""
+    """The current records of one status; ``oldest``: since when the first of them waits."""
 
     status: str
     label: str
@@ -35,10 +40,9 @@ class Queue:
     oldest: dt.datetime | None = None
 
     @property
-    def told(self) -> str:
-        """The count as people read it."""
-        text = number_format(min(self.count, MOST_COUNTED), force_grouping=True)
-        return f"{text}+" if self.count > MOST_COUNTED else text
+    def count_label(self) -> str:
+        text = number_format(min(self.count, COUNT_LIMIT), force_grouping=True)
+        return f"{text}+" if self.count > COUNT_LIMIT else text
 
     @property
     def days(self) -> int | None:
@@ -46,33 +50,28 @@ class Queue:
         return None if self.oldest is None else days_since(self.oldest)
 
 
-def days_since(moment: dt.datetime) -> int:
-    """Whole days of the calendar from a moment until today, in the subscriber's zone."""
-    return (clock.today() - timezone.localtime(moment).date()).days
-
-
-def queues(
+def load_queues(
     model: type[models.Model], statuses: Any, column: str = "funding_status", since: str = "status_date"
 ) -> list[Queue]:
-    """A queue for each status, in one statement: each is counted on its index, up to the cap."""
+    """A queue for each status, in one statement: each is counted on its index, up to the limit."""
     quote = connection.ops.quote_name
     table, status, moment = quote(model._meta.db_table), quote(column), quote(since)
     current = f"FROM {table} WHERE {status} = %s AND archive_date IS NULL"
     one = (  # our own names, and a number of ours
-        f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {MOST_COUNTED + 1}) AS capped),"  # noqa: S608
+        f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {COUNT_LIMIT + 1}) AS capped),"  # noqa: S608
         f" (SELECT {moment} {current} ORDER BY {moment} LIMIT 1)"
     )
-    wanted: Sequence[tuple[str, str]] = statuses.choices
+    choices: Sequence[tuple[str, str]] = statuses.choices
     with connection.cursor() as cursor:
         cursor.execute(
-            " UNION ALL ".join([one] * len(wanted)), [word for value, _ in wanted for word in (value,) * 3]
+            " UNION ALL ".join([one] * len(choices)), [word for value, _ in choices for word in (value,) * 3]
         )
-        found = {name: (count, oldest) for name, count, oldest in cursor.fetchall()}
-    return [Queue(value, str(label), found[value][0], moment_of(found[value][1])) for value, label in wanted]
+        rows = {name: (count, oldest) for name, count, oldest in cursor.fetchall()}
+    return [Queue(value, str(label), rows[value][0], read_moment(rows[value][1])) for value, label in choices]
 
 
-def moment_of(value: Any) -> dt.datetime | None:
-    """A moment as the engine gives it: SQLite tells it as a text of UTC."""
+def read_moment(value: Any) -> dt.datetime | None:
+    """A moment as the engine gives it: SQLite gives a text in UTC."""
     if isinstance(value, str):
         value = parse_datetime(value)
     if value is not None and timezone.is_naive(value):
@@ -80,26 +79,63 @@ def moment_of(value: Any) -> dt.datetime | None:
     return value
 
 
-def reasons_of_holds(model: Any) -> list[dict[str, Any]]:
+def queue_tabs(queues: Sequence[Queue], chosen: str, is_all: bool | None = None) -> list[dict[str, Any]]:
+    """The tabs of a list: all records, and each queue that has any or is chosen."""
+    tabs = [{"label": "All", "count": "", "link": "?", "on": not chosen if is_all is None else is_all}]
+    for queue in queues:
+        if queue.count or queue.status in (chosen, WAITING):
+            link, is_chosen = f"?{STATUS}={queue.status}", queue.status == chosen
+            tabs.append({"label": queue.label, "count": queue.count_label, "link": link, "on": is_chosen})
+    return tabs
+
+
+def load_hold_reasons(model: Any) -> list[dict[str, Any]]:
     """Why bills are on hold: each reason with how many there are and since when, the most common first."""
     held = model._default_manager.filter(funding_status=ClaimStatus.ON_HOLD, archive_date=None).order_by()
-    found = held.values("status_reason").annotate(count=Count("pk"), oldest=Min("status_date"))
-    return list(found.order_by("-count", "status_reason")[:12])
+    reasons = held.values("status_reason").annotate(count=Count("pk"), oldest=Min("status_date"))
+    return list(reasons.order_by("-count", "status_reason")[:12])
+
+
+# --- provider invoices without a claim ------------------------------------------------------------------
+
+
+def load_provider_invoice_queues() -> list[Queue]:
+    """The invoices that wait for a claim, and a queue for each approval status."""
+    first = waiting_invoices().values_list("creation_date", flat=True).first()
+    waiting = Queue(WAITING, "To be claimed", waiting_invoices()[: COUNT_LIMIT + 1].count(), first)
+    return [waiting, *load_queues(ProviderInvoice, ApprovalStatus, "approval_status", "creation_date")]
+
+
+def waiting_invoices() -> QuerySet[ProviderInvoice]:
+    """Those that wait for a claim, the oldest first; the database has an index of these and no others."""
+    return ProviderInvoice.objects.filter(WAITS_FOR_CLAIM).order_by("creation_date", "guid")
+
+
+def next_waiting_invoice(invoice: ProviderInvoice) -> ProviderInvoice | None:
+    """The one that waits next after this one; the first of all after the last."""
+    later = Q(creation_date__gt=invoice.creation_date) | Q(
+        creation_date=invoice.creation_date, guid__gt=invoice.pk
+    )
+    following = waiting_invoices().filter(creation_date__gte=invoice.creation_date).filter(later).first()
+    return following or waiting_invoices().exclude(pk=invoice.pk).first()
+
+
+# --- pages ----------------------------------------------------------------------------------------------
 
 
 class CappedPaginator(Paginator):
-    """Pages of a list whose rows are counted up to the cap: beyond it, somebody narrows the list down."""
+    """Pages of a list whose rows are counted up to the limit: beyond it, the list has to be filtered."""
 
     @cached_property
     def count(self) -> int:
-        some: Any = self.object_list
-        return int(some.order_by()[:MOST_COUNTED].count())
+        rows: Any = self.object_list
+        return int(rows.order_by()[:COUNT_LIMIT].count())
 
 
-class ShortPaginator(Paginator):
-    """Pages of what is offered while somebody types: counted in their order, and no further than it helps."""
+class AutocompletePaginator(Paginator):
+    """Pages of suggestions: counted in their order, and no further than is useful."""
 
     @cached_property
     def count(self) -> int:
-        some: Any = self.object_list
-        return int(some[:MOST_OFFERED].count())
+        rows: Any = self.object_list
+        return int(rows[:RESULT_LIMIT].count())

@@ -11,12 +11,11 @@ from apps.documents.models import Document
 from apps.funding.choices import ApprovalStatus, SendPaymentTo
 from apps.people.models import Client, Contact, Staff
 
-#: Those that wait for a claim; on hold or rejected ones wait for somebody else.
-WAITS_FOR_CLAIM = Q(
-    archive_date=None,
-    is_claimed=False,
-    approval_status__in=(ApprovalStatus.UNACTIONED.value, ApprovalStatus.APPROVED.value),
-)
+#: On hold or rejected ones wait for somebody else.
+CLAIMABLE_STATUSES = (ApprovalStatus.UNACTIONED.value, ApprovalStatus.APPROVED.value)
+
+#: Those that wait for a claim.
+WAITS_FOR_CLAIM = Q(archive_date=None, is_claimed=False, approval_status__in=CLAIMABLE_STATUSES)
 
 
 class ProviderInvoice(Record):
@@ -110,6 +109,11 @@ class ProviderInvoice(Record):
                 name="funding_provider_invoice_of_something",
             ),
         )
+
+    @property
+    def is_claimable(self) -> bool:
+        """Whether its approval allows a claim now."""
+        return not self.is_archived and self.approval_status in CLAIMABLE_STATUSES
 
     def __str__(self) -> str:
         whose = self.provider or self.contact

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import models, transaction
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, Value, When
 
+from apps.core.bulk_insert import WriteBatch
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts, record_amounts, restate_amounts
@@ -53,11 +54,11 @@ def line_posting(line: Draft, status: str) -> BudgetPosting:
     return BudgetPosting(booking and booking.pk, category_budget and category_budget.pk, amounts)
 
 
-def post_to_budgets(postings: Iterable[BudgetPosting]) -> None:
+def post_to_budgets(postings: Iterable[BudgetPosting], batch: WriteBatch | None = None) -> None:
     """Add postings to the budgets, in the transaction of the change.
 
     Locks service bookings, then category budgets, each in the order of their keys: to be called once, after
-    everything else is locked.
+    everything else is locked. They are sent with the ``batch`` when one is given.
     """
     sums: dict[type[Budget], dict[UUID, Amounts]] = {
         model: defaultdict(Amounts) for model in BUDGETS.values()
@@ -68,7 +69,7 @@ def post_to_budgets(postings: Iterable[BudgetPosting]) -> None:
         elif category_budget is not None:
             sums[CategoryBudget][category_budget] += amounts
     for model, changes in sums.items():
-        record_amounts({key: change for key, change in changes.items() if change != Amounts()}, model)
+        record_amounts({key: change for key, change in changes.items() if change != Amounts()}, model, batch)
 
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.

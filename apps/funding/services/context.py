@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.identifiers import normalised
+from apps.core.unique import Conflicts
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import (
     Coverage,
@@ -41,27 +42,24 @@ from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import ADMINISTER_PERMISSION, CREDIT_PERMISSION
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import PreparedQuery, Query, Rows, fetch_all, prepared_query
-from apps.odata.write.drafts import Draft
+from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, fetch_groups, prepared_query
+from apps.odata.declaration.service import get_service
+from apps.odata.write.drafts import Draft, Issue
+from apps.odata.write.references import References
 from apps.people.models import Client, Contact, Role, Staff
-
-
-def fetch(*queries: Query | None) -> list[Rows]:
-    """The rows of each query, in one trip; ``None`` stands for a query that nobody needs."""
-    needed = [query for query in queries if query is not None]
-    rows = iter(fetch_all(needed) if needed else ())
-    return [[] if query is None else next(rows) for query in queries]
 
 
 def key_of(draft: Draft, name: str) -> Any:
     """The key of the record that a draft refers to; ``None`` where it names none or an invalid one."""
-    record = draft.get(name)
-    return None if record is None else record.pk
+    value = draft.get(name)
+    return value.pk if isinstance(value, models.Model) else value
 
 
 def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
     return {key_of(draft, name) for draft in drafts} - {None}
 
+
+Issues = list[tuple[int, Issue]]
 
 # --- first trip: the records that drafts name -----------------------------------------------------------
 
@@ -72,7 +70,8 @@ class Records:
 
     ``taken_before``: the provider invoices that a claim had taken before their lock was waited for.
     ``permissions``: of the staff members who may still log in. ``own_bills``: the drafts' own bills and those
-    that they resubmit, which are no duplicates.
+    that they resubmit, which are no duplicates. ``reference_issues``: references that cannot be loaded;
+    ``conflicts``: values that must be unique and are not.
     """
 
     provider_invoices: Mapping[UUID, ProviderInvoice]
@@ -81,6 +80,8 @@ class Records:
     permissions: Mapping[UUID, frozenset[str]]
     prices: PriceTable
     own_bills: set[UUID]
+    reference_issues: Issues
+    conflicts: Issues
 
 
 def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
@@ -91,7 +92,9 @@ def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
     invoices = keys_of(drafts, "provider_invoice") | previous_provider_invoices(drafts)
     products = {key for draft in drafts for key in keys_of(draft.get("line_items") or (), "product")}
     own = keys_of(drafts, "resubmission_of") | {draft.key for draft in drafts if draft.key is not None}
-    takers_before, locked, contacts, providers, takers, permissions, prices, predecessors = fetch(
+    references = References(get_service().by_model[bills.model].type, drafts)
+    conflicts = Conflicts(bills.model, drafts)
+    own_queries = [
         takers_of(invoices) if invoices else None,
         locked_provider_invoices(invoices) if invoices else None,
         # PostgreSQL runs the queries of a trip one after the other: these see what the lock waited for.
@@ -101,7 +104,9 @@ def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
         permissions_of(keys_of(drafts, "staff")),
         prices_of_products(products) if products else None,
         predecessors_query(bills.model, own) if own else None,
-    )
+    ]
+    rows, referred, owners = fetch_groups(own_queries, references.queries, conflicts.queries)
+    takers_before, locked, contacts, providers, takers, permissions, prices, predecessors = rows
     return Records(
         provider_invoices=build_provider_invoices(locked, contacts, providers),
         takers={invoice: (key, number) for invoice, key, number in takers},
@@ -109,6 +114,8 @@ def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
         permissions=granted_permissions(permissions),
         prices=PriceTable(prices),
         own_bills=own | {bills.model._meta.pk.to_python(key) for (key,) in predecessors},
+        reference_issues=references.attach(referred),
+        conflicts=conflicts.issues(owners),
     )
 
 
@@ -229,13 +236,15 @@ def load_bill_contexts(bills: BillType, drafts: Sequence[Draft], records: Record
     first_claims = first_numbers(reference_keys)
     references = new_references(claims)
     existing = {draft.key for draft in drafts} - {None}
-    plans, same_invoices, same_claims, claim_rows, line_rows, released = fetch(
-        plan_query({support.contact for support in supports}) if supports else None,
-        provider_invoices_with({text for _, text in references.values()}) if references else None,
-        claims_with(*map(set, zip(*references.values(), strict=True))) if references else None,
-        duplicates_query(CLAIM_REFERENCES, first_claims, records.own_bills),
-        duplicates_query(bills.duplicate_lines, first_lines, records.own_bills),
-        RELEASED[bills.name](existing) if existing else None,
+    plans, same_invoices, same_claims, claim_rows, line_rows, released = fetch_all(
+        [
+            plan_query({support.contact for support in supports}) if supports else None,
+            provider_invoices_with({text for _, text in references.values()}) if references else None,
+            claims_with(*map(set, zip(*references.values(), strict=True))) if references else None,
+            duplicates_query(CLAIM_REFERENCES, first_claims, records.own_bills),
+            duplicates_query(bills.duplicate_lines, first_lines, records.own_bills),
+            RELEASED[bills.name](existing) if existing else None,
+        ]
     )
     matches = match_plans(supports, plans)
     bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])

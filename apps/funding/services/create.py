@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from apps.core import history, saving
-from apps.core.bulk_insert import bulk_insert, deferred_writes
-from apps.core.unique import find_conflicts
+from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import ClaimStatus
 from apps.funding.drafts import BillContext
 from apps.funding.models import AcknowledgedWarning
@@ -22,15 +21,13 @@ from apps.funding.services.claim_effects import (
     set_claimed_flags,
     update_flags_of_claims,
 )
-from apps.funding.services.context import load_bill_contexts, load_records
+from apps.funding.services.context import Issues, load_bill_contexts, load_records
 from apps.funding.services.defaults import apply_defaults
 from apps.funding.services.numbering import assign_numbers
 from apps.odata import clock
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
-
-Issues = list[tuple[int, Issue]]
 
 #: (key of the bill, code, wire name of the member, message) of an acknowledged warning.
 Acknowledged = tuple[Any, str, str | None, str]
@@ -65,14 +62,13 @@ def check_bills(bills: BillType, drafts: Sequence[Draft]) -> Issues:
 
     Raises ``ValidationFailed`` with all issues. The number of statements is constant.
     """
-    conflicts = find_conflicts(bills.model, drafts)
     records = load_records(bills, drafts)
     apply_defaults(bills, drafts, records)
     contexts = load_bill_contexts(bills, drafts, records)
-    issues = [*conflicts, *issues_of(drafts, contexts, bills.requirements)]
+    issues = [*records.conflicts, *issues_of(drafts, contexts, bills.requirements)]
     if not issues:
         issues += issues_of(drafts, contexts, bills.rules)
-    raise_if_invalid(drafts, issues)
+    raise_if_invalid(drafts, [*records.reference_issues, *issues])
     return list(issues_of(drafts, contexts, bills.warnings))
 
 
@@ -95,15 +91,16 @@ def issues_of(
 def insert_bills(bills: BillType, drafts: Sequence[Draft], warnings: Issues) -> list[Any]:
     """Insert bills with their lines, history and warnings, and post them to budgets and provider invoices."""
     lines = [line for draft in drafts for line in draft.line_items]
-    with deferred_writes():
-        keys = saving.insert_records(bills.model, drafts, {"entered_by": entered_by})
-        for draft, key in zip(drafts, keys, strict=True):
-            number_lines(draft, key)
-        insert_lines(bills, lines)
-        acknowledge_warnings(bills, warnings, keys)
-        if bills is CLAIMS:
-            set_claimed_flags(drafts)
-        post_to_budgets(line_posting(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines)
+    batch = WriteBatch()
+    keys = saving.insert_records(bills.model, drafts, {"entered_by": entered_by}, batch)
+    for draft, key in zip(drafts, keys, strict=True):
+        number_lines(draft, key)
+    insert_lines(bills, lines, batch)
+    acknowledge_warnings(bills, warnings, keys, batch)
+    if bills is CLAIMS:
+        set_claimed_flags(batch, drafts)
+    post_to_budgets((line_posting(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines), batch)
+    batch.send()
     if bills is CLAIMS:
         complete_provider_invoices(drafts)
         update_flags_of_claims(drafts)
@@ -121,12 +118,16 @@ def number_lines(bill: Draft, key: Any) -> None:
         line.fill("position", position)
 
 
-def insert_lines(bills: BillType, lines: Sequence[Draft]) -> None:
-    saving.insert_rows(bills.line_model, lines, {bills.name: lambda line: line.bill_key})
+def insert_lines(bills: BillType, lines: Sequence[Draft], batch: WriteBatch) -> None:
+    saving.insert_rows(bills.line_model, lines, {bills.name: lambda line: line.bill_key}, batch)
 
 
 def acknowledge_warnings(
-    bills: BillType, warnings: Issues, keys: Sequence[Any], known: Collection[Acknowledged] = frozenset()
+    bills: BillType,
+    warnings: Issues,
+    keys: Sequence[Any],
+    batch: WriteBatch,
+    known: Collection[Acknowledged] = frozenset(),
 ) -> None:
     """Store which warnings were ignored and by whom, except those that are ``known`` already."""
     if not warnings:
@@ -137,7 +138,7 @@ def acknowledge_warnings(
         for number, issue in warnings
     )
     author, now = history.author(), clock.now()
-    bulk_insert(
+    batch.insert(
         AcknowledgedWarning,
         (f"{bills.name}_id", "code", "place", "message", "at", "staff_id", "application"),
         [(*row, now, author.staff_id, author.application) for row in dict.fromkeys(rows) if row not in known],

@@ -13,7 +13,8 @@ from apps.funding.choices import MissingAbnReason, SendPaymentTo
 from apps.funding.models import CENT, ZERO, ProviderInvoice
 from apps.funding.pricing import PriceTable, price_zones, prices_of_products
 from apps.funding.services.bill_types import CLAIMS, BillType
-from apps.funding.services.context import Records, fetch, key_of, keys_of
+from apps.funding.services.context import Records, key_of, keys_of
+from apps.odata.batched_queries import fetch_all
 from apps.odata.write.drafts import Draft
 
 #: Members of a claim that its provider invoice has as well, as {the claim's: the provider invoice's}.
@@ -37,7 +38,7 @@ def apply_defaults(bills: BillType, drafts: Sequence[Draft], records: Records) -
 def apply_invoice_defaults(drafts: Sequence[Draft]) -> None:
     """Fill what invoices leave out; one query, however many there are."""
     products = {key for draft in drafts for key in keys_of(draft.get("line_items") or (), "product")}
-    [rows] = fetch(prices_of_products(products))
+    [rows] = fetch_all([prices_of_products(products)])
     apply_prices(drafts, PriceTable(rows))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import models
 
 from apps.core import history, saving
+from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, Claim, LineItem, ProviderInvoice
@@ -61,10 +62,12 @@ def update_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool
         if warnings and not ignore_warnings:
             raise WarningsPresent(warnings)
         keys = [draft.key for draft in drafts]
-        acknowledge_warnings(bills, warnings, keys, load_acknowledged(bills, keys))
+        batch = WriteBatch()
+        acknowledge_warnings(bills, warnings, keys, batch, load_acknowledged(bills, keys))
+        line_history = update_lines(bills, drafts, existing, batch)
+        batch.send()
         if bills is CLAIMS:
             complete_provider_invoices(drafts)
-        line_history = update_lines(bills, drafts, existing)
         for draft in drafts:
             draft.given |= CALCULATED[bills.name]
         records = {key: bill.record for key, bill in existing.items()}
@@ -242,7 +245,7 @@ class LineChanges:
 
 
 def update_lines(
-    bills: BillType, drafts: Sequence[Draft], existing: Mapping[Any, ExistingBill]
+    bills: BillType, drafts: Sequence[Draft], existing: Mapping[Any, ExistingBill], batch: WriteBatch
 ) -> dict[Any, LineHistory]:
     """Make the lines of bills what their drafts say, and post the differences to budgets; their history."""
     changes = LineChanges()
@@ -265,8 +268,8 @@ def update_lines(
     for names, records in changes.updated.items():
         saving.update(bills.line_model, names, records)
     if changes.inserted:
-        insert_lines(bills, changes.inserted)
-    post_to_budgets(changes.postings)
+        insert_lines(bills, changes.inserted, batch)
+    post_to_budgets(changes.postings, batch)
     return changes.history
 
 

@@ -179,7 +179,8 @@ class _Types:
         """A part by the type inside it: with a key a contained entity, without one a complex value."""
         described = self.structured(part.type, named_by_key=part.nesting is Nesting.REFERENCE)
         described.update(description(part.type.declaration.__dict__.get("__doc__")))
-        wanted = part.type.declaration.__name__.removesuffix("Shape")
+        declaration = part.type.declaration
+        wanted = declaration.type_name or declaration.__name__.removesuffix("Shape").removesuffix("Type")
         if wanted in described:  # a class cannot have a member of its own name in many clients' languages
             wanted += "Type"
         name = self.named(wanted, part.type.name, described, self.part_types)

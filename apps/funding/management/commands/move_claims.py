@@ -1,4 +1,4 @@
-"""The command ``move_claims``: a verb of the life of claims done to those whose numbers are given."""
+"""The command ``move_claims``: applies a transition to the claims of given numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import csv
 import datetime as dt
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,76 +28,63 @@ from apps.people.models import Staff
 
 SOME_REFUSED, UNUSABLE = 1, 2
 
+#: What was paid of a bill by its number; ``None`` when no amount is given.
+Payments = dict[str, Decimal | None]
 
-class MoveCommand(BaseCommand):
+
+class TransitionCommand(BaseCommand):
     """What ``move_claims`` and ``move_invoices`` share; ``model`` says which of them it is."""
 
     model: ClassVar[type[AnyBill]]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "verb", choices=list(dict.fromkeys(row.name.value for row in transitions_of(self.model)))
-        )
+        names = dict.fromkeys(row.name.value for row in transitions_of(self.model))
+        parser.add_argument("transition", choices=list(names))
         parser.add_argument("numbers", metavar="NUMBER", nargs="*")
         parser.add_argument(
             "--file",
             type=Path,
-            help="CSV without a header: a number per line, and behind it what was paid, if anything was",
+            help="CSV without a header: a number per line, and in the next column what was paid, if anything",
         )
-        parser.add_argument("--reason", help="why; some verbs need it")
-        parser.add_argument("--amount", type=argument(amount), help="what was paid of each of the NUMBERs")
-        parser.add_argument("--date", type=argument(day), help="the day of a payment (today): 2026-07-31")
+        parser.add_argument("--reason", help="why; some transitions need it")
+        parser.add_argument("--amount", type=as_argument(read_amount), help="what was paid of each NUMBER")
+        parser.add_argument(
+            "--date", type=as_argument(read_day), help="the day of a payment (today): 2026-07-31"
+        )
         parser.add_argument(
             "--by", metavar="EMAIL", help="the staff member in whose name; the system's when left out"
         )
-        parser.add_argument("--dry-run", action="store_true", help="judge every one, move none")
+        parser.add_argument("--dry-run", action="store_true", help="check every one, move none")
 
-    def handle(self, *args: Any, verb: str, numbers: list[str], **options: Any) -> None:
+    def handle(self, *args: Any, transition: str, numbers: list[str], **options: Any) -> None:
         clock.activate_zone(Subscriber.current().zone)
-        paid = once_each(self.numbered(numbers, options["file"], options["amount"]))
-        if not paid:
+        pairs = [(number, options["amount"]) for number in numbers]
+        if options["file"] is not None:
+            pairs += read_file(options["file"], options["amount"])
+        payments = merge_payments(pairs)
+        if not payments:
             raise CommandError("Give a number, or a file of numbers.", returncode=UNUSABLE)
-        by = None if options["by"] is None else staff_member(options["by"])
-        keys = self.keys_of(paid)
-        with writing_as(by), transaction.atomic():
+        staff = None if options["by"] is None else find_staff(options["by"])
+        author = nullcontext() if staff is None else history.as_author(history.Author(staff_id=staff.pk))
+        keys = self.find_keys(payments)
+        with author, transaction.atomic():
             result = apply_transition(
                 self.model,
                 keys.values(),
-                verb,
-                staff=by,
+                transition,
+                staff=staff,
                 reason=options["reason"],
-                amounts={key: told for number, key in keys.items() if (told := paid[number]) is not None},
+                amounts={key: paid for number, key in keys.items() if (paid := payments[number]) is not None},
                 day=options["date"],
             )
             transaction.set_rollback(options["dry_run"])
-        unknown = [number for number in paid if number not in keys]
-        self.tell(result, unknown, by, options["dry_run"])
+        unknown = [number for number in payments if number not in keys]
+        self.report(result, unknown, staff, options["dry_run"])
         if result.refused or unknown:
             sys.exit(SOME_REFUSED)
 
-    def numbered(
-        self, numbers: list[str], file: Path | None, each: Decimal | None
-    ) -> Iterator[tuple[str, Any]]:
-        """(number, what was paid or nothing) of the command line and the file."""
-        for number in numbers:
-            yield number, each
-        if file is None:
-            return
-        try:
-            with file.open(encoding="utf-8-sig", newline="") as lines:
-                rows = csv.reader(lines)
-                for row in rows:
-                    cells = [cell.strip() for cell in row]
-                    if any(cells):
-                        paid = told_in(file, rows.line_num, cells[1:2])
-                        yield cells[0], each if paid is None else paid
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error.strerror}", returncode=UNUSABLE) from None
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise CommandError(f"{file} cannot be read: {error}", returncode=UNUSABLE) from None
-
-    def keys_of(self, numbers: Any) -> dict[str, UUID]:
-        """The keys of those numbers that there are, however they are written."""
+    def find_keys(self, numbers: Iterable[str]) -> dict[str, UUID]:
+        """The keys of the known numbers, without regard to case and blanks."""
         name = f"{self.model._meta.model_name}_number_key"
         field: Any = self.model._meta.get_field(name)
         keys = {number: normalised(number) for number in numbers}
@@ -105,57 +92,76 @@ class MoveCommand(BaseCommand):
         found = dict(rows.order_by().values_list(name, "pk"))
         return {number: found[key] for number, key in keys.items() if key in found}
 
-    def tell(self, result: TransitionResult, unknown: list[str], by: Staff | None, dry_run: bool) -> None:
-        what = str(self.model._meta.verbose_name)
+    def report(
+        self, result: TransitionResult, unknown: list[str], staff: Staff | None, dry_run: bool
+    ) -> None:
+        noun = str(self.model._meta.verbose_name)
         for number in unknown:
-            self.stdout.write(f"{number}: there is no {what} of this number.")
+            self.stdout.write(f"{number}: there is no {noun} of this number.")
         for refusal in result.refused:
             self.stdout.write(f"{refusal.label}: {refusal.message}")
-        rows = self.model._default_manager.in_bulk([*result.resubmissions, *result.resubmissions.values()])
-        for old, new in result.resubmissions.items():
-            made = "would be resubmitted" if dry_run else f"resubmitted as {rows[new]}"
-            self.stdout.write(f"{rows[old]}: {made}.")
-        who = "the system" if by is None else str(by)
+        bills = self.model._default_manager.in_bulk([*result.resubmissions, *result.resubmissions.values()])
+        for original, new in result.resubmissions.items():
+            outcome = "would be resubmitted" if dry_run else f"resubmitted as {bills[new]}"
+            self.stdout.write(f"{bills[original]}: {outcome}.")
         refused = len(result.refused) + len(unknown)
         done = "would be moved" if dry_run else "moved"
+        who = "the system" if staff is None else str(staff)
         self.stdout.write(f"{len(result.done):,} {done} by {who}, {refused:,} refused.")
 
 
-def once_each(numbered: Iterator[tuple[str, Decimal | None]]) -> dict[str, Decimal | None]:
-    """What was paid by number; nobody knows what two amounts for one number mean together."""
-    paid: dict[str, Decimal | None] = {}
-    seen: set[str | None] = set()
-    for number, found in numbered:
-        if normalised(number) in seen and found is not None:
-            raise CommandError(f"{number} stands there twice: sum its payments up.", returncode=UNUSABLE)
-        if normalised(number) not in seen:
-            paid[number] = found
-        seen.add(normalised(number))
-    return paid
-
-
-def amount(text: str) -> Decimal:
-    """``ValueError`` for what is no amount of money."""
+def read_file(file: Path, amount: Decimal | None) -> list[tuple[str, Decimal | None]]:
+    """(number, what was paid) of each line; ``amount`` where a line has none."""
+    pairs = []
     try:
-        found = Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"{text} is no amount; 1234.50 is one.") from None
-    if not found.is_finite():
-        raise ValueError(f"{text} is no amount; 1234.50 is one.")
-    return found
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.reader(lines)
+            for row in rows:
+                number, *rest = [cell.strip() for cell in row] or [""]
+                text = rest[0] if rest else ""
+                if any([number, *rest]):
+                    pairs.append((number, read_cell(file, rows.line_num, text) if text else amount))
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", returncode=UNUSABLE) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f"{file} cannot be read: {error}", returncode=UNUSABLE) from None
+    return pairs
 
 
-def told_in(file: Path, line: int, cells: Sequence[str]) -> Decimal | None:
-    """The amount in a file's cell; ``None`` when the cell is empty or not there."""
-    if not cells or not cells[0]:
-        return None
+def read_cell(file: Path, line: int, text: str) -> Decimal:
     try:
-        return amount(cells[0])
+        return read_amount(text)
     except ValueError as error:
         raise CommandError(f"{file}, line {line:,}: {error}", returncode=UNUSABLE) from None
 
 
-def day(text: str) -> dt.date:
+def merge_payments(pairs: Iterable[tuple[str, Decimal | None]]) -> Payments:
+    """Each number once; two amounts for one number have no clear meaning."""
+    payments: Payments = {}
+    seen: set[str | None] = set()
+    for number, amount in pairs:
+        key = normalised(number)
+        if key in seen and amount is not None:
+            message = f"{number} stands there twice: sum its payments up."
+            raise CommandError(message, returncode=UNUSABLE)
+        if key not in seen:
+            payments[number] = amount
+        seen.add(key)
+    return payments
+
+
+def read_amount(text: str) -> Decimal:
+    """``ValueError`` for what is no amount of money."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite():
+        raise ValueError(f"{text} is no amount; 1234.50 is one.")
+    return amount
+
+
+def read_day(text: str) -> dt.date:
     """``ValueError`` for what is no date."""
     try:
         return dt.date.fromisoformat(text)
@@ -163,34 +169,28 @@ def day(text: str) -> dt.date:
         raise ValueError(f"{text} is no date; write it as 2026-07-31.") from None
 
 
-def argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Tell the command line's user what ``read`` says is wrong; of a ``ValueError`` it would not."""
+def as_argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """``read`` for argparse, which shows the message of its own error only."""
 
-    def told(text: str) -> Any:
+    def read_argument(text: str) -> Any:
         try:
             return read(text)
         except ValueError as error:
             raise ArgumentTypeError(str(error)) from None
 
-    return told
+    return read_argument
 
 
-def staff_member(email: str) -> Staff:
+def find_staff(email: str) -> Staff:
     found = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
     if found is None:
         raise CommandError(f"Nobody has the email {email}.", returncode=UNUSABLE)
     return found
 
 
-def writing_as(by: Staff | None) -> AbstractContextManager[None]:
-    """Within it, the history says who."""
-    return nullcontext() if by is None else history.as_author(history.Author(staff_id=by.pk))
-
-
-class Command(MoveCommand):
+class Command(TransitionCommand):
     model = Claim
     help = (
-        "Does a verb of the life of claims (docs/life_of_a_claim.md) to the claims of these numbers. Those it"
-        " cannot be done to are listed, each with the reason, and the others done. Exit status: 0 all moved,"
-        " 1 some refused, 2 nothing could be tried."
+        "Applies a transition (docs/life_of_a_claim.md) to the claims of these numbers. Refused ones are"
+        " listed, each with the reason. Exit status: 0 all moved, 1 some refused, 2 nothing could be tried."
     )

@@ -39,7 +39,7 @@ def do_to_many(client, address, verb, records, **told):
 
 def verbs(client, record):
     page = client.get(f"/admin/funding/{record._meta.model_name}/{record.pk}/change/")
-    return [verb["label"] for verb in page.context["verbs"]]
+    return [button["label"] for button in page.context["buttons"]]
 
 
 def offered(client, address):
@@ -104,8 +104,8 @@ def test_a_resubmitted_claim_leads_to_its_successor(client):
 
 def test_what_moved_on_meanwhile_is_told(client):
     claim = a_claim(funding_status=APPROVED)
-    assert "has moved on" in do(client, claim, "hold", reason="x").content.decode()
-    assert "has moved on" in do(client, claim, "no-such-verb").content.decode()
+    assert "has changed" in do(client, claim, "hold", reason="x").content.decode()
+    assert "has changed" in do(client, claim, "no-such-verb").content.decode()
     assert fresh(claim).funding_status == APPROVED
 
 
@@ -169,14 +169,14 @@ def test_holding_many_asks_why_first(client):
     address = f"{CLAIMS}?status={AWAITING}"
     page = do_to_many(client, address, "hold", claims)
     assert "reason" in page.context["form"].fields
-    assert "2 claims chosen" in page.content.decode()
+    assert "2 claims selected" in page.content.decode()
     assert {fresh(each).funding_status for each in claims} == {AWAITING}
     do_to_many(client, address, "hold", claims, _do="1", reason="Plan under review")
     assert {fresh(each).status_reason for each in claims} == {"Plan under review"}
 
 
 def test_no_more_go_at_once_than_the_limit(client, monkeypatch):
-    monkeypatch.setattr("apps.funding.admin.acting.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("apps.funding.admin.actions.ACTION_LIMIT", 2)
     claims = [a_claim() for _ in range(3)]
     answer = do_to_many(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
     assert "2 go at once" in answer.content.decode()
@@ -223,7 +223,7 @@ def test_tabs_say_how_many_wait_and_archived_ones_do_not(client):
 
 
 def test_counts_stop_at_the_cap(client, monkeypatch):
-    monkeypatch.setattr("apps.funding.admin.queues.MOST_COUNTED", 2)
+    monkeypatch.setattr("apps.funding.admin.queues.COUNT_LIMIT", 2)
     for _ in range(3):
         a_claim()
     page = client.get(CLAIMS)
@@ -243,11 +243,11 @@ def test_the_hold_list_is_worked_by_reason_and_age(client):
     assert listed(client, CLAIMS, status=ON_HOLD, reason="Hours") == [numbers[1], numbers[0]]
     assert listed(client, CLAIMS, status=ON_HOLD, age="7") == [numbers[1], numbers[2]]
     page = client.get(CLAIMS, {"status": ON_HOLD})
-    assert [each["label"] for each in page.context["reasons"]] == [
-        "Hours (2, oldest 40 days)",
-        "Plan (1, oldest 10 days)",
+    assert [each["label"] for each in page.context["hold_reasons"]] == [
+        "Hours (2, oldest: 40 days)",
+        "Plan (1, oldest: 10 days)",
     ]
-    assert "held_for" in page.context["cl"].list_display
+    assert "hold_reason" in page.context["cl"].list_display
 
 
 def test_claims_are_found_by_what_is_on_the_paper(client):
@@ -275,7 +275,7 @@ def test_claims_are_found_by_what_is_on_the_paper(client):
 
 
 def test_of_many_people_of_a_name_none_is_left_out(client, monkeypatch):
-    monkeypatch.setattr("apps.funding.admin.bill_lists.MOST_NAMED", 1)
+    monkeypatch.setattr("apps.funding.admin.bill_lists.KEY_LIMIT", 1)
     claims = [a_claim(contact=a_contact(last_name="Smith"), provider=a_client()) for _ in range(3)]
     assert set(listed(client, CLAIMS, q="smith")) == {str(each) for each in claims}
 
@@ -319,7 +319,7 @@ def test_a_list_of_provider_invoices_leads_to_their_claims(client):
     claim = a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
     page = client.get(PAPERS).content.decode()
     assert f"{CLAIMS}{claim.pk}/change/" in page
-    assert "Claim it" not in page
+    assert "Create claim" not in page
 
 
 def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
@@ -385,7 +385,7 @@ def test_provider_invoices_with_a_claim_are_not_archived(client):
     answer = do_to_many(client, f"{PAPERS}?status=Unactioned", "archive", [claimed, free])
     assert (fresh(claimed).is_archived, fresh(free).is_archived) == (False, True)
     (refused,) = answer.context["refused"]
-    assert refused["message"] == "A claim stands on it: archive the claim first."
+    assert refused["message"] == "A claim is built on it: archive the claim first."
     client.post(f"{PAPERS}{claimed.pk}/archiving/")
     assert not fresh(claimed).is_archived
     do_to_many(client, f"{PAPERS}?archived=yes", "restore", [free])

@@ -31,7 +31,7 @@ def a_paper(**columns):
 def waiting(client):
     page = client.get(QUEUES)
     return {
-        title: {each["queue"].label: (each["queue"].told, each["queue"].days) for each in queues}
+        title: {each["queue"].label: (each["queue"].count_label, each["queue"].days) for each in queues}
         for title, queues in page.context["groups"]
     }
 

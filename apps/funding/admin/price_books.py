@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -23,22 +22,14 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core import history
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
+from apps.funding.admin.actions import MENU
+from apps.funding.admin.display import money
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.admin import LookupAdmin
-
-MENU = "Funding"
-
-
-def money(amount: Decimal | None) -> str | None:
-    """``1,616.26``; further decimals only where there are any."""
-    if amount is None:
-        return None
-    digits = 2 if amount == round(amount, 2) else 4
-    return number_format(amount, digits, use_l10n=True, force_grouping=True)
 
 
 def entries_link(text: str, **asked: Any) -> SafeString:

@@ -1,4 +1,4 @@
-"""Pages that belong to no record: the start page, health, and what Django shows when something fails."""
+"""Pages that belong to no record: the start page, health, and the page of an unexpected error."""
 
 from __future__ import annotations
 
@@ -15,48 +15,47 @@ from django.views.decorators.http import require_safe
 
 
 @require_safe
-def start(request: HttpRequest) -> HttpResponse:
-    """Where the service's doors are."""
+def start_page(request: HttpRequest) -> HttpResponse:
+    """Links to the back office, the documentation and the interface."""
     return render(request, "start.html", {"origin": request.build_absolute_uri("/").rstrip("/")})
 
 
 @never_cache
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """The process answers. Asks nothing of the database, so that its failure restarts nobody."""
+    """The process answers. No query: an unreachable database must not restart the process."""
     return JsonResponse({"status": "alive"})
 
 
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when the database answers and holds every migration; 503 and the reason otherwise."""
+    """200 when the database answers and has every migration; 503 and the reason otherwise."""
     try:
-        missing = _missing_migrations()
+        missing = len(known_migrations() - applied_migrations())
     except DatabaseError:
         connection.close()  # the next probe must not find the broken one
-        return _not_ready("The database does not answer.")
+        return not_ready("The database does not answer.")
     if missing:
-        return _not_ready(f"The database lacks {missing} migrations.")
+        return not_ready(f"The database lacks {missing} migrations.")
     return JsonResponse({"status": "ready"})
 
 
-def _missing_migrations() -> int:
-    """How many migrations of this code the database has not seen: one query, however often it is asked."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return len(_known_migrations() - applied.keys())
+def applied_migrations() -> set[tuple[str, str]]:
+    return set(MigrationRecorder(connection).applied_migrations())
 
 
 @cache
-def _known_migrations() -> frozenset[tuple[str, str]]:
+def known_migrations() -> frozenset[tuple[str, str]]:
+    """The migrations of this code, read from the disk once."""
     return frozenset(MigrationLoader(None).disk_migrations)
 
 
-def _not_ready(reason: str) -> HttpResponse:
+def not_ready(reason: str) -> HttpResponse:
     return JsonResponse({"status": "not ready", "reason": reason}, status=503)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page of an error nobody foresaw: the request's id, and nothing of the inside."""
+    """The page of an unexpected error: the request's id, and no internals."""
     context = {"request_id": getattr(request, "request_id", None)}
     return HttpResponse(render_to_string("500.html", context), status=500)

@@ -1,4 +1,4 @@
-"""What a request says that acts on a provider invoice, and how OpenAPI tells of it (decisions.md 7)."""
+"""The API's action on a provider invoice: its body, and its operation in OpenAPI (decisions.md 7)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class ActionBody(Resource):
-    """A body that acts on a provider invoice: never served, only read. It becomes one of its moves."""
+    """The body of an action: read, never served. Its status history keeps it."""
 
     model = StatusMove
     path = "providerInvoiceAction"
@@ -44,22 +44,22 @@ class ActionBody(Resource):
 
 
 @lru_cache(maxsize=1)
-def body_type() -> EntitySet:
+def action_body() -> EntitySet:
     return bind_resource(ActionBody)
 
 
-def take(
+def apply_action(
     key: Any,
     raw: bytes,
     records: models.QuerySet[Any],
     check: Callable[[Any], None],
     name: str,
 ) -> None:
-    """Do to a provider invoice what a body says, ``{"Action", "Reason", "StaffGuid"}``.
+    """Apply the action of a body, ``{"Action", "Reason", "StaffGuid"}``, to a provider invoice.
 
-    ``records`` are those the caller may see, ``name`` is what they are called there, and ``check`` may refuse
-    the record as it stands. Raises ``NotFound``, ``ValidationFailed`` that names the actions which are
-    possible, ``Conflict`` as every write does.
+    ``records`` are those the caller may see, ``name`` is their name in the API, and ``check`` may refuse the
+    locked record. Raises ``NotFound``, ``ValidationFailed`` that names the possible actions, and ``Conflict``
+    as every write does.
     """
 
     def write() -> None:
@@ -67,9 +67,9 @@ def take(
         if record is None:
             raise NotFound(f"There is no {name} {key}.")
         check(record)
-        body = read_record(body_type(), raw)
-        issues = attach_references(body_type().type, body.drafts)
-        dispatch.run_service(body_type(), body, issues, act)
+        body = read_record(action_body(), raw)
+        issues = attach_references(action_body().type, body.drafts)
+        dispatch.run_service(action_body(), body, issues, act)
 
     def act(drafts: Sequence[Draft]) -> None:
         for refusal in act_on_provider_invoices([key], drafts[0]).refused:
@@ -80,9 +80,11 @@ def take(
 
 # --- OpenAPI --------------------------------------------------------------------------------------------
 
-_GUID: Json = {"type": "string", "format": "uuid"}
-_EXAMPLE = "0198c0de-0000-7000-8000-000000000001"
-_WITH_REASON = ", ".join(action for action, decision in APPROVAL_TRANSITIONS.items() if decision.needs_reason)
+GUID: Json = {"type": "string", "format": "uuid"}
+EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
+ACTIONS_WITH_REASON = ", ".join(
+    action for action, decision in APPROVAL_TRANSITIONS.items() if decision.needs_reason
+)
 
 BODY: Json = {
     "type": "object",
@@ -92,10 +94,10 @@ BODY: Json = {
         "Reason": {
             "type": ["string", "null"],
             "maxLength": 400,
-            "description": f"Required by {_WITH_REASON}.",
+            "description": f"Required by {ACTIONS_WITH_REASON}.",
         },
         "StaffGuid": {
-            **_GUID,
+            **GUID,
             "description": "Who decides; needs the permission to view/administer funding invoices.",
         },
     },
@@ -122,8 +124,8 @@ OPERATION: Json = {
             "in": "path",
             "required": True,
             "description": "Also written providerInvoice({ProviderInvoiceGuid}).",
-            "schema": _GUID,
-            "example": _EXAMPLE,
+            "schema": GUID,
+            "example": EXAMPLE_KEY,
         },
         *shared("version", "apiVersion", "idempotencyKey", "preferReturn", "ifMatch"),
     ],
@@ -135,7 +137,7 @@ OPERATION: Json = {
                 "example": {
                     "Action": "HoldByClient",
                     "Reason": "Asks about the hours",
-                    "StaffGuid": _EXAMPLE,
+                    "StaffGuid": EXAMPLE_KEY,
                 },
             }
         },
@@ -143,10 +145,10 @@ OPERATION: Json = {
     "responses": {
         "200": {
             "description": "The record as it is now.",
-            "headers": {"ETag": {"description": "Made of the modify stamp.", "schema": {"type": "string"}}},
+            "headers": {"ETag": {"description": "Derived from ModifyDate.", "schema": {"type": "string"}}},
             "content": {JSON: {"schema": ANSWER}},
         },
-        "204": {"description": "Done; nothing is told of it (Prefer: return=minimal)."},
+        "204": {"description": "Done; without a body (Prefer: return=minimal)."},
         **refusals("400", "401", "403", "404", "409", "412", "413", "415", "422", "429"),
     },
     "security": [{"oauth2": ["write"]}, {"oauth2": ["providerinvoice.write"]}],

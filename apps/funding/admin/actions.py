@@ -1,0 +1,247 @@
+"""Actions on one record, on selected ones of a list, or on all of a filter; refused records are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import helpers
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from apps.core.admin_base import RecordAdmin
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
+from apps.odata.write.drafts import ValidationFailed
+
+MENU = "Funding"
+
+#: More in one go would keep everybody waiting; all of a larger filter are done in several goes.
+ACTION_LIMIT = 5_000
+#: As many refused records as a page lists.
+LISTED_REFUSALS = 1_000
+
+
+class FundingAdmin(RecordAdmin):
+    """A page only for those who may view or administer funding invoices."""
+
+    menu_group = MENU
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may_administer(request) and super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return may_administer(request) and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may_administer(request) and super().has_change_permission(request, obj)
+
+
+def may_administer(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm(ADMINISTER_PERMISSION))
+
+
+@dataclass(frozen=True, slots=True)
+class ActionButton:
+    """The button of an action; ``asks_first``: a page comes first that asks for what it needs."""
+
+    name: str
+    label: str
+    asks_first: bool = False
+
+
+@dataclass(slots=True)
+class ActionOutcome:
+    """How many records were changed, and why not the others; keys of new records by their originals'."""
+
+    done: int = 0
+    refused: list[tuple[Any, str, str]] = field(default_factory=list)  # (key, label, message)
+    created: dict[Any, Any] = field(default_factory=dict)
+
+
+class ReasonForm(forms.Form):
+    """Why something is done."""
+
+    reason = forms.CharField(max_length=400, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}))
+
+
+class ActionAdmin(FundingAdmin):
+    """A list and a record's page with buttons for actions."""
+
+    actions: ClassVar[Any] = ()
+
+    # --- hooks of a subclass
+
+    def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
+        """The actions for the rows of the list as it is shown now."""
+        raise NotImplementedError
+
+    def record_buttons(self, request: HttpRequest, record: Any) -> Sequence[ActionButton]:
+        """The actions that this record allows this person."""
+        raise NotImplementedError
+
+    def run_action(
+        self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
+    ) -> ActionOutcome:
+        """Call the service. Raises ``ValidationFailed`` when no record can be changed."""
+        raise NotImplementedError
+
+    def record_summary(self, record: Any) -> str:
+        """The sentence about one record on a page that asks first."""
+        return f"{self.opts.verbose_name.capitalize()} {record}"
+
+    def question_form(self, name: str, record: Any = None) -> type[forms.Form]:
+        """What an action asks for."""
+        return ReasonForm
+
+    # --- many records
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        if not self.has_change_permission(request) or "_popup" in request.GET:
+            return {}
+        return {
+            button.name: (
+                partial(self.list_action, button),
+                button.name,
+                f"{button.label}…" if button.asks_first else button.label,
+            )
+            for button in self.list_buttons(request)
+        }
+
+    def list_action(
+        self, button: ActionButton, page: Any, request: HttpRequest, selected: QuerySet[Any]
+    ) -> HttpResponse | None:
+        answers: dict[str, Any] = {}
+        if button.asks_first:
+            form = self.question_form(button.name)(request.POST if "_do" in request.POST else None)
+            if not form.is_valid():
+                return self.list_question(request, button, form, selected)
+            answers = form.cleaned_data
+        keys = list(selected.order_by("pk").values_list("pk", flat=True)[: ACTION_LIMIT + 1])
+        try:
+            outcome = self.run_action(request, keys[:ACTION_LIMIT], button.name, answers)
+        except ValidationFailed as failed:
+            show_issues(request, failed)
+            return None
+        is_partial = len(keys) > ACTION_LIMIT
+        if not outcome.refused and not is_partial:
+            self.message_user(request, f"{button.label}: {self.count_label(outcome.done)}.", messages.SUCCESS)
+            return None
+        refused = [
+            {"label": label, "message": message, "link": self.page_url("change", key)}
+            for key, label, message in outcome.refused[:LISTED_REFUSALS]
+        ]
+        context = {
+            "title": f"{button.label}: {outcome.done:,} done, {len(outcome.refused):,} refused",
+            "label": button.label,
+            "done": outcome.done,
+            "refused": refused,
+            "refused_count": len(outcome.refused),
+            "remainder": f"{ACTION_LIMIT:,} go at once; do it again for the rest." if is_partial else "",
+            "back": request.get_full_path(),
+        }
+        return self.action_page(request, "funding/action_result.html", context)
+
+    def list_question(
+        self, request: HttpRequest, button: ActionButton, form: forms.Form, selected: QuerySet[Any]
+    ) -> HttpResponse:
+        label = self.count_label(min(selected.order_by().count(), ACTION_LIMIT))
+        hidden = [
+            ("action", button.name),
+            ("index", "0"),
+            ("select_across", request.POST.get("select_across", "0")),
+            *(
+                (helpers.ACTION_CHECKBOX_NAME, key)
+                for key in request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
+            ),
+        ]
+        context = {
+            "title": f"{button.label}: {label}",
+            "summary": f"{label} selected.",
+            "label": button.label,
+            "form": form,
+            "hidden": hidden,
+            "address": request.get_full_path(),
+            "back": request.get_full_path(),
+        }
+        return self.action_page(request, "funding/action_form.html", context)
+
+    def count_label(self, count: int) -> str:
+        return f"{count:,} {self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural}"
+
+    # --- one record
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.record_action_view)
+        return [
+            path("<uuid:object_id>/do/<str:name>/", view, name=self.url_name("do")),
+            *super().get_urls(),
+        ]
+
+    def buttons_context(self, request: HttpRequest, record: Any) -> list[dict[str, Any]]:
+        """The buttons on a record's page."""
+        if not self.has_change_permission(request, record):
+            return []
+        return [
+            {
+                "label": button.label,
+                "asks_first": button.asks_first,
+                "address": reverse(f"admin:{self.url_name('do')}", args=[record.pk, button.name]),
+            }
+            for button in self.record_buttons(request, record)
+        ]
+
+    def record_action_view(self, request: HttpRequest, object_id: Any, name: str) -> HttpResponse:
+        """Run an action on one record, asking first for what it needs."""
+        record = self.get_object(request, str(object_id))
+        if record is None:
+            raise Http404
+        if not self.has_change_permission(request, record):
+            raise PermissionDenied
+        back = self.page_url("change", record.pk)
+        button = next((each for each in self.record_buttons(request, record) if each.name == name), None)
+        if button is None:
+            self.message_user(request, f"{record} has changed: that is not possible now.", messages.ERROR)
+            return redirect(back)
+        form = self.question_form(name, record)(request.POST if request.method == "POST" else None)
+        if (button.asks_first and not form.is_valid()) or request.method != "POST":
+            context: dict[str, Any] = {
+                "title": f"{button.label}: {record}",
+                "summary": self.record_summary(record),
+                "label": button.label,
+                "form": form if button.asks_first else None,
+                "hidden": [],
+                "address": "",
+                "back": back,
+            }
+            return self.action_page(request, "funding/action_form.html", context)
+        try:
+            outcome = self.run_action(
+                request, [record.pk], name, form.cleaned_data if button.asks_first else {}
+            )
+        except ValidationFailed as failed:
+            show_issues(request, failed)
+            return redirect(back)
+        for _, _, message in outcome.refused:
+            self.message_user(request, message, messages.ERROR)
+        if outcome.done:
+            self.message_user(request, f"{button.label}: done.", messages.SUCCESS)
+        return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))
+
+    def action_page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        common = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
+        return TemplateResponse(request, template, {**common, **context})
+
+
+def show_issues(request: HttpRequest, failed: ValidationFailed) -> None:
+    for _, issue in failed.issues:
+        messages.error(request, issue.message)

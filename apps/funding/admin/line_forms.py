@@ -1,0 +1,211 @@
+"""The lines of a claim or an invoice as a grid of forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.forms.utils import flatatt
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from apps.core.identifiers import normalised
+from apps.funding.admin.autocomplete import product_data, products_by_code
+from apps.funding.admin.display import plain_amount, plain_quantity
+from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
+from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
+from apps.odata.write.drafts import Draft
+
+#: The prefix of the forms of lines in what a browser sends, and the member of drafts.
+PREFIX = "lines"
+LINES = "line_items"
+#: Blank rows of a new form, and those added at once without scripts; with one, rows come as they are needed.
+BLANK_ROWS = 1
+MORE_ROWS = 5
+
+
+def cell_attributes(**attributes: str) -> dict[str, str]:
+    return {"class": "fu-cell", "autocomplete": "off", **attributes}
+
+
+class QuickSelect(forms.Select):
+    """A list rendered in one go: a form of a hundred lines has four hundred of them."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        chosen = "" if value is None else str(value)
+        options = format_html_join(
+            "",
+            '<option value="{}"{}>{}</option>',
+            ((each, SELECTED if str(each) == chosen else "", label) for each, label in self.choices),
+        )
+        attributes = flatatt({**self.build_attrs(self.attrs, attrs), "name": name})
+        return format_html("<select{}>{}</select>", attributes, options)
+
+
+SELECTED = mark_safe(" selected")
+
+
+def choice(choices: Any) -> forms.ChoiceField:
+    listed = [("", "–"), *((value, label) for value, label in choices.choices if value != "None")]
+    return forms.ChoiceField(choices=listed, required=False, widget=QuickSelect(attrs=cell_attributes()))
+
+
+def day_field() -> forms.DateField:
+    return forms.DateField(required=False, widget=forms.DateInput(attrs=cell_attributes(**{"data-day": ""})))
+
+
+def text_field(max_length: int | None = None, **attributes: str) -> forms.CharField:
+    widget = forms.TextInput(attrs=cell_attributes(**attributes))
+    return forms.CharField(required=False, max_length=max_length, widget=widget)
+
+
+class AmountField(forms.DecimalField):
+    """A number as invoices show it: ``$1,616.26``; never with an exponent."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Give a number, such as 1616.26."}
+
+    def __init__(self) -> None:
+        widget = forms.TextInput(attrs=cell_attributes(inputmode="decimal"))
+        super().__init__(max_digits=14, decimal_places=4, required=False, widget=widget)
+
+    def to_python(self, value: Any) -> Any:
+        text = re.sub(r"[\s,$]", "", value or "")
+        if not NUMBER.fullmatch(text):
+            raise forms.ValidationError(self.error_messages["invalid"], code="InvalidNumber")
+        return super().to_python(text)
+
+
+#: What is read once blanks, commas and the dollar sign are removed.
+NUMBER = re.compile(r"-?[0-9]*(\.[0-9]*)?")
+
+
+class LineForm(forms.Form):
+    """One row of the grid. A row without product, quantity, price and notes is blank."""
+
+    key = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    product = text_field(300, role="combobox")
+    from_date = day_field()
+    to_date = day_field()
+    quantity = AmountField()
+    price = AmountField()
+    claim_type = choice(ClaimType)
+    cancellation_reason = choice(CancellationReason)
+    tax_choice = choice(TaxChoice)
+    price_book = forms.ChoiceField(required=False, widget=QuickSelect(attrs=cell_attributes()))
+    notes = text_field()
+
+    def __init__(self, *args: Any, books: Sequence[tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        book: Any = self.fields["price_book"]
+        book.choices = [("", "–"), *books]
+        #: The product whose name is shown below its code.
+        self.product_found: Product | None = None
+
+    def has_changed(self) -> bool:
+        names = ("product", "quantity", "price", "notes")
+        return self.is_bound and any(str(self[name].value() or "").strip() for name in names)
+
+    @property
+    def product_label(self) -> str:
+        if self.product_found is None:
+            return ""
+        data = product_data(self.product_found)
+        return f"{data['name']} · {data['unit']}".strip(" ·")
+
+    def draft(self) -> Draft:
+        """The draft of the line; cells that could not be read are invalid."""
+        names = [name for name in self.fields if name != "key"]
+        values = {name: self.cleaned_data.get(name) for name in names if name not in self.errors}
+        values = {name: None if value == "" else value for name, value in values.items()}
+        key = self.cleaned_data.get("key")
+        given = {name for name, value in values.items() if value is not None or key is not None}
+        return Draft(values, given, [name for name in names if name in self.errors], key)
+
+
+class InvoiceLineForm(LineForm):
+    """A line of an invoice, which may be a credit and have a cost centre."""
+
+    is_credit_item = forms.BooleanField(required=False, widget=forms.CheckboxInput(attrs=cell_attributes()))
+    cost_centre = text_field(list="cost-centres")
+
+
+class LineFormSet(forms.BaseFormSet):
+    """The grid. The records that rows name by a code or a name are read for all of them at once."""
+
+    def __init__(self, *args: Any, used_books: frozenset[UUID] = frozenset(), **options: Any) -> None:
+        """``used_books``: archived price books that existing lines have, and may keep."""
+        self.books = {str(book.pk): book for book in PriceBook.objects.order_by("name")}
+        choices = [
+            (key, book.name)
+            for key, book in self.books.items()
+            if not book.is_archived or book.pk in used_books
+        ]
+        super().__init__(*args, **{"prefix": PREFIX, "form_kwargs": {"books": choices}, **options})
+
+    def read(self) -> None:
+        """Replace what rows name by the records; an unknown name is an error in its cell."""
+        self.is_valid()
+        rows = self.filled_rows()
+        products = products_by_code(row.cleaned_data.get("product") for row in rows)
+        centres = cost_centres_by_name(row.cleaned_data.get("cost_centre") for row in rows)
+        for row in rows:
+            row.cleaned_data["price_book"] = self.books.get(row.cleaned_data.get("price_book") or "")
+            replace_by_record(row, "product", products, "No product has this code.")
+            replace_by_record(row, "cost_centre", centres, "No cost centre has this name.")
+            row.product_found = row.cleaned_data.get("product")
+
+    def drafts(self) -> list[Draft]:
+        return [row.draft() for row in self.filled_rows()]
+
+    def filled_rows(self) -> list[LineForm]:
+        return [row for row in self.forms if row.has_changed() and hasattr(row, "cleaned_data")]
+
+    @property
+    def has_errors(self) -> bool:
+        return any(row.errors for row in self.forms) or bool(self.non_form_errors())
+
+
+def replace_by_record(row: LineForm, name: str, records: Mapping[str, Any], message: str) -> None:
+    text = row.cleaned_data.get(name)
+    record = records.get(normalised(str(text)) or "") if text else None
+    if text and record is None:
+        row.add_error(name, forms.ValidationError(message, code="NotFound"))
+    else:
+        row.cleaned_data[name] = record
+
+
+def cost_centres_by_name(names: Iterable[str | None]) -> dict[str, CostCentre]:
+    """Current cost centres of these names, by the normalised name; one query, none for no names."""
+    wanted = {key for key in map(normalised, names) if key}
+    if not wanted:
+        return {}
+    centres = CostCentre.objects.filter(name_key__in=wanted, archive_date=None)
+    return {str(centre.name_key): centre for centre in centres}
+
+
+def line_formset(form: type[LineForm], blank: int = BLANK_ROWS) -> Any:
+    """The class of a grid of these rows."""
+    limit = settings.API_MAX_LINES
+    return forms.formset_factory(
+        form, formset=LineFormSet, extra=blank, max_num=limit, absolute_max=2 * limit, validate_max=True
+    )
+
+
+def initial_row(line: LineItem) -> dict[str, Any]:
+    """The cells of an existing line."""
+    row: dict[str, Any] = {
+        "key": line.pk,
+        "product": line.product.code,
+        "price_book": str(line.price_book_id),
+        "quantity": plain_quantity(line.quantity),
+        "price": plain_amount(line.price),
+    }
+    names = ("from_date", "to_date", "claim_type", "cancellation_reason", "tax_choice", "notes")
+    row |= {name: getattr(line, name) for name in names}
+    if isinstance(line, InvoiceLine):
+        row |= {"is_credit_item": line.is_credit_item, "cost_centre": line.cost_centre or ""}
+    return row

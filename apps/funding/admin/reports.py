@@ -1,0 +1,167 @@
+"""The pages of work queues and month end."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Case, Count, IntegerField, Sum, Value, When
+from django.db.models.functions import TruncMonth
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from apps.core.models import Subscriber
+from apps.funding.admin.display import list_url, new_claim_url
+from apps.funding.admin.queues import (
+    WAITING,
+    Queue,
+    load_provider_invoice_queues,
+    load_queues,
+    waiting_invoices,
+)
+from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice
+from apps.funding.statuses import SETTLED
+from apps.odata import clock
+
+#: How many months month end shows.
+MONTHS = 12
+#: The limits of the age groups, in days in their status; the last group is older.
+AGES = (30, 60, 90)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How many bills, and the sum of their totals."""
+
+    count: int = 0
+    total: Decimal = ZERO
+
+    def __add__(self, other: Cell) -> Cell:
+        return Cell(self.count + other.count, self.total + other.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A status with its cells, and their sum."""
+
+    label: str
+    link: str
+    cells: Sequence[Cell]
+
+    @property
+    def sum(self) -> Cell:
+        return sum(self.cells, Cell())
+
+
+def work_queues(page: Any, request: HttpRequest) -> HttpResponse:
+    """All queues on one page: how many wait, and for how long the oldest has."""
+    check_may_view(page, request)
+    groups = [
+        ("Provider invoices", linked_queues(ProviderInvoice, load_provider_invoice_queues())),
+        ("Claims", linked_queues(Claim, load_queues(Claim, ClaimStatus))),
+        ("Invoices", linked_queues(Invoice, load_queues(Invoice, InvoiceStatus))),
+    ]
+    first = waiting_invoices().first() if page.has_add_permission(request) else None
+    context = {"groups": groups, "next_link": new_claim_url(first) if first else None}
+    return report_page(page, request, "funding/queues.html", "Work queues", context)
+
+
+def linked_queues(model: Any, queues: Sequence[Queue]) -> list[dict[str, Any]]:
+    """The queues that have any, each with its list."""
+    return [{"queue": queue, "link": list_url(model, status=queue.status)} for queue in queues if queue.count]
+
+
+def next_claim(page: Any, request: HttpRequest) -> HttpResponse:
+    """The claim form of the provider invoice that waits longest."""
+    check_may_view(page, request)
+    first = waiting_invoices().first()
+    return redirect(new_claim_url(first) if first else list_url(ProviderInvoice, status=WAITING))
+
+
+def month_end(page: Any, request: HttpRequest) -> HttpResponse:
+    """Claims by status and the month they were entered in, and the ages of those not settled."""
+    check_may_view(page, request)
+    months = last_months()
+    entered, aged = rows_by_month(months), rows_by_age()
+    context = {
+        "months": months,
+        "rows": entered,
+        "totals": column_sums(entered, len(months)),
+        "ages": ["Up to 30 days", "31 to 60", "61 to 90", "Over 90"],
+        "open": aged,
+        "open_totals": column_sums(aged, len(AGES) + 1),
+        "currency": Subscriber.current().currency,
+    }
+    return report_page(page, request, "funding/month_end.html", "Month end", context)
+
+
+def last_months() -> list[dt.date]:
+    """The first days of the last months, this one first."""
+    today = clock.today()
+    number = today.year * 12 + today.month - 1
+    return [dt.date(each // 12, each % 12 + 1, 1) for each in range(number, number - MONTHS, -1)]
+
+
+def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
+    """Current claims entered in each of the months, by status; one query."""
+    since = timezone.make_aware(dt.datetime.combine(months[-1], dt.time.min))
+    entered = Claim.objects.filter(archive_date=None, creation_date__gte=since).order_by()
+    groups = entered.values_list("funding_status", TruncMonth("creation_date"))
+    found = groups.annotate(count=Count("pk"), sum=Sum("total"))
+    return status_rows(
+        {(status, at.date()): Cell(count, total) for status, at, count, total in found}, months
+    )
+
+
+def rows_by_age() -> list[Row]:
+    """Current claims of which something is still expected, by their days in this status; one query."""
+    now = clock.now()
+    limits = [
+        When(status_date__gte=now - dt.timedelta(days=days), then=Value(number))
+        for number, days in enumerate(AGES)
+    ]
+    age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
+    claims = Claim.objects.filter(archive_date=None).exclude(funding_status__in=SETTLED).order_by()
+    found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=Sum("total"))
+    cells = {(status, group): Cell(count, total) for status, group, count, total in found}
+    return status_rows(cells, range(len(AGES) + 1))
+
+
+def status_rows(cells: dict[tuple[str, Any], Cell], columns: Sequence[Any]) -> list[Row]:
+    """A row for each status that has any cell."""
+    statuses = {status for status, _ in cells}
+    return [
+        Row(
+            str(status.label),
+            list_url(Claim, status=status.value),
+            [cells.get((status.value, column), Cell()) for column in columns],
+        )
+        for status in ClaimStatus
+        if status.value in statuses
+    ]
+
+
+def column_sums(rows: Sequence[Row], columns: int) -> list[Cell]:
+    """The sums below the columns, and their sum."""
+    sums = [sum((row.cells[number] for row in rows), Cell()) for number in range(columns)]
+    return [*sums, sum(sums, Cell())]
+
+
+def check_may_view(page: Any, request: HttpRequest) -> None:
+    if not page.has_view_permission(request):
+        raise PermissionDenied
+
+
+def report_page(
+    page: Any, request: HttpRequest, template: str, title: str, context: dict[str, Any]
+) -> HttpResponse:
+    request.current_app = page.admin_site.name
+    common = {**page.admin_site.each_context(request), "title": title, "media": page.media}
+    return TemplateResponse(request, template, {**common, **context})
