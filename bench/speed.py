@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models.base import Model
 from django.test.utils import CaptureQueriesContext
 
-from apps.core.models import Stamped
+from apps.core.models import TimestampedModel
 from apps.funding.models import Claim
 from apps.people.models import Client
 from bench import claims
@@ -39,12 +39,12 @@ class Promise:
 @contextmanager
 def plain_instances() -> Iterator[None]:
     """Within the block, instances load without what our history needs: stock code has no such cost."""
-    ours = Stamped.__dict__["from_db"]
-    Stamped.from_db = classmethod(Model.from_db.__func__)  # type: ignore[attr-defined, assignment, method-assign]
+    ours = TimestampedModel.__dict__["from_db"]
+    TimestampedModel.from_db = classmethod(Model.from_db.__func__)  # type: ignore[attr-defined, assignment, method-assign]
     try:
         yield
     finally:
-        Stamped.from_db = ours  # type: ignore[method-assign]
+        TimestampedModel.from_db = ours  # type: ignore[method-assign]
 
 
 class Stock(Contender):

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
 from apps.core import views
-from apps.odata.http.exceptions import refuse
+from apps.odata.http.exceptions import error_response
 
 
 def is_for_programs(request: HttpRequest) -> bool:
@@ -20,7 +20,7 @@ def either(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A handler of Django's: ``page`` for people, the OData shape for programs."""
 
     def handler(request: HttpRequest, exception: Exception) -> HttpResponse:
-        return refuse(exception, request) if is_for_programs(request) else page(request, exception)
+        return error_response(exception, request) if is_for_programs(request) else page(request, exception)
 
     return handler
 
@@ -34,5 +34,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Django passes no exception here; it is still the one being handled."""
     exception = sys.exc_info()[1]
     if is_for_programs(request) and isinstance(exception, Exception):
-        return refuse(exception, request)
+        return error_response(exception, request)
     return views.server_error(request)

@@ -1,54 +1,15 @@
-"""What this service offers, in the order its service document lists it."""
+"""The resources of this service, in the order of its service document."""
 
-from apps.documents.resources import DocumentCategoryResource, DocumentResource
-from apps.engagements.resources import ClientEngagementResource, SupportCategoryResource
-from apps.funding.resources import (
-    ClaimResource,
-    CostCentreResource,
-    InvoiceResource,
-    PriceBookResource,
-    ProviderInvoiceResource,
-)
+from apps.documents import viewsets as documents
+from apps.engagements import viewsets as engagements
+from apps.funding import viewsets as funding
 from apps.odata.declaration.service import Service
-from apps.people.resources import (
-    ClientResource,
-    ContactResource,
-    CustomFieldResource,
-    LocationResource,
-    PositionResource,
-    RoleResource,
-    StaffResource,
-    TeamResource,
-)
-from apps.sales.resources import (
-    OpportunityOutcomeReasonResource,
-    OpportunityResource,
-    OpportunityStageResource,
-    OpportunityTemplateResource,
-    OpportunityTypeResource,
-)
+from apps.odata.http.router import ODataRouter
+from apps.people import viewsets as people
+from apps.sales import viewsets as sales
 
-service = Service(
-    StaffResource,
-    ClientResource,
-    ContactResource,
-    RoleResource,
-    PositionResource,
-    LocationResource,
-    TeamResource,
-    CustomFieldResource,
-    DocumentResource,
-    DocumentCategoryResource,
-    ClientEngagementResource,
-    SupportCategoryResource,
-    OpportunityResource,
-    OpportunityTemplateResource,
-    OpportunityTypeResource,
-    OpportunityStageResource,
-    OpportunityOutcomeReasonResource,
-    ClaimResource,
-    InvoiceResource,
-    ProviderInvoiceResource,
-    PriceBookResource,
-    CostCentreResource,
-)
+router = ODataRouter()
+for viewsets in (people, documents, engagements, sales, funding):
+    router.registry.extend(viewsets.router.registry)
+
+service = Service(*router.resources)

@@ -5,17 +5,13 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from apps.core.admin_base import RecordAutocompleteView
-from apps.documents.viewsets import VIEWSETS as DOCUMENTS
-from apps.engagements.viewsets import VIEWSETS as ENGAGEMENTS
-from apps.funding.viewsets import VIEWSETS as FUNDING
 from apps.odata.http.router import service_urls
-from apps.people.viewsets import VIEWSETS as PEOPLE
-from apps.sales.viewsets import VIEWSETS as SALES
+from records_site.service import router
 
 urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
-    *service_urls("api/", (*PEOPLE, *DOCUMENTS, *ENGAGEMENTS, *SALES, *FUNDING)),
+    *service_urls("api/", router),
     re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
     path("docs/", include("apps.odata.http.docs_urls")),
     path(

@@ -286,7 +286,7 @@ class FundingGrid {
         this.grid.querySelector("[data-add]").disabled = this.rows().length >= this.limit;
     }
 
-    /** Send rows in the order they stand in, and no empty ones. */
+    /** Send rows in their order, without empty ones. */
     prune() {
         this.rows().filter((row) => this.isBlank(row)).forEach((row) => row.remove());
         const rows = this.rows();
@@ -312,13 +312,13 @@ class FundingGrid {
         const product = this.cell(row, "product");
         const book = this.cell(row, "price_book").value;
         if (!book) return this.offer(row, null, "Choose a price book first.");
-        const asked = new URLSearchParams({ book, q: product.value.trim(), contact: this.contact(), on: this.day(row) });
-        const found = await this.get(this.grid.dataset.products, asked, row);
+        const query = new URLSearchParams({ book, q: product.value.trim(), contact: this.contact(), on: this.day(row) });
+        const found = await this.get(this.grid.dataset.products, query, row);
         if (found && document.activeElement === product) this.offer(row, found.products, "No product of this price book is called so.");
     }
 
-    async get(address, asked, row) {
-        const key = `${address}?${asked}`;
+    async get(address, query, row) {
+        const key = `${address}?${query}`;
         if (this.known.has(key)) return this.known.get(key);
         row?.asking?.abort();
         const asking = new AbortController();
@@ -405,13 +405,13 @@ class FundingGrid {
 
     /** Ask what the lines cost on their days, all at once. */
     async ask(rows) {
-        const asked = rows.filter((row) => this.cell(row, "product").value.trim());
-        if (!asked.length) return;
+        const named = rows.filter((row) => this.cell(row, "product").value.trim());
+        if (!named.length) return;
         const words = new URLSearchParams({ contact: this.contact() });
-        for (const row of asked) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.day(row)].join("|"));
-        const found = await this.get(this.grid.dataset.prices, words, asked.length === 1 ? asked[0] : null);
+        for (const row of named) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.day(row)].join("|"));
+        const found = await this.get(this.grid.dataset.prices, words, named.length === 1 ? named[0] : null);
         if (!found) return;
-        asked.forEach((row, at) => {
+        named.forEach((row, at) => {
             if (found.lines[at]) this.show(row, found.lines[at]);
             else if (document.activeElement !== this.cell(row, "product")) {
                 row.querySelector("[data-name]").textContent = "No product has this code.";
@@ -551,7 +551,7 @@ function fundingSave(event) {
     button.form.requestSubmit(button);
 }
 
-/** Into a field, or into what stands for it where records are looked up. */
+/** Into a field, or into the box that replaces it where records are looked up. */
 function fundingFocus(field) {
     if (field.matches("select.admin-autocomplete")) setTimeout(() => document.querySelector(`[aria-labelledby="select2-${field.id}-container"]`)?.focus(), 50);
     else field.focus();

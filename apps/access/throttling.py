@@ -90,7 +90,7 @@ def limit_error(caller: Any, reached: LimitReached) -> ODataError:
 
 
 class LimitReached(Exception):
-    """No permit is left; ``retry_after`` is in whole seconds, ``of_day`` says which limit it is."""
+    """No permit is left; ``retry_after`` is in seconds, ``of_day`` says which limit it is."""
 
     def __init__(self, retry_after: int, of_day: bool) -> None:
         self.retry_after, self.of_day = retry_after, of_day
@@ -206,7 +206,7 @@ def block(caller: str, allowance: Allowance, limits: Limits) -> None:
 
 @contextmanager
 def short_wait_on_sqlite() -> Iterator[None]:
-    """On SQLite skip a write that would have to wait: a long import must not hold up readers."""
+    """On SQLite skip a write that would have to wait: a long import must not delay readers."""
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -9,6 +11,7 @@ from django.db.models import QuerySet
 
 from apps.core import history
 from apps.odata import clock
+from apps.odata.any_of import AnyOf
 
 #: Keys named in one statement; far below what either engine takes.
 BATCH = 2_000
@@ -27,6 +30,30 @@ def archive(records: QuerySet[Any]) -> int:
 def restore(records: QuerySet[Any]) -> int:
     """Restore those of the records that are archived, and return how many there were."""
     return set_archive_date(records.exclude(archive_date=None), None, "Restored", None)
+
+
+def set_archive_dates(model: Any, dates: Sequence[tuple[Any, Any, Any]]) -> None:
+    """Set the archive dates of records, given as (key, date before, date after): ``None`` restores.
+
+    In the caller's transaction; for records that bring their date from elsewhere.
+    """
+    by_date: dict[Any, list[Any]] = defaultdict(list)
+    for key, _, after in dates:
+        by_date[after].append(key)
+    for date, keys in by_date.items():
+        records = model._base_manager.filter(AnyOf(model._meta.pk, keys))
+        records.update(archive_date=date, modify_date=clock.now())
+    history.write_changes(
+        model,
+        [
+            (
+                key,
+                "Restored" if after is None else "Archived",
+                {"archive_date": [history.json_value(before), history.json_value(after)]},
+            )
+            for key, before, after in dates
+        ],
+    )
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Decimals that the database works out whenever they are asked for, so that they cannot be wrong."""
+"""Decimals that the database computes in every query, so that they are never out of date."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.odata.read.record_json import TODAY, with_today
 
 
 class ComputedColumn(Col):
-    """What stands in a query where a computed field is named."""
+    """The expression of a computed field in a query."""
 
     target: ComputedDecimal
 
@@ -25,7 +25,7 @@ class ComputedDecimal(models.DecimalField):
     ``sql`` is the value in SQL of both engines, ``{row}`` in it the name of the record's row and ``{today}``
     the day of the request:
     ``"(SELECT sum(l.price) FROM sales_line l WHERE l.order_id = {row}.guid)"``. Round it to its digits, for
-    SQLite adds in binary; and hold it against nulls. Of one record in hand it is asked anew at every reading.
+    SQLite adds in binary, and mind nulls. As an attribute of a record it is a query at every access.
     """
 
     def __init__(self, sql: str = "0", **options: Any) -> None:
@@ -40,7 +40,7 @@ class ComputedDecimal(models.DecimalField):
         return self.get_attname(), None
 
     def contribute_to_class(self, cls: type[models.Model], name: str, private_only: bool = False) -> None:
-        # Private fields are found by name, and asked for by nobody who writes rows or migrations.
+        # Private fields are found by name, and left out of inserted rows and migrations.
         super().contribute_to_class(cls, name, private_only=True)
         setattr(cls, name, property(self._value_of))
 

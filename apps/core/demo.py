@@ -159,7 +159,9 @@ def defaults_of(model: type[models.Model]) -> dict[str, Any]:
         column
         for column in model._meta.concrete_fields
         if not (
-            column.primary_key or hasattr(column, "of") or (column.has_default() and callable(column.default))
+            column.primary_key
+            or hasattr(column, "text_field")
+            or (column.has_default() and callable(column.default))
         )
     ]
     values = {each.name: plain(each.get_default()) if each.has_default() else None for each in columns}

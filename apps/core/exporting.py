@@ -27,10 +27,10 @@ from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
-from apps.odata.http.streams import ndjson_lines
+from apps.odata.http.renderers import ndjson_lines
 from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, formula_safe, rows
-from apps.odata.read.reader import Reading
+from apps.odata.read.reader import RecordReader, filter_rows
 
 
 class Operator:
@@ -58,9 +58,9 @@ def export_file(
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with timezone.override(Subscriber.current().zone):
-            reading = reading_of(entity_set, condition, names)
-            wanted = columns(entity_set.type, reading.shown.selection, item_list_of(entity_set.type))
-            number = write(unfinished, wanted, reading.stream())
+            reader = reader_of(entity_set, condition, names)
+            wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
+            number = write(unfinished, wanted, reader.stream())
         unfinished.replace(path)
     except ODataError as error:
         raise ImportFileError(error.message) from None
@@ -71,12 +71,12 @@ def export_file(
     return number
 
 
-def reading_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> Reading:
-    """The GET whose rows are exported."""
-    options = {"$filter": condition} if condition else {}
-    return Reading(
-        entity_set, Operator(), parse_options(urlencode({**options, **shown_by(names)}, safe="$/(),;=*"))
-    )
+def reader_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> RecordReader:
+    """The reader of the records that are exported."""
+    filter_option = {"$filter": condition} if condition else {}
+    options = parse_options(urlencode({**filter_option, **shown_by(names)}, safe="$/(),;=*"))
+    rows = filter_rows(entity_set, entity_set.resource.visible_to(Operator()), options)
+    return RecordReader(entity_set, rows, options)
 
 
 def shown_by(names: Sequence[str]) -> dict[str, str]:

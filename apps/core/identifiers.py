@@ -1,4 +1,4 @@
-"""Record identifiers and the folded form in which unique texts are compared."""
+"""Identifiers of records, and the normalised form in which unique texts are compared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REPEATABLE: ContextVar[Random | None] = ContextVar("repeatable_guids", default=
 def new_guid() -> uuid.UUID:
     """A version 7 UUID (RFC 9562): 48 bits of milliseconds, then 74 random bits.
 
-    Rows written together lie together in the key's index, which random keys would scatter.
+    Rows of one time are neighbours in the key's index, which random keys would scatter.
     """
     chance = _REPEATABLE.get()
     if chance is None:

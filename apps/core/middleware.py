@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.core import history
 from apps.core.models import Subscriber
 from apps.odata import clock
-from apps.odata.http.exceptions import refuse
+from apps.odata.http.exceptions import error_response
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -67,7 +67,7 @@ class RequestContextMiddleware:
         except (OperationalError, InterfaceError) as error:
             if not request.path_info.lower().startswith("/api/"):
                 raise
-            return refuse(error, request)
+            return error_response(error, request)
         return self.get_response(request)
 
 

@@ -1,4 +1,4 @@
-"""What every record shares: its identifier, its stamps, its history; and the subscriber's settings."""
+"""What every record has: its key, its time stamps, its history; and the organisation's settings."""
 
 from __future__ import annotations
 
@@ -15,40 +15,37 @@ from apps.core import history
 from apps.core.identifiers import new_guid, normalised
 from apps.odata import clock
 
-#: Filled by the system on every write; a change of these alone is no change.
-STAMPS = frozenset({"creation_date", "modify_date"})
-
 
 class NormalisedField(models.CharField):
-    """A hidden twin of a text in the form its uniqueness is judged by (see ``identifiers.folded``).
+    """A hidden column with the normalised form of a text, by which texts are compared (``normalised``).
 
-    Folding makes up to three characters of one, so its length is three times the text's.
+    ``of`` names the text's field. One character may become three, so its length is three times the text's.
     """
 
     def __init__(self, of: str = "", **options: Any) -> None:
-        self.of = of
+        self.text_field = of
         options = {"editable": False, "null": True, "max_length": 270, **options}
         super().__init__(**options)
 
     def db_type(self, connection: Any) -> str | None:
         # By its long name PostgreSQL's type is the same, but Django makes no second index for LIKE beside
-        # the unique one: twins are only ever compared for equality.
+        # the unique one: normalised texts are only ever compared for equality.
         kind = super().db_type(connection)
         return kind and kind.replace("varchar", "character varying")
 
     def deconstruct(self) -> Any:
         name, path, args, options = super().deconstruct()
         options.pop("editable", None)
-        return name, path, args, {**options, "of": self.of}
+        return name, path, args, {**options, "of": self.text_field}
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        value = normalised(getattr(model_instance, self.of))
+        value = normalised(getattr(model_instance, self.text_field))
         setattr(model_instance, self.attname, value)
         return value
 
 
-class Stamped(models.Model):
-    """A record with its three stamps, whose every change is written to the history."""
+class TimestampedModel(models.Model):
+    """A record with its three time stamps, whose every change is written to the history."""
 
     creation_date = models.DateTimeField("created", default=clock.now, editable=False)
     modify_date = models.DateTimeField("modified", default=clock.now, editable=False)
@@ -72,7 +69,7 @@ class Stamped(models.Model):
         with transaction.atomic(using=options.get("using")):
             super().save(*args, **options)
             history.record_save(self, adding)
-        self._stored = history.column_values(self)
+        self._stored = history.loaded_values(self)
 
     def delete(self, *args: Any, **options: Any) -> Any:
         with transaction.atomic():
@@ -87,14 +84,14 @@ class Stamped(models.Model):
 
     def refresh_from_db(self, *args: Any, **options: Any) -> None:
         super().refresh_from_db(*args, **options)
-        self._stored = history.column_values(self)
+        self._stored = history.loaded_values(self)
 
     @property
     def is_archived(self) -> bool:
         return self.archive_date is not None
 
 
-class Record(Stamped):
+class Record(TimestampedModel):
     """A record known by its guid."""
 
     guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
@@ -104,7 +101,7 @@ class Record(Stamped):
 
 
 class Lookup(models.Model):
-    """Mixed into short lists that other records choose from: a name, unique without regard to case."""
+    """The name of an entry in a short list that other records refer to; unique in its normalised form."""
 
     #: Archived, it cannot be chosen for new records (decisions.md 6).
     is_lookup: ClassVar[bool] = True
@@ -120,7 +117,7 @@ class Lookup(models.Model):
 
 
 class Change(models.Model):
-    """One line of the history: who did what to which record, when, and through which door."""
+    """One entry of the history: who did what to which record, when, and through which channel."""
 
     class Kind(models.TextChoices):
         CREATED = "Created"
@@ -184,7 +181,7 @@ def check_time_zone(name: str) -> None:
 DIGITS = (MinValueValidator(1), MaxValueValidator(20))
 
 
-class Subscriber(Stamped):
+class Subscriber(TimestampedModel):
     """The one organisation that runs this service, and its settings."""
 
     name = models.CharField("organisation", max_length=255, default="My organisation")
@@ -219,13 +216,13 @@ class Subscriber(Stamped):
         return self.name
 
     #: Seconds a worker may go on with settings that another worker changed.
-    KEPT_FOR: ClassVar[float] = 5.0
-    _kept: ClassVar[tuple[float, Subscriber] | None] = None
+    CACHE_SECONDS: ClassVar[float] = 5.0
+    _cached: ClassVar[tuple[float, Subscriber] | None] = None
 
     def save(self, *args: Any, **options: Any) -> None:
         self.pk = 1
         super().save(*args, **options)
-        self.forget()
+        self.clear_cache()
 
     @property
     def zone(self) -> ZoneInfo:
@@ -233,14 +230,14 @@ class Subscriber(Stamped):
 
     @classmethod
     def current(cls) -> Subscriber:
-        """The settings, read once in a few seconds; the defaults while none were saved."""
+        """The settings, read from the database once in a few seconds; the defaults while none are saved."""
         now = time.monotonic()
-        if cls._kept is None or now - cls._kept[0] > cls.KEPT_FOR:
-            Subscriber._kept = (now, cls.objects.filter(pk=1).first() or cls(pk=1))
-        assert Subscriber._kept is not None
-        return Subscriber._kept[1]
+        if cls._cached is None or now - cls._cached[0] > cls.CACHE_SECONDS:
+            Subscriber._cached = (now, cls.objects.filter(pk=1).first() or cls(pk=1))
+        assert Subscriber._cached is not None
+        return Subscriber._cached[1]
 
     @classmethod
-    def forget(cls) -> None:
+    def clear_cache(cls) -> None:
         """Read the settings anew at the next ``current()``."""
-        Subscriber._kept = None
+        Subscriber._cached = None

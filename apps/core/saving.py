@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, plain, quoted
+from apps.core.bulk_insert import FEW, WriteBatch, plain, quote_name
 from apps.core.identifiers import normalised
 from apps.core.unique import find_conflicts
 from apps.odata import clock
@@ -48,25 +48,16 @@ def validate(
 ) -> None:
     """Raise ``ValidationFailed`` with every issue that the lists of rules, and the unique columns, find.
 
-    Each list is applied only when those before it found nothing. A ``context`` is passed to every rule after
-    the draft.
+    Conflicts of unique columns are reported with the issues of the first list; each further list is applied
+    only when there are none so far. A ``context`` is passed to every rule after the draft.
     """
-    validate_with(find_conflicts(model, drafts), drafts, *rule_lists, context=context)
-
-
-def validate_with(
-    found: list[tuple[int, Issue]],
-    drafts: Sequence[Draft],
-    *rule_lists: Sequence[Rule],
-    context: Any = None,
-) -> None:
-    """``validate`` where some issues were found already."""
-    more = () if context is None else (context,)
+    issues = find_conflicts(model, drafts)
+    arguments = () if context is None else (context,)
     for rules in rule_lists:
-        found += apply_rules(drafts, rules, *more)
-        if found and rules is not rule_lists[-1]:
+        issues += apply_rules(drafts, rules, *arguments)
+        if issues:
             break
-    raise_if_invalid(drafts, found)
+    raise_if_invalid(drafts, issues)
 
 
 def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any) -> list[tuple[int, Issue]]:
@@ -131,7 +122,7 @@ def insert_rows(
     for field in model._meta.concrete_fields:
         values = keys if field.primary_key else list(column_values(field, drafts, extra_columns or {}))
         # Columns that are null in all of many rows are left out, which are most of an import's.
-        is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "of")
+        is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "text_field")
         if is_needed or values.count(None) < len(values):
             columns[field.attname] = values
     own_batch = batch or WriteBatch()
@@ -145,7 +136,7 @@ def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: E
     """The values of a column in each of the new records."""
     if field.name in extra_columns:
         return map(extra_columns[field.name], drafts)
-    text_field = getattr(field, "of", None)
+    text_field = getattr(field, "text_field", None)
     if text_field is not None:
         return [normalised(draft.get(text_field)) for draft in drafts]
     if field.name in SYSTEM_COLUMNS or not drafts[0].has(field.name):
@@ -159,7 +150,7 @@ def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: E
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
     """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
     for field in model._meta.concrete_fields:
-        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "of"):
+        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"):
             continue
         for draft in drafts:
             if not draft.has(field.name) and field.name not in draft.invalid:
@@ -177,7 +168,7 @@ def new_keys(model: type[models.Model], number: int) -> list[Any]:
         if connection.vendor == "postgresql":
             cursor.execute(
                 "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
-                [quoted(table), key.column, number],
+                [quote_name(table), key.column, number],
             )
             return [value for (value,) in cursor.fetchall()]
         # SQLite has one writer at a time, and a number is used once even when its record is deleted.
@@ -282,7 +273,7 @@ def save_changes(
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
     """Write these columns of the records, their normalised columns and the modify stamp in one statement."""
     written = {*columns, "modify_date"}
-    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "of", None)} & written]
+    fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "text_field", None)} & written]
     key = model._meta.pk
     assert key is not None
     rows = []
@@ -291,9 +282,7 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         values = [*(field.pre_save(record, False) for field in fields), record.pk]
         prepared = zip([*fields, key], values, strict=True)
         rows.append([field.get_db_prep_save(value, connection) for field, value in prepared])
-    assignments = ", ".join(f"{quoted(str(field.column))} = %s" for field in fields)
+    assignments = ", ".join(f"{quote_name(str(field.column))} = %s" for field in fields)
+    table, key_column = quote_name(model._meta.db_table), quote_name(str(key.column))
     with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {quoted(model._meta.db_table)} SET {assignments} WHERE {quoted(str(key.column))} = %s",  # noqa: S608  our own names
-            rows,
-        )
+        cursor.executemany(f"UPDATE {table} SET {assignments} WHERE {key_column} = %s", rows)  # noqa: S608  our own names

@@ -26,7 +26,7 @@ class Unique:
         """The values of the draft as they are compared; ``None`` where one is null, invalid or not there."""
         values = []
         for column in self.columns:
-            text_field = getattr(column, "of", None)
+            text_field = getattr(column, "text_field", None)
             value = draft.get(text_field or column.name)
             if text_field is not None:
                 value = normalised(value)
@@ -38,11 +38,11 @@ class Unique:
 def uniques_of(model: type[models.Model]) -> tuple[Unique, ...]:
     """Every unique column and unconditional constraint of a model, its key apart."""
     fields = [field for field in model._meta.concrete_fields if field.unique and not field.primary_key]
-    found = [Unique((field,), getattr(field, "of", field.name)) for field in fields]
+    found = [Unique((field,), getattr(field, "text_field", field.name)) for field in fields]
     by_name = {field.name: field for field in model._meta.concrete_fields}
     for constraint in model._meta.total_unique_constraints:
         columns = tuple(by_name[name] for name in constraint.fields)
-        found.append(Unique(columns, getattr(columns[-1], "of", columns[-1].name)))
+        found.append(Unique(columns, getattr(columns[-1], "text_field", columns[-1].name)))
     return tuple(found)
 
 

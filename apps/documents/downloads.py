@@ -16,7 +16,7 @@ from django.http.response import HttpResponseBase
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
 from apps.odata.errors import ODataError
-from apps.odata.http.protocol import matches
+from apps.odata.http.headers import matches_etag
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")
@@ -59,7 +59,7 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
 
 def conditional_response(document: Document, request: HttpRequest) -> HttpResponseBase:
     known_etags = request.META.get("HTTP_IF_NONE_MATCH", "")
-    if known_etags and matches(known_etags, etag(document)):
+    if known_etags and matches_etag(known_etags, etag(document)):
         return HttpResponse(status=304)
     if settings.DOCUMENT_ACCEL_PREFIX:
         # nginx sends the file, ranges and all, with our headers.

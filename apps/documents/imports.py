@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.documents.models import MAX_PATH_LENGTH, Document
 from apps.documents.services import attach_file, create_documents, update_documents
 from apps.documents.storage import CHUNK_SIZE, FileBatch
-from apps.odata.declaration.resource import Required
+from apps.odata.declaration.resource import Optional, Required
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.json_values import JsonValueError
 
 #: Between a file's path and its hash in ``Document.import_source``.
 HASH = "#"
+SOURCE = re.compile(rf".+{HASH}[0-9a-f]{{64}}")
 
 
 class DocumentImport(ImportDefinition):
@@ -42,7 +44,7 @@ class DocumentImport(ImportDefinition):
         "File name": "File",
         "Path": "File",
     }
-    fields = (Required("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
+    fields = (Optional("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
 
     def __init__(self) -> None:
         self.cleaners = {"File": self.with_hash}
@@ -50,6 +52,8 @@ class DocumentImport(ImportDefinition):
 
     def with_hash(self, text: str) -> CleanedText:
         """A path with the hash of the file there, so that another file of the same name is another one."""
+        if SOURCE.fullmatch(text):
+            return CleanedText(text)  # of an export, of documents that exist
         path = self.file_at(text)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -69,13 +73,19 @@ class DocumentImport(ImportDefinition):
         return path
 
     def create(self, drafts: Sequence[Draft], **options: Any) -> Any:
-        for draft in drafts:
+        issues = []
+        for number, draft in enumerate(drafts):
+            path = self.folder / (draft.get("import_source") or "").rpartition(HASH)[0]
+            if "import_source" not in draft.invalid and not path.is_file():
+                issues.append((number, Issue("Required", "import_source", "A new document has a file.")))
+                draft.mark_invalid("import_source")
             if "import_source" in draft.invalid:
                 for name in ("file_name", "size", "content", "name", "storage_key"):
                     draft.mark_invalid(name)
             elif draft.get("storage_key") is None:  # else stored already: drafts may be passed several times
-                path = self.folder / draft.import_source.rpartition(HASH)[0]
                 attach_file(draft, self.files.store(chunks_of(path), path.name))
+        if issues:
+            raise ValidationFailed(issues)
         return create_documents(drafts)
 
     def update(self, drafts: Sequence[Draft], **options: Any) -> Any:

@@ -26,6 +26,7 @@ from rest_framework.parsers import BaseParser
 
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
 from apps.odata.errors import BadBody, TooLarge, plural
+from apps.odata.http.parsers import content_length
 
 #: Bytes of one text field, and of one header of a part.
 MAX_FIELD_BYTES = 64 * 1024
@@ -106,6 +107,7 @@ class UploadParser(BaseParser):
     """Makes an ``Upload`` of a form; the files go into the ``file_batch`` of the parser's context."""
 
     media_type = "multipart/form-data"
+    refusal = "Documents are sent as multipart/form-data."
 
     def parse(
         self,
@@ -115,6 +117,7 @@ class UploadParser(BaseParser):
     ) -> Upload:
         """Raises ``BadBody`` for an invalid form, ``TooLarge`` beyond a limit, and errors of the storage."""
         assert parser_context is not None
+        check_content_length(content_length(parser_context["request"]))
         return parse_upload(stream.read, media_type or "", parser_context["file_batch"])
 
 

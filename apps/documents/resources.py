@@ -20,13 +20,14 @@ from apps.odata.declaration.resource import (
 )
 
 
-class DocumentCategoryBrief(NestedType):
+class DocumentCategorySummary(NestedType):
+    type_name = "DocumentCategoryBrief"
     model = DocumentCategory
     fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
 class DocumentResource(Resource):
-    """An uploaded file: its name, whom it is about, what kind of paper it is."""
+    """An uploaded file with its name, client and category."""
 
     model = Document
     path = "document"
@@ -39,7 +40,7 @@ class DocumentResource(Resource):
         Required("CreatedByStaffGuid", source="created_by", write_only=True),
         ReadOnly("CreationDate"),
         ReadOnly("ArchiveDate"),
-        RefersTo("DocumentCategory", DocumentCategoryBrief, source="category", required=True),
+        RefersTo("DocumentCategory", DocumentCategorySummary, source="category", required=True),
     )
     create = create_documents
     importing = DocumentImport
@@ -49,7 +50,7 @@ class DocumentResource(Resource):
 
 
 class DocumentCategoryResource(Resource):
-    """What kind of paper a document is."""
+    """A category of documents."""
 
     model = DocumentCategory
     path = "documentCategory"

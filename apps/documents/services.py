@@ -20,7 +20,7 @@ from apps.documents.storage import StorageUnavailable, StoredFile, document_stor
 from apps.documents.validation import DOCUMENT_RULES, FILE_RULES
 from apps.odata.write.drafts import Draft
 
-#: Sweeps take this PostgreSQL advisory lock alone, uploads share it.
+#: The PostgreSQL advisory lock that sweeps hold exclusively and uploads share.
 SWEEP_LOCK = 0x646F63756D656E74
 
 #: Files checked and deleted under one lock, which uploads wait for.
@@ -57,7 +57,7 @@ def update_documents(drafts: Sequence[Draft]) -> list[Any]:
 
 
 def lock_sweeps(shared: bool = False) -> None:
-    """Take the lock of the sweeps until the transaction ends, alone or shared with others."""
+    """Take the lock of the sweeps until the transaction ends, exclusive or shared."""
     if connection.vendor == "postgresql":
         function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
         with connection.cursor() as cursor:

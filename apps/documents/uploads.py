@@ -106,7 +106,7 @@ def find_property(entity_set: EntitySet, each: ParallelList) -> StructuralProper
 
 
 def split_entries(each: ParallelList, texts: list[str]) -> list[str | None]:
-    """The list's entries: empty ones and the word null are ``None``. One empty field alone is no list."""
+    """The list's entries: empty ones and the word null are ``None``. A single empty field is no list."""
     if each.separated_by_commas:
         texts = [entry for text in texts for entry in text.split(",")]
     entries = [None if text.strip().lower() in ("", "null") else text for text in texts]

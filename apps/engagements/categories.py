@@ -10,7 +10,7 @@ from apps.engagements.choices import SupportPurpose
 CORE, CAPITAL = SupportPurpose.CORE.value, SupportPurpose.CAPITAL.value
 CAPACITY_BUILDING = SupportPurpose.CAPACITY_BUILDING.value
 
-#: From this number on, categories are those of PACE plans only.
+#: From this number on, categories are for PACE plans only.
 FIRST_PACE_CATEGORY = 16
 LAST_CATEGORY = 21
 

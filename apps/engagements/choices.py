@@ -1,17 +1,17 @@
-"""The words engagements choose from, as interface.md 2.9 spells them."""
+"""The choices of plans and service bookings, as interface.md 2.9 spells them."""
 
 from django.db import models
 
 
 class ParticipantType(models.TextChoices):
-    """Which of the agency's portals a plan was made in."""
+    """The agency's portal that a plan was created in."""
 
     AGENCY = "Agency"
     PACE = "PACE", "PACE"
 
 
 class SupportPurpose(models.TextChoices):
-    """What the scheme pays a support for."""
+    """The purpose that the scheme pays a support for."""
 
     CORE = "Core"
     CAPITAL = "Capital"

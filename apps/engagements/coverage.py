@@ -34,7 +34,7 @@ from apps.engagements.models import (
     last_day_of_plan,
 )
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, Conversation, fetch_all, prepared_query
+from apps.odata.batched_queries import BoundQuery, fetch_all, prepared_query
 
 Rows = Iterable[tuple[Any, ...]]
 
@@ -245,15 +245,6 @@ def load_coverages(
     [plan_rows] = fetch_all([plan_query({support.contact for support in supports})])
     matches = match_plans(supports, plan_rows)
     booking_rows, category_budget_rows = fetch_all(budget_queries(matches))
-    return choose_budgets(matches, booking_rows, category_budget_rows, released)
-
-
-def covering(
-    supports: Sequence[Support], released: Mapping[UUID, Decimal] | None = None
-) -> Conversation[list[Coverage]]:
-    """``load_coverages`` for the last caller that is a generator."""
-    matches = match_plans(supports, (yield plan_query({support.contact for support in supports})))
-    booking_rows, category_budget_rows = yield budget_queries(matches)
     return choose_budgets(matches, booking_rows, category_budget_rows, released)
 
 

@@ -27,12 +27,12 @@ def money(label: str | None = None, **options: Any) -> models.DecimalField:
 
 
 def sum_of_bills() -> models.DecimalField:
-    """What bills come to; each has an amount, so their sum needs more digits than one."""
+    """The sum of the amounts of bills, which needs more digits than one amount."""
     return models.DecimalField(max_digits=20, decimal_places=2, default=ZERO, editable=False)
 
 
 class SupportCategory(Lookup, Record):
-    """A category of the scheme, by which budgets are divided; 16 to 21 are those of PACE plans."""
+    """A category of the scheme that budgets are divided by; 16 to 21 are for PACE plans."""
 
     number = models.PositiveSmallIntegerField(
         unique=True, validators=[MinValueValidator(1), MaxValueValidator(LAST_CATEGORY)]
@@ -53,7 +53,7 @@ class SupportCategory(Lookup, Record):
         return f"{self.number:02} {self.name}"
 
 
-#: What the bookings of a plan come to. Both engines round the same way, and null is no sum.
+#: The sum of the service bookings of a plan. Both engines round the same way, and null is no sum.
 ALLOCATED = (
     "round(coalesce((SELECT sum(_booking.budget) FROM engagements_servicebooking _booking"
     " WHERE _booking.engagement_id = {row}.guid), 0.00), 2)"
@@ -68,7 +68,7 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
 
 
 class ClientEngagement(Record):
-    """A participant's plan: its dates, who manages it, and the budget that service bookings draw on."""
+    """A participant's plan: its dates, its managers, and the budget that service bookings divide."""
 
     participant_type = models.CharField(max_length=6, choices=ParticipantType, default=ParticipantType.AGENCY)
     participant = models.ForeignKey(Contact, on_delete=models.PROTECT, related_name="engagements")
@@ -239,7 +239,7 @@ def budget_label(
 
 
 class ServiceBooking(Budget):
-    """A part of a plan's budget set aside for a support category, or for one support item of it."""
+    """A part of a plan's budget reserved for a support category, or for one support item of it."""
 
     engagement = models.ForeignKey(
         ClientEngagement, on_delete=models.PROTECT, related_name="bookings", verbose_name="plan"
@@ -288,7 +288,7 @@ class ServiceBooking(Budget):
 
 
 class CategoryBudget(Budget):
-    """What a PACE plan grants for a support category; such plans have no service bookings."""
+    """A PACE plan's budget for a support category; such plans have no service bookings."""
 
     engagement = models.ForeignKey(
         ClientEngagement, on_delete=models.PROTECT, related_name="category_budgets", verbose_name="plan"

@@ -22,9 +22,10 @@ from apps.odata.declaration.resource import (
 from apps.people.models import Contact
 
 
-class AddressOfPerson(NestedType):
+class AddressType(NestedType):
     """The address of a participant or a representative."""
 
+    type_name = "AddressOfPerson"
     fields = (
         ReadOnly("StreetAddress"),
         ReadOnly("StreetAddress2"),
@@ -36,9 +37,10 @@ class AddressOfPerson(NestedType):
     )
 
 
-class ParticipantShape(NestedType):
+class ParticipantSummary(NestedType):
     """The participant of a plan."""
 
+    type_name = "Participant"
     model = Contact
     fields = (
         Key("ContactGuid"),
@@ -51,16 +53,17 @@ class ParticipantShape(NestedType):
         ReadOnly("PhoneNumber1", source="phone1"),
         ReadOnly("PhoneNumber2", source="phone2"),
         ReadOnly("PrimaryEmail"),
-        Embedded("Address", AddressOfPerson, read_only=True),
+        Embedded("Address", AddressType, read_only=True),
     )
 
 
 REPRESENTATIVE = "participant__representative__"
 
 
-class RepresentativeOfParticipant(NestedType):
+class RepresentativeType(NestedType):
     """The participant's representative: a contact has one, for all plans."""
 
+    type_name = "RepresentativeOfParticipant"
     fields = (
         ReadOnly("ContactGuid", source="participant__representative"),
         ReadOnly("FirstName", source=f"{REPRESENTATIVE}first_name"),
@@ -69,16 +72,16 @@ class RepresentativeOfParticipant(NestedType):
         ReadOnly("PhoneNumber1", source=f"{REPRESENTATIVE}phone1"),
         ReadOnly("PhoneNumber2", source=f"{REPRESENTATIVE}phone2"),
         ReadOnly("PrimaryEmail", source=f"{REPRESENTATIVE}primary_email"),
-        Embedded("Address", AddressOfPerson, prefix=REPRESENTATIVE, read_only=True),
+        Embedded("Address", AddressType, prefix=REPRESENTATIVE, read_only=True),
     )
 
 
-class CategoryShape(NestedType):
+class CategoryType(NestedType):
     model = SupportCategory
     fields = (Key("CategoryGuid"), ReadOnly("Name"), ReadOnly("ArchivedDate", source="archive_date"))
 
 
-class ServiceBookingShape(NestedType):
+class ServiceBookingType(NestedType):
     """A part of the plan's budget, reserved for a support."""
 
     model = ServiceBooking
@@ -92,7 +95,7 @@ class ServiceBookingShape(NestedType):
         ReadOnly("BookingStartDate"),
         ReadOnly("BookingEndDate"),
         ReadOnly("BookingNumber"),
-        RefersTo("Category", CategoryShape, read_only=True),
+        RefersTo("Category", CategoryType, read_only=True),
     )
 
 
@@ -123,11 +126,11 @@ class ClientEngagementResource(Resource):
         ReadOnly("UnAllocateAmount"),
         ReadOnly("ModifiedDate", source="modify_date"),
         ReadOnly("ArchiveDate"),
-        RefersTo("Participant", ParticipantShape, required=True),
-        Embedded("Representative", RepresentativeOfParticipant, read_only=True),
+        RefersTo("Participant", ParticipantSummary, required=True),
+        Embedded("Representative", RepresentativeType, read_only=True),
         Contains(
             "ServiceBookings",
-            ServiceBookingShape,
+            ServiceBookingType,
             source="bookings",
             order=("booking_start_date", "category__number"),
             read_only=True,

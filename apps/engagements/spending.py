@@ -1,4 +1,4 @@
-"""How a budget is being spent: what is remaining, how fast it goes, and when it will be gone."""
+"""The spending of a budget: what remains, the amount per day, and the date it runs out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The state of one budget, or of several together, on a day; amounts in the subscriber's currency."""
+    """The state of a budget, or of a sum of budgets, on a day; amounts in the subscriber's currency."""
 
     first_day: dt.date
     last_day: dt.date
@@ -43,7 +43,7 @@ class Spending:
 
     @property
     def days_elapsed(self) -> int:
-        """Days up to today, today among them."""
+        """Days up to today, including today."""
         return min(max((self.today - self.first_day).days + 1, 0), self.days)
 
     @property
@@ -54,14 +54,14 @@ class Spending:
 
     @property
     def per_day(self) -> Decimal:
-        """What was spent on an average day."""
+        """The average amount spent on a day."""
         return self.spent / self.days_elapsed if self.days_elapsed else ZERO
 
     @property
     def run_out_date(self) -> dt.date | None:
-        """The day on which nothing is remaining if it goes on like this; ``None`` when it lasts to the end.
+        """The day on which nothing remains at the present speed; ``None`` when the budget lasts to the end.
 
-        Nothing is foretold before the first day, and nothing when nothing has been spent.
+        There is no forecast before the first day, nor while nothing has been spent.
         """
         if self.remaining <= 0:
             return self.today if self.spent else None
@@ -78,13 +78,13 @@ class Spending:
 
     @property
     def remaining_at_end(self) -> Decimal:
-        """What will be left on the last day if it goes on like this; negative when it is too little."""
+        """What will remain on the last day at the present speed; negative when the budget is too small."""
         return (self.remaining - self.per_day * self.days_left).quantize(CENT, ROUND_HALF_UP)
 
-    # --- shares, in whole per cent
+    # --- percentages
 
     def percentage(self, amount: Decimal) -> int:
-        """An amount as per cent of the budget, as it is said."""
+        """An amount as a whole per cent of the budget."""
         if not self.budget:
             return 100 if amount > 0 else 0
         return int((100 * amount / self.budget).quantize(Decimal(1), ROUND_HALF_UP))
@@ -95,5 +95,5 @@ class Spending:
 
     @property
     def elapsed_percentage(self) -> int:
-        """How much of the time is gone; a budget spent evenly is spent to the same share."""
+        """How much of the time has passed; a budget spent evenly has the same percentage."""
         return 100 * self.days_elapsed // self.days

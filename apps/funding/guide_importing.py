@@ -227,7 +227,7 @@ def describe(product: Product, item: Mapping[str, Any]) -> bool:
 
 def store_new(model: type[Model], records: Sequence[Any]) -> None:
     """Insert the records and their history, one statement each."""
-    columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "of")]
+    columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
     bulk_insert(model, columns, ([getattr(record, name) for name in columns] for record in records))
     history.write_entries(model, [record.pk for record in records], "Created")
 

@@ -42,6 +42,7 @@ STAFF_HEADERS = {
     "Staff": "StaffPrimaryEmail",
     "Staff email": "StaffPrimaryEmail",
     "Staff member": "StaffPrimaryEmail",
+    "Assigned to": "StaffPrimaryEmail",
     "In charge": "StaffPrimaryEmail",
     "Staff code": "StaffUniqueCode",
 }
@@ -155,6 +156,7 @@ class ProviderInvoiceImport(ImportDefinition):
     header_synonyms = PROVIDER_INVOICE_HEADERS
     match_fields = ("ProviderInvoiceReference",)
     match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
+    sets_archive_date = False
     service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
     create = staticmethod(create_provider_invoices)
     update = staticmethod(update_provider_invoices)
@@ -181,6 +183,7 @@ class ClaimImport(ImportDefinition):
         ),
     )
     service_defaults = ("LineItems/Notes",)
+    sets_archive_date = False
     create = staticmethod(create_claims)
     update = staticmethod(update_claims)
 
@@ -192,5 +195,6 @@ class InvoiceImport(ImportDefinition):
     match_fields = ("InvoiceNumber",)
     group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
     service_defaults = ("LineItems/Notes",)
+    sets_archive_date = False
     create = staticmethod(create_invoices)
     update = staticmethod(update_invoices)

@@ -1,6 +1,6 @@
 """What each status of a claim or an invoice means, and which transitions lead from one to another.
 
-Everything that depends on a status asks these two tables. A status of the enums without a row in ``STATUSES``
+Everything that depends on a status follows from these two tables. A status without a row in ``STATUSES``
 fails ``manage.py check``. Claims have some of the statuses of invoices, under the same words.
 """
 

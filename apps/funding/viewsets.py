@@ -4,26 +4,28 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from apps.funding import resources
 from apps.funding.approval import OPERATION, apply_action
-from apps.odata.http.viewsets import RecordViewSet
+from apps.odata.http.router import ODataRouter
+from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.query.keys import read_key
 
 
-class ClaimViewSet(RecordViewSet):
+class ClaimViewSet(ODataViewSet):
     """Claims to the funding agency."""
 
     resource = resources.ClaimResource
 
 
-class InvoiceViewSet(RecordViewSet):
+class InvoiceViewSet(ODataViewSet):
     """Funding invoices."""
 
     resource = resources.InvoiceResource
 
 
-class ProviderInvoiceViewSet(RecordViewSet):
+class ProviderInvoiceViewSet(ODataViewSet):
     """Invoices of providers."""
 
     resource = resources.ProviderInvoiceResource
@@ -32,39 +34,31 @@ class ProviderInvoiceViewSet(RecordViewSet):
     @action(detail=True, methods=["post"], url_path="Action", url_name="action")
     def act(self, request: Request, key: str) -> HttpResponse:
         """POST: approve, reject, hold or release it, in the name of a staff member."""
-        return self.once(request, lambda: self.acted(request, key))
+        return self.respond_once(request, lambda: self.respond_acted(request, key))
 
-    def acted(self, request: Request, key: str) -> HttpResponse:
-        self.refuse_plain(self.query_options())
-        raw = self.json_body(request)
+    def respond_acted(self, request: Request, key: str) -> Response:
+        self.refuse_plain_filters()
+        body = self.parse_body(request)
         guid = read_key(self.entity_set, key)
-        wanted = request.META.get("HTTP_IF_MATCH", "")
-        apply_action(
-            guid,
-            raw,
-            self.entity_set.resource.visible_to(request.auth),
-            lambda record: self.check_stamp(record, wanted),
-            self.entity_set.name,
-        )
-        return self.as_written(request, guid)
+        apply_action(guid, body, self.get_queryset(), self.check_if_match, self.entity_set.name)
+        return self.respond_updated(request, guid)
 
 
-class PriceBookViewSet(RecordViewSet):
+class PriceBookViewSet(ODataViewSet):
     """Price books with their products."""
 
     resource = resources.PriceBookResource
 
 
-class CostCentreViewSet(RecordViewSet):
+class CostCentreViewSet(ODataViewSet):
     """Cost centres."""
 
     resource = resources.CostCentreResource
 
 
-VIEWSETS = (
-    ClaimViewSet,
-    InvoiceViewSet,
-    ProviderInvoiceViewSet,
-    PriceBookViewSet,
-    CostCentreViewSet,
-)
+router = ODataRouter()
+router.register("claim", ClaimViewSet)
+router.register("invoice", InvoiceViewSet)
+router.register("providerInvoice", ProviderInvoiceViewSet)
+router.register("priceBook", PriceBookViewSet)
+router.register("costCentre", CostCentreViewSet)

@@ -1,11 +1,11 @@
-"""The protocol kernel as a Django app: it teaches SQLite what it lacks and checks the declarations."""
+"""The protocol as a Django app: it adds SQL functions to SQLite and checks the declarations."""
 
 from django.apps import AppConfig
 from django.core.checks import register
 from django.db.backends.signals import connection_created
 
 from apps.odata import checks
-from apps.odata.read import sqlite_functions
+from apps.odata.query import sqlite_functions
 
 
 class ODataConfig(AppConfig):
@@ -14,5 +14,5 @@ class ODataConfig(AppConfig):
     verbose_name = "OData interface"
 
     def ready(self) -> None:
-        connection_created.connect(sqlite_functions.prepare, dispatch_uid="odata.sqlite")
+        connection_created.connect(sqlite_functions.register_functions, dispatch_uid="odata.sqlite")
         register(checks.check_declarations, "odata")

@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q, QuerySet
 
 from apps.core import archive, history
-from apps.core.models import Stamped
+from apps.core.models import TimestampedModel
 from apps.odata import clock
 from apps.people.models import Staff
 
@@ -23,19 +23,19 @@ def hand_over(leaver: Staff, successor: Staff) -> int:
     return sum(reassign(records, column, leaver, successor) for records, column in responsibilities(leaver))
 
 
-def responsibilities(staff: Staff) -> Sequence[tuple[QuerySet[Stamped], models.Field[Any, Any]]]:
+def responsibilities(staff: Staff) -> Sequence[tuple[QuerySet[TimestampedModel], models.Field[Any, Any]]]:
     """The current records that a staff member looks after, with the column that refers to them."""
     found = []
     for relation in Staff._meta.related_objects:
         column, model = relation.field, relation.related_model
-        if column.name in RESPONSIBILITIES and issubclass(model, Stamped):
+        if column.name in RESPONSIBILITIES and issubclass(model, TimestampedModel):
             records = model._default_manager.filter(**{column.name: staff, "archive_date": None})
             found.append((records, column))
     return found
 
 
 def reassign(
-    records: QuerySet[Stamped],
+    records: QuerySet[TimestampedModel],
     column: models.Field[Any, Any],
     leaver: Staff,
     successor: Staff,

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from django.contrib.auth.models import Permission
+
 from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.services import (
     create_clients,
     create_contacts,
+    create_roles,
     create_staff,
     update_clients,
     update_contacts,
+    update_roles,
     update_staff,
 )
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
@@ -188,6 +193,26 @@ CLIENT_HEADERS = {
 # --- the resources --------------------------------------------------------------------------------------
 
 
+class PermissionType(NestedType):
+    """A permission, as files of roles name it."""
+
+    model = Permission
+    fields = (Key("PermissionId", source="id"), ReadOnly("Codename"))
+
+
+class RoleImport(ImportDefinition):
+    """Roles are found by their name; files have their permissions, which the interface does not show."""
+
+    match_fields = ("Name",)
+    fields = (
+        Required("Name"),
+        Optional("AllPermissions"),
+        RefersTo("Permissions", PermissionType, many=True),
+    )
+    create = staticmethod(create_roles)
+    update = staticmethod(update_roles)
+
+
 class StaffImport(ImportDefinition):
     """Staff are found by their code, else by their login."""
 
@@ -206,6 +231,7 @@ class ClientImport(ImportDefinition):
     header_synonyms = CLIENT_HEADERS
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
+    later_references = ("key_contact",)
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
@@ -219,6 +245,7 @@ class ContactImport(ImportDefinition):
     header_synonyms = CONTACT_HEADERS
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
+    descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
     cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from apps.core.models import Consent, Lookup, NormalisedField, Record, Stamped
+from apps.core.models import Consent, Lookup, NormalisedField, Record, TimestampedModel
 from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
 
@@ -52,12 +52,12 @@ class Location(Lookup, Record):
         ordering = ("name",)
 
 
-class Team(Lookup, Stamped):
+class Team(Lookup, TimestampedModel):
     """A group of staff, known by a number (interface.md 2.1)."""
 
     id = models.AutoField("number", primary_key=True)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         ordering = ("name",)
 
 
@@ -252,7 +252,7 @@ class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
-    # Few contacts have each of these four: the indexes below hold only those that do.
+    # Few contacts have each of these four: the indexes below contain only those that do.
     client = models.ForeignKey(
         Client, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
     )

@@ -20,7 +20,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.people.imports import ClientImport, ContactImport, StaffImport
+from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import (
     Client,
     Contact,
@@ -141,7 +141,7 @@ def addresses() -> tuple[Navigation, ...]:
 
 
 def custom_fields() -> Navigation:
-    """The answers to custom fields, told of one record only (decisions.md 1)."""
+    """The answers to custom fields, in responses of one record only (decisions.md 1)."""
     return Contains(
         "CustomFields",
         CustomFieldAnswerType,
@@ -315,6 +315,7 @@ class RoleResource(Resource):
     path = "role"
     order = ("name",)
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
+    importing = RoleImport
 
     def visible_to(self, caller: Any) -> QuerySet[Role]:
         return Role.objects.all()

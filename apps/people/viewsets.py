@@ -1,64 +1,64 @@
 """The endpoints of people (interface.md 4)."""
 
-from apps.odata.http.viewsets import RecordViewSet
+from apps.odata.http.router import ODataRouter
+from apps.odata.http.viewsets import ODataViewSet
 from apps.people import resources
 
 
-class StaffViewSet(RecordViewSet):
+class StaffViewSet(ODataViewSet):
     """Staff members."""
 
     resource = resources.StaffResource
 
 
-class ClientViewSet(RecordViewSet):
+class ClientViewSet(ODataViewSet):
     """Organisations that are customers."""
 
     resource = resources.ClientResource
 
 
-class ContactViewSet(RecordViewSet):
+class ContactViewSet(ODataViewSet):
     """People who are no members of staff."""
 
     resource = resources.ContactResource
 
 
-class RoleViewSet(RecordViewSet):
+class RoleViewSet(ODataViewSet):
     """Roles."""
 
     resource = resources.RoleResource
 
 
-class PositionViewSet(RecordViewSet):
+class PositionViewSet(ODataViewSet):
     """Position titles."""
 
     resource = resources.PositionResource
 
 
-class LocationViewSet(RecordViewSet):
+class LocationViewSet(ODataViewSet):
     """Locations."""
 
     resource = resources.LocationResource
 
 
-class TeamViewSet(RecordViewSet):
+class TeamViewSet(ODataViewSet):
     """Teams."""
 
     resource = resources.TeamResource
 
 
-class CustomFieldViewSet(RecordViewSet):
+class CustomFieldViewSet(ODataViewSet):
     """Custom fields."""
 
     resource = resources.CustomFieldResource
 
 
-VIEWSETS = (
-    StaffViewSet,
-    ClientViewSet,
-    ContactViewSet,
-    RoleViewSet,
-    PositionViewSet,
-    LocationViewSet,
-    TeamViewSet,
-    CustomFieldViewSet,
-)
+router = ODataRouter()
+router.register("staff", StaffViewSet)
+router.register("client", ClientViewSet)
+router.register("contact", ContactViewSet)
+router.register("role", RoleViewSet)
+router.register("position", PositionViewSet)
+router.register("location", LocationViewSet)
+router.register("team", TeamViewSet)
+router.register("customField", CustomFieldViewSet)

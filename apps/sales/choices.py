@@ -1,10 +1,10 @@
-"""The words opportunities choose from, as interface.md 2.7 spells them."""
+"""The choices of opportunities, as interface.md 2.7 spells them."""
 
 from django.db import models
 
 
 class Source(models.TextChoices):
-    """Where an opportunity came from."""
+    """The origin of an opportunity."""
 
     CALL_COLD = "CallCold", "Cold call"
     CALL_WARM = "CallWarm", "Warm call"
@@ -19,14 +19,14 @@ class Source(models.TextChoices):
 
 
 class Outcome(models.TextChoices):
-    """What became of an opportunity; only deferred ones may still become something else."""
+    """The outcome of an opportunity; only a deferred one may still change."""
 
     DEFERRED = "Deferred", "Deferred"
     SALE_SUCCESSFUL = "SaleSuccessful", "Won"
     SALE_UNSUCCESSFUL = "SaleUnsuccessful", "Lost"
 
 
-#: Outcomes that have a date.
+#: The outcomes that have a date.
 DECIDED = (Outcome.SALE_SUCCESSFUL, Outcome.SALE_UNSUCCESSFUL)
-#: Outcomes after which somebody may still be written to (interface.md 2.7, rule 5).
-WORTH_WRITING_TO = (Outcome.DEFERRED, Outcome.SALE_UNSUCCESSFUL)
+#: The outcomes of the email marketing list (interface.md 2.7, rule 5).
+MAILING_LIST_OUTCOMES = (Outcome.DEFERRED, Outcome.SALE_UNSUCCESSFUL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.core.importing.definition import ImportDefinition
+from apps.odata.declaration.resource import Optional
 from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
 
 PROSPECT_HEADERS = {
@@ -53,6 +54,9 @@ class OpportunityImport(ImportDefinition):
     """Opportunities are found by their number, else by equality in every column."""
 
     header_synonyms = OPPORTUNITY_HEADERS
+    # The interface shows the day of the outcome; files have its time too, so that it is not lost.
+    fields = (Optional("OutcomeDate", source="outcome_moment"),)
+    future_dates = ("expiry_date", "follow_up_date", "expected_date")
     create = staticmethod(create_opportunities)
     update = staticmethod(update_opportunities)
 

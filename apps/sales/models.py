@@ -8,12 +8,12 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import Lookup, NormalisedField, Record, Stamped
+from apps.core.models import Lookup, NormalisedField, Record, TimestampedModel
 from apps.people.models import Contact, Staff, Team
-from apps.sales.choices import DECIDED, WORTH_WRITING_TO, Outcome, Source
+from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Outcome, Source
 
-#: The longest that a template may look ahead, in days: a hundred years.
-LONGEST_INTERVAL = 36_525
+#: The longest interval of a template, in days: a hundred years.
+MAX_INTERVAL = 36_525
 
 
 def text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
@@ -26,7 +26,7 @@ def money(label: str) -> models.DecimalField:
 
 
 def reference(to: type[models.Model], label: str, related_name: str) -> models.ForeignKey:
-    """A record that need not be named."""
+    """An optional reference."""
     return models.ForeignKey(
         to, null=True, blank=True, on_delete=models.PROTECT, verbose_name=label, related_name=related_name
     )
@@ -37,21 +37,21 @@ def days_ahead(label: str, help_text: str) -> models.PositiveIntegerField:
         label,
         null=True,
         blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(LONGEST_INTERVAL)],
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_INTERVAL)],
         help_text=help_text,
     )
 
 
-class OpportunityType(Lookup, Stamped):
+class OpportunityType(Lookup, TimestampedModel):
     """A kind of sale."""
 
     id = models.AutoField("number", primary_key=True)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         ordering = ("name",)
 
 
-class OpportunityStage(Lookup, Stamped):
+class OpportunityStage(Lookup, TimestampedModel):
     """A step on the way to a result; one stage is the result itself."""
 
     id = models.AutoField("number", primary_key=True)
@@ -62,7 +62,7 @@ class OpportunityStage(Lookup, Stamped):
         "is the result", default=False, help_text="Only opportunities in this stage have an outcome."
     )
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         ordering = ("position", "name")
         constraints = (
             models.UniqueConstraint(
@@ -74,14 +74,14 @@ class OpportunityStage(Lookup, Stamped):
         )
 
 
-class OpportunityOutcomeReason(Lookup, Stamped):
-    """Why opportunities end with one outcome."""
+class OpportunityOutcomeReason(Lookup, TimestampedModel):
+    """A reason of one outcome."""
 
     id = models.AutoField("number", primary_key=True)
     name_key = NormalisedField(of="name")
     outcome = models.CharField(max_length=16, choices=Outcome)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         verbose_name = "outcome reason"
         ordering = ("outcome", "name")
         constraints = (
@@ -90,7 +90,7 @@ class OpportunityOutcomeReason(Lookup, Stamped):
 
 
 class Prospect(models.Model):
-    """What opportunities and the templates they start from have in common."""
+    """The columns that opportunities share with the templates they are created from."""
 
     source = text(length=14, choices=Source)
     source_details = text()
@@ -139,7 +139,7 @@ class Prospect(models.Model):
 
 
 class OpportunityTemplate(Lookup, Prospect, Record):
-    """What new opportunities of one sort start with. All but its name may be left open."""
+    """The first values of new opportunities of one kind; only its name is required."""
 
     opportunity_name = text(length=100, help_text="The name that opportunities made from it are given.")
     owner = reference(Staff, "owner", "opportunitytemplate_owned")
@@ -163,11 +163,11 @@ class OpportunityTemplate(Lookup, Prospect, Record):
         return self.name
 
 
-class Opportunity(Prospect, Stamped):
-    """Business that may be won, known by a number (interface.md 2.7).
+class Opportunity(Prospect, TimestampedModel):
+    """A possible sale, identified by a number (interface.md 2.7).
 
-    ``outcome_moment`` is when it was decided; ``outcome_date`` is its day in the subscriber's time zone then,
-    the one that is shown. ``template`` is where it came from.
+    ``outcome_moment`` is when it was decided; ``outcome_date`` is shown: the day of that moment in the
+    subscriber's time zone of then. ``template`` is the template it was created from.
     """
 
     id = models.AutoField("number", primary_key=True)
@@ -189,7 +189,7 @@ class Opportunity(Prospect, Stamped):
     follow_up_date = models.DateField("follow up on", null=True, blank=True)
     expected_date = models.DateField("expected on", null=True, blank=True)
 
-    class Meta(Stamped.Meta):
+    class Meta(TimestampedModel.Meta):
         verbose_name = "opportunity"
         verbose_name_plural = "opportunities"
         ordering = ("-creation_date", "-id")
@@ -238,7 +238,7 @@ class Opportunity(Prospect, Stamped):
             models.CheckConstraint(
                 name="sales_opportunity_list_for_those_not_won",
                 condition=Q(add_e_marketing_contact_list__isnull=True)
-                | Q(outcome__isnull=False, outcome__in=WORTH_WRITING_TO),
+                | Q(outcome__isnull=False, outcome__in=MAILING_LIST_OUTCOMES),
             ),
             models.CheckConstraint(
                 name="sales_opportunity_follow_up_has_somebody",

@@ -29,26 +29,29 @@ from apps.sales.models import (
 from apps.sales.services import create_opportunities
 
 
-class TypeBrief(NestedType):
+class TypeSummary(NestedType):
+    type_name = "TypeBrief"
     model = OpportunityType
     fields = (Key("TypeId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class StageBrief(NestedType):
+class StageSummary(NestedType):
+    type_name = "StageBrief"
     model = OpportunityStage
     fields = (Key("StageId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class OutcomeReasonBrief(NestedType):
+class OutcomeReasonSummary(NestedType):
+    type_name = "OutcomeReasonBrief"
     model = OpportunityOutcomeReason
     fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
+SYSTEM_MEMBERS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
 
-def origin() -> tuple[Property, ...]:
-    """Where an opportunity came from."""
+def origin_members() -> tuple[Property, ...]:
+    """The origin of an opportunity."""
     return (
         Optional("Source"),
         Optional("SourceDetails", description="Only when Source is given and is not Referral."),
@@ -59,18 +62,18 @@ def origin() -> tuple[Property, ...]:
     )
 
 
-def worth() -> tuple[Property, ...]:
-    """What an opportunity is worth, and how likely."""
+def value_members() -> tuple[Property, ...]:
+    """The value of an opportunity and its chance."""
     return Optional("UpfrontValueOfSale"), Optional("ChanceOfSales"), Optional("RecurringAnnualValue")
 
 
-def choices() -> tuple[Navigation, ...]:
+def list_members() -> tuple[Navigation, ...]:
     """The lists that opportunities and templates choose from."""
-    # Which stage is the result is for the rules to ask.
+    # The rules need to know which stage is the result.
     return (
         RefersTo("Team", TeamSummary),
-        RefersTo("Type", TypeBrief),
-        RefersTo("Stage", StageBrief, rule_columns=("is_result", "name")),
+        RefersTo("Type", TypeSummary),
+        RefersTo("Stage", StageSummary, rule_columns=("is_result", "name")),
         RefersTo("FollowUpStaff", StaffSummary),
     )
 
@@ -82,7 +85,7 @@ class OpportunityResource(Resource):
     path = "opportunity"
     search = ("name", "source_details", "referrer_last_name", "referrer_organisation")
     methods = GET, POST
-    # What a body must say, a template may say for it: the rules ask once it has.
+    # No member is required in a body, since a template may have it: the rules check after the template.
     fields = (
         Key("OpportunityId", source="id"),
         Optional(
@@ -92,7 +95,7 @@ class OpportunityResource(Resource):
             description="The template's values fill what the request leaves out; null counts as said.",
         ),
         Optional("Name", description="Required, unless the template gives it."),
-        *origin(),
+        *origin_members(),
         Optional(
             "Outcome", description="Only when the stage is the result, where it is Deferred when left out."
         ),
@@ -102,11 +105,11 @@ class OpportunityResource(Resource):
             description="In the past; only of an outcome other than Deferred, where it is now when left out.",
         ),
         Optional("AddEMarketingContactList"),
-        *worth(),
+        *value_members(),
         Optional("ExpiryDate", description="After today."),
         Optional("FollowUpDate", description="After today; FollowUpStaff is required with it."),
         Optional("ExpectedDate", description="After today."),
-        *STAMPS,
+        *SYSTEM_MEMBERS,
         RefersTo(
             "OpportunityOwner",
             StaffSummary,
@@ -114,10 +117,10 @@ class OpportunityResource(Resource):
             description="Required, unless the template gives it.",
         ),
         RefersTo("PrimaryContact", ContactSummary),
-        *choices(),
+        *list_members(),
         RefersTo(
             "OutcomeReason",
-            OutcomeReasonBrief,
+            OutcomeReasonSummary,
             source="outcome_reasons",
             many=True,
             order=("name",),
@@ -141,13 +144,13 @@ class OpportunityTemplateResource(Resource):
         Key("TemplateGuid"),
         Required("TemplateName", source="name"),
         Optional("OpportunityName"),
-        *origin(),
-        *worth(),
+        *origin_members(),
+        *value_members(),
         Optional("ExpiryDateInterval"),
         Optional("FollowUpDateInterval"),
         ReadOnly("ArchiveDate"),
         RefersTo("OpportunityOwner", StaffSummary, source="owner"),
-        *choices(),
+        *list_members(),
     )
     importing = TemplateImport
 
@@ -161,7 +164,7 @@ class OpportunityTypeResource(Resource):
     model = OpportunityType
     path = "opportunityType"
     order = ("name",)
-    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *STAMPS)
+    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *SYSTEM_MEMBERS)
 
     def visible_to(self, caller: Any) -> QuerySet[OpportunityType]:
         return OpportunityType.objects.all()
@@ -178,7 +181,7 @@ class OpportunityStageResource(Resource):
         ReadOnly("Name"),
         ReadOnly("Position", description="Where it stands on the way to the result."),
         ReadOnly("IsResult", description="Whether opportunities in it have an outcome; true of one at most."),
-        *STAMPS,
+        *SYSTEM_MEMBERS,
     )
 
     def visible_to(self, caller: Any) -> QuerySet[OpportunityStage]:
@@ -191,7 +194,7 @@ class OpportunityOutcomeReasonResource(Resource):
     model = OpportunityOutcomeReason
     path = "opportunityOutcomeReason"
     order = ("name",)
-    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *STAMPS)
+    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *SYSTEM_MEMBERS)
 
     def visible_to(self, caller: Any) -> QuerySet[OpportunityOutcomeReason]:
         return OpportunityOutcomeReason.objects.all()

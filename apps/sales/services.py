@@ -45,7 +45,8 @@ TEMPLATE_MEMBERS = {
 #: Dates that lie so many days after the day an opportunity is created.
 TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "follow_up_date_interval"}
 #: Members of the result stage only.
-RESULT_MEMBERS = ("outcome", "outcome_moment", "outcome_reasons", "add_e_marketing_contact_list")
+MAILING_LIST = "add_e_marketing_contact_list"
+RESULT_MEMBERS = ("outcome", "outcome_moment", "outcome_reasons", MAILING_LIST)
 
 # --- opportunities --------------------------------------------------------------------------------------
 
@@ -115,6 +116,8 @@ def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]
 
 def create_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Store new templates (interface.md 2.8)."""
+    for draft in drafts:
+        clear(draft, unavailable_source_members(draft))
     saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
     return saving.insert_records(OpportunityTemplate, drafts)
 
@@ -122,6 +125,8 @@ def create_templates(drafts: Sequence[Draft]) -> list[Any]:
 def update_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing templates give; the keys of those that changed."""
     existing = saving.load_existing(OpportunityTemplate, drafts)
+    for draft in drafts:
+        clear(draft, unavailable_source_members(draft))
     saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
     return saving.save_changes(OpportunityTemplate, drafts, existing)
 
@@ -159,45 +164,50 @@ def apply_defaults(draft: Draft) -> None:
     The default of Outcome is Deferred, that of OutcomeDate is now (interface.md 4.7). Whatever depends on an
     invalid member stays as it is.
     """
-    for apply in (apply_source_defaults, apply_outcome_defaults):
-        with suppress(InvalidValue):
-            apply(draft)
-
-
-def apply_source_defaults(draft: Draft) -> None:
-    """Clear the details or the referrer that the source does not have."""
-    if not has_details(draft.source):
-        clear(draft, ["source_details"])
-    if draft.source != Source.REFERRAL:
-        clear(draft, REFERRER)
+    clear(draft, unavailable_members(draft))
+    with suppress(InvalidValue):
+        apply_outcome_defaults(draft)
 
 
 def apply_outcome_defaults(draft: Draft) -> None:
-    """Adapt the outcome and what depends on it to the stage."""
-    if not is_in_result_stage(draft):
-        clear(draft, RESULT_MEMBERS)
-    elif draft.outcome is None:
+    is_result = is_in_result_stage(draft)
+    if is_result and draft.outcome is None:
         set_member(draft, "outcome", Outcome.DEFERRED.value)
-    if draft.outcome not in DECIDED:
-        clear(draft, ["outcome_moment"])
-    elif is_in_result_stage(draft) and draft.outcome_moment is None:
+    if is_result and draft.outcome in DECIDED and draft.outcome_moment is None:
         set_member(draft, "outcome_moment", clock.now())
     if "outcome_reasons" not in draft.given and draft.outcome_reasons:
         reasons = [reason for reason in draft.outcome_reasons if reason.outcome == draft.outcome]
         set_member(draft, "outcome_reasons", reasons)
-    apply_mailing_list_default(draft)
+    if not draft.add_e_marketing_contact_list:
+        # False is the default where the list is available, and may always be given; null means unavailable.
+        set_member(draft, MAILING_LIST, False if may_join_mailing_list(draft) else None)
     moment = draft.outcome_moment
     set_member(draft, "outcome_date", moment and timezone.localtime(moment).date())
 
 
-def apply_mailing_list_default(draft: Draft) -> None:
-    """False is the default where the list is available, and may always be given; null means unavailable."""
-    name = "add_e_marketing_contact_list"
-    is_available = may_join_mailing_list(draft)
-    if not is_available:
-        clear(draft, [name])
-    if not draft.add_e_marketing_contact_list:
-        set_member(draft, name, False if is_available else None)
+def unavailable_members(draft: Draft) -> set[str]:
+    """The members that the source, the stage and the outcome of an opportunity make unavailable."""
+    unavailable = unavailable_source_members(draft)
+    with suppress(InvalidValue):
+        if not is_in_result_stage(draft):
+            unavailable.update(RESULT_MEMBERS)
+        elif draft.outcome not in DECIDED:
+            unavailable.add("outcome_moment")
+    with suppress(InvalidValue):
+        if not may_join_mailing_list(draft):
+            unavailable.add(MAILING_LIST)
+    return unavailable
+
+
+def unavailable_source_members(draft: Draft) -> set[str]:
+    """The details or the referrer that the source does not have."""
+    unavailable: set[str] = set()
+    with suppress(InvalidValue):
+        if not has_details(draft.source):
+            unavailable.add("source_details")
+        if draft.source != Source.REFERRAL:
+            unavailable.update(REFERRER)
+    return unavailable
 
 
 def clear(draft: Draft, names: Iterable[str]) -> None:

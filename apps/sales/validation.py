@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
-from apps.sales.choices import DECIDED, WORTH_WRITING_TO, Source
+from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
 
 REFERRER = ("referrer_email", "referrer_first_name", "referrer_last_name", "referrer_organisation")
 
@@ -54,7 +54,7 @@ def is_in_result_stage(draft: Draft) -> bool:
 
 def may_join_mailing_list(draft: Draft) -> bool:
     """Whether AddEMarketingContactList is available (interface.md 2.7, rule 5)."""
-    return Subscriber.current().email_marketing_module and draft.outcome in WORTH_WRITING_TO
+    return Subscriber.current().email_marketing_module and draft.outcome in MAILING_LIST_OUTCOMES
 
 
 def is_given_or_in_the_template(name: str, message: str) -> Rule:

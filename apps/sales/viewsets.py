@@ -1,43 +1,43 @@
 """The endpoints of sales (interface.md 4)."""
 
-from apps.odata.http.viewsets import RecordViewSet
+from apps.odata.http.router import ODataRouter
+from apps.odata.http.viewsets import ODataViewSet
 from apps.sales import resources
 
 
-class OpportunityViewSet(RecordViewSet):
+class OpportunityViewSet(ODataViewSet):
     """Business that may be won."""
 
     resource = resources.OpportunityResource
 
 
-class OpportunityTemplateViewSet(RecordViewSet):
+class OpportunityTemplateViewSet(ODataViewSet):
     """What opportunities start from."""
 
     resource = resources.OpportunityTemplateResource
 
 
-class OpportunityTypeViewSet(RecordViewSet):
+class OpportunityTypeViewSet(ODataViewSet):
     """Kinds of sale."""
 
     resource = resources.OpportunityTypeResource
 
 
-class OpportunityStageViewSet(RecordViewSet):
+class OpportunityStageViewSet(ODataViewSet):
     """Steps on the way to a result."""
 
     resource = resources.OpportunityStageResource
 
 
-class OpportunityOutcomeReasonViewSet(RecordViewSet):
+class OpportunityOutcomeReasonViewSet(ODataViewSet):
     """Why opportunities end as they do."""
 
     resource = resources.OpportunityOutcomeReasonResource
 
 
-VIEWSETS = (
-    OpportunityViewSet,
-    OpportunityTemplateViewSet,
-    OpportunityTypeViewSet,
-    OpportunityStageViewSet,
-    OpportunityOutcomeReasonViewSet,
-)
+router = ODataRouter()
+router.register("opportunity", OpportunityViewSet)
+router.register("opportunityTemplate", OpportunityTemplateViewSet)
+router.register("opportunityType", OpportunityTypeViewSet)
+router.register("opportunityStage", OpportunityStageViewSet)
+router.register("opportunityOutcomeReason", OpportunityOutcomeReasonViewSet)

@@ -21,7 +21,7 @@ MINUTE = 29_000_000  # some minute since 1970, long ago
 
 
 class ClientView(APIView):
-    """Stands for any resource's view: guarded as the settings say, answers with who called."""
+    """In place of any resource's view: guarded as the settings say, answers with who called."""
 
     answers = staticmethod(lambda request: HttpResponse("stored", status=201))
 

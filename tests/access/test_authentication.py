@@ -1,4 +1,4 @@
-"""Who is let in by token, by secret and by session, and what the others are told."""
+"""Authentication by token, by secret and by session, and the answers to other requests."""
 
 import datetime as dt
 
@@ -135,7 +135,7 @@ def test_a_scope_taken_from_an_application_is_taken_from_its_tokens(call, token)
     assert call("GET", header).status_code == 403
 
 
-def test_id_and_secret_may_read_and_are_told_how_to_write(call, registered):
+def test_id_and_secret_may_read_and_the_refusal_says_how_to_write(call, registered):
     application, secret = registered()
     header = basic(application.client_id, secret)
     assert call("GET", header).status_code == 200

@@ -114,9 +114,9 @@ def test_a_new_secret_cannot_be_made_by_a_link(office):
     add(office)
     application = ApiApplication.objects.get()
     office.get(change_page(application) + "?access_apiapplication_new_secret=on")
-    kept = application.secret_hash
+    secret_hash = application.secret_hash
     application.refresh_from_db()
-    assert application.secret_hash == kept
+    assert application.secret_hash == secret_hash
 
 
 def test_applications_are_revoked_and_restored_from_the_list(office):
@@ -138,7 +138,7 @@ def test_tokens_are_listed_and_taken_away_but_never_shown(office, registered):
     page = office.get(reverse("admin:access_accesstoken_changelist"))
     assert "Payroll" in page.content.decode()
     assert token not in page.content.decode()
-    (kept,) = AccessToken.objects.all()
-    office.post(reverse("admin:access_accesstoken_delete", args=[kept.pk]), {"post": "yes"})
+    (token,) = AccessToken.objects.all()
+    office.post(reverse("admin:access_accesstoken_delete", args=[token.pk]), {"post": "yes"})
     assert not AccessToken.objects.exists()
     assert office.get(reverse("admin:access_accesstoken_add")).status_code == 403

@@ -25,9 +25,9 @@ def run(*words, **options):
 
 
 def test_create_api_application_prints_a_secret_that_works():
-    told = json.loads(run("create_api_application", "Payroll", "--scope", "client.read", "--json"))
-    assert set(told) == {"client_id", "client_secret"}
-    caller = find_application_by_secret(told["client_id"], told["client_secret"])
+    printed = json.loads(run("create_api_application", "Payroll", "--scope", "client.read", "--json"))
+    assert set(printed) == {"client_id", "client_secret"}
+    caller = find_application_by_secret(printed["client_id"], printed["client_secret"])
     assert (caller.name, caller.scopes) == ("Payroll", (frozenset({"client.read"}),))
 
 
@@ -107,13 +107,13 @@ def test_purging_takes_expired_tokens_only(registered):
 
 
 def test_create_staff_login_makes_the_first_administrator():
-    told = json.loads(run("create_staff_login", "Ann.Lee@Example.org", "--json"))
+    printed = json.loads(run("create_staff_login", "Ann.Lee@Example.org", "--json"))
     staff = Staff.objects.get()
     assert (staff.primary_email, staff.is_superuser) == ("Ann.Lee@Example.org", True)
     assert (staff.first_name, staff.last_name) == ("Ann.Lee", "Example.org")
     assert staff.use_primary_email  # one of the two emails must be in use (interface.md 4.1)
     assert staff.role.name == "Administrator"
-    assert staff.check_password(told["password"])
+    assert staff.check_password(printed["password"])
 
 
 def test_a_second_login_shares_the_administrator_role():
@@ -158,7 +158,7 @@ def test_a_login_that_opens_nothing_says_so():
     Role.objects.create(name="Nurse")
     assert "grants nothing yet" in run("create_staff_login", "ann@example.org", "--role", "nurse")
     Staff.objects.update(archive_date=clock.now())
-    assert "This login is closed" in run("create_staff_login", "ann@example.org", "--reset")
+    assert "This login is disabled" in run("create_staff_login", "ann@example.org", "--reset")
 
 
 @pytest.fixture
@@ -171,20 +171,20 @@ def noted(settings):
     return json.loads((settings.VAR_DIR / "demo.json").read_text())
 
 
-def test_a_demo_tells_a_login_and_credentials_that_work(demo, settings):
+def test_a_demo_prints_a_login_and_credentials_that_work(demo, settings):
     text = demo()
     known = noted(settings)
     assert find_application_by_secret(known["client_id"], known["client_secret"]).name == "Demo"
     staff = Staff.objects.get_by_natural_key(known["email"])
     assert staff.is_superuser
     assert staff.check_password(known["password"])
-    for told in (*known.values(), "http://127.0.0.1:8123/api/", "http://127.0.0.1:8123/docs/"):
-        assert told in text
+    for printed in (*known.values(), "http://127.0.0.1:8123/api/", "http://127.0.0.1:8123/docs/"):
+        assert printed in text
     assert "http://127.0.0.1:8123/admin/" in text
     assert "-d grant_type=client_credentials http://127.0.0.1:8123/connect/token" in text
 
 
-def test_a_second_demo_tells_the_same(demo):
+def test_a_second_demo_prints_the_same(demo):
     assert demo() == demo()
 
 

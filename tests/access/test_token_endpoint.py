@@ -129,7 +129,7 @@ def test_wrong_secrets_unknown_clients_and_revoked_applications_get_one_answer(r
 def test_an_unknown_client_is_asked_and_compared_like_a_known_one(
     registered, monkeypatch, django_assert_num_queries
 ):
-    """The path is the same, so that its time cannot tell who exists."""
+    """The path is the same, so that its time cannot reveal who exists."""
     application, _ = registered()
     compared = []
     monkeypatch.setattr("apps.access.credentials.hmac.compare_digest", lambda *pair: compared.append(pair))
@@ -138,7 +138,7 @@ def test_an_unknown_client_is_asked_and_compared_like_a_known_one(
         with django_assert_num_queries(1):
             views.find_application_by_secret(client_id, "wrong")
         assert [given for given, _ in compared] == [hash_secret("wrong")] * 2
-        assert {len(kept) for _, kept in compared} == {64}
+        assert {len(stored) for _, stored in compared} == {64}
 
 
 @pytest.mark.parametrize("method", ["get", "put", "delete", "options", "patch", "head"])

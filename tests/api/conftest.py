@@ -36,11 +36,11 @@ def settled(monkeypatch):
     meter = RateLimiter(lambda: half_past)
     monkeypatch.setattr("apps.access.throttling.RATE_LIMITER", meter)
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
     with timezone.override("Australia/Sydney"):
         yield
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ OTHER_APPS = (
 @pytest.fixture(scope="module")
 def standing_records(django_db_setup, django_db_blocker):
     """The records, made once for a file of tests: the transaction of each test lies inside this one."""
-    Subscriber.forget()
+    Subscriber.clear_cache()
     with django_db_blocker.unblock(), timezone.override("Australia/Sydney"), transaction.atomic():
         yield some_records(Caller(an_application(name="Who made the records")))
         transaction.set_rollback(True)

@@ -92,7 +92,7 @@ def test_a_database_that_is_gone_from_the_start_is_503_in_the_same_shape(api, mo
     if settings_known:
         Subscriber.current()
     else:
-        Subscriber.forget()
+        Subscriber.clear_cache()
     lost = OperationalError("could not connect to server")
     lost.__cause__ = psycopg.OperationalError("could not connect to server")
     with monkeypatch.context() as patched:

@@ -682,7 +682,7 @@ def bodies_apart(number):
 def test_the_statements_of_one_claim_and_of_fifty_are_as_many(api, statements):
     def of(number):
         body = bodies_apart(number)
-        Subscriber.forget()  # its settings are read once in a few seconds
+        Subscriber.clear_cache()  # its settings are read once in a few seconds
         return len(statements(lambda: ok(api.post("claim", body, IGNORED), 201)))
 
     of(1)

@@ -289,7 +289,7 @@ def test_the_statements_of_one_invoice_and_of_fifty_are_as_many(api, statements)
                 for _ in range(number)
             ]
         }
-        Subscriber.forget()  # its settings are read once in a few seconds
+        Subscriber.clear_cache()  # its settings are read once in a few seconds
         return len(statements(lambda: ok(api.post("invoice", body, IGNORED), 201)))
 
     of(1)

@@ -14,7 +14,7 @@ def ada():
 
 @pytest.fixture
 def open_window(browser, live_server, ada):
-    """open_window(width) -> a page on which Ada has signed in, that keeps what went wrong on it.
+    """open_window(width) -> a page on which Ada has signed in, with the errors that occurred on it.
 
     Nothing but the service itself may be asked: any other host's address is an error.
     """
@@ -30,9 +30,9 @@ def open_window(browser, live_server, ada):
         context.add_cookies([{"name": session.key, "value": session.value, "url": live_server.url}])
         page = context.new_page()
         page.set_default_timeout(15_000)
-        page.faults, page.dialogs, page.elsewhere = [], [], []
-        page.on("pageerror", lambda error: page.faults.append(str(error)))
-        page.on("console", lambda said: page.faults.append(said.text) if said.type == "error" else None)
+        page.errors, page.dialogs, page.elsewhere = [], [], []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
         page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda asked: note_elsewhere(page, asked.url, live_server.url))
         return page

@@ -27,11 +27,11 @@ def save(page):
         page.click("#submit-row [name=_save]")
 
 
-def test_a_client_is_added_once_its_error_is_mended(open_window):
+def test_a_client_is_added_once_its_error_is_corrected(open_window):
     a_client(business_name="Acme")
     page = open_window()
     page.goto("/admin/")
-    page.click("#nav-sidebar >> text=Clients")
+    page.click("#nav-sidebar >> text=Organisations and providers")
     page.click("[href$='/admin/people/client/add/']")
     page.fill("[name=business_name]", "ACME")
     page.fill("[name=business_phone]", "02 9000 0000")
@@ -42,7 +42,7 @@ def test_a_client_is_added_once_its_error_is_mended(open_window):
     save(page)
     assert page.is_visible("#result_list >> text=Acme Brisbane")
     assert Client.objects.count() == 2
-    assert (page.faults, page.elsewhere) == ([], [])
+    assert (page.errors, page.elsewhere) == ([], [])
 
 
 def test_a_contact_is_archived_and_restored_and_the_history_names_the_person(open_window):
@@ -66,7 +66,7 @@ def test_a_contact_is_archived_and_restored_and_the_history_names_the_person(ope
     assert [head.split()[0].lower() for head in heads[:2]] == ["restored", "archived"]
     assert all("Ada Byron" in head for head in heads[:2])
     assert not Contact.objects.get().is_archived
-    assert page.faults == []
+    assert page.errors == []
 
 
 def test_a_reference_is_looked_up_by_typing(open_window):
@@ -139,4 +139,4 @@ def test_the_start_page_fits_a_telephone_and_asks_nobody_else(open_window):
     page = open_window(width=390)
     page.goto("/", wait_until="networkidle")
     assert overflow(page) == 0
-    assert (page.faults, page.elsewhere) == ([], [])
+    assert (page.errors, page.elsewhere) == ([], [])

@@ -119,7 +119,7 @@ def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(ope
     claim = Claim.objects.get()
     assert (claim.total, claim.provider_invoice) == (Decimal("205.09"), first)
     assert [line.product for line in claim.line_items.all()] == [office.care.product, office.walk.product]
-    assert (page.faults, page.elsewhere, page.dialogs) == ([], [], [])
+    assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
 
 
 def test_warnings_are_read_and_confirmed_by_keyboard(open_window, office):
@@ -141,7 +141,7 @@ def test_warnings_are_read_and_confirmed_by_keyboard(open_window, office):
     with page.expect_navigation():
         press(page, "Tab", "Enter")
     assert Claim.objects.get().acknowledged_warnings.get().code == "PriceOverCap"
-    assert page.faults == []
+    assert page.errors == []
 
 
 def test_rows_are_copied_and_removed_and_sent_in_their_order(open_window, office):
@@ -184,7 +184,7 @@ def test_days_are_typed_as_people_write_them(open_window, office):
         page.fill(start, typed)
         page.locator(start).blur()
         assert page.input_value(start) == meant, typed
-    assert page.faults == []
+    assert page.errors == []
 
 
 def test_sums_are_exact_where_floating_point_is_not(open_window, office):
@@ -225,7 +225,7 @@ def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, off
         press(page, "Control+Enter")
     invoice = Invoice.objects.get()
     assert (invoice.contact, invoice.total, invoice.start_date) == (office.mia, Decimal("140.10"), office.day)
-    assert page.faults == []
+    assert page.errors == []
 
 
 def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_window, office):
@@ -243,7 +243,7 @@ def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_w
     assert (paper.invoice_total, paper.service_end_date) == (Decimal("140.10"), office.day)
     page.wait_for_url(f"**/claim/add/?provider_invoice={paper.pk}")
     page.wait_for_function("document.activeElement.name === 'lines-0-product'")
-    assert (page.faults, page.elsewhere, page.dialogs) == ([], [], [])
+    assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
 
 
 def test_a_hundred_lines_can_be_worked_on(open_window, office):
@@ -280,7 +280,7 @@ def test_no_page_of_funding_scrolls_sideways(open_window, office, width):
         page.goto(f"/admin/funding/{address}", wait_until="networkidle")
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0, address
-    assert (page.faults, page.elsewhere) == ([], [])
+    assert (page.errors, page.elsewhere) == ([], [])
     Claim.objects.update(funding_status="Approved")
     page.goto(f"/admin/funding/claim/{claim.pk}/change/", wait_until="networkidle")
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
@@ -298,4 +298,4 @@ def test_chosen_claims_are_approved_from_their_list(open_window, office):
     page.wait_for_selector(".fu-refused")
     assert "R-0 is on hold by the client" in page.inner_text(".fu-refused")
     assert Claim.objects.filter(funding_status="Approved").count() == 2
-    assert page.faults == []
+    assert page.errors == []

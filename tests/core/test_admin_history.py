@@ -17,10 +17,10 @@ BACKEND = "apps.people.authentication.StaffBackend"
 @pytest.fixture(autouse=True)
 def fresh_clock():
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
     yield
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def last_lines(record, count=1):
     return list(history_display.changes_of(record)[:count])
 
 
-def test_a_change_names_its_person_its_door_and_its_fields(client, ada):
+def test_a_change_names_its_person_its_channel_and_its_fields(client, ada):
     record = a_contact(personal_title="Dr")
     cora = a_staff_member(first_name="Cora", last_name="Smith")
     page = client.get(page_of(record))
@@ -47,9 +47,9 @@ def test_a_change_names_its_person_its_door_and_its_fields(client, ada):
     assert client.post(page_of(record), data).status_code == 302
     (line,) = history_display.history_lines(last_lines(record))
     assert (line.who, line.channel, line.kind) == ("Ada Byron", "Back office", "Changed")
-    told = {each.label: (each.before, each.after) for each in line.differences}
-    assert told["Title"] == ("Dr", "Mx")
-    assert told["Account manager"] == ("–", "Cora Smith")
+    differences = {each.label: (each.before, each.after) for each in line.differences}
+    assert differences["Title"] == ("Dr", "Mx")
+    assert differences["Account manager"] == ("–", "Cora Smith")
     assert "Cora Smith" in client.get(page_of(record, "history")).content.decode()
 
 
@@ -79,7 +79,7 @@ def test_a_history_page_asks_one_query_for_each_kind_of_record(django_assert_max
         assert len(history_display.history_lines(changes)) == 13
 
 
-def test_a_list_that_changes_is_told_and_makes_the_record_modified(client, ada):
+def test_a_list_that_changes_is_in_the_history_and_makes_the_record_modified(client, ada):
     person = a_staff_member()
     before = person.modify_date
     Team.objects.create(name="North")
@@ -107,7 +107,7 @@ def test_the_first_page_shows_what_this_person_did(client, ada):
     assert "By nobody" not in page
 
 
-def test_whoever_saves_second_is_told_and_overwrites_nothing(client, ada):
+def test_whoever_saves_second_overwrites_nothing_and_sees_why(client, ada):
     record = a_client(business_name="First")
     opened = form_data(client.get(page_of(record)), business_name="Second thoughts")
     cora = a_staff_member(first_name="Cora", last_name="Smith")

@@ -1,4 +1,4 @@
-"""Decimals that the database works out whenever they are asked for (apps/core/computed.py)."""
+"""Decimals that the database computes in every query."""
 
 from decimal import Decimal
 
@@ -19,7 +19,7 @@ CENTS = st.decimals("0.00", "9999999.99", places=2)
 
 class TestSums(TestCase):
     @given(st.lists(CENTS, max_size=6), CENTS)
-    def test_a_sum_is_right_to_the_cent_however_it_is_asked_for(self, budgets, total):
+    def test_a_sum_is_right_to_the_cent_as_an_attribute_and_in_a_filter(self, budgets, total):
         plan = a_plan(participant=a_contact(), total_budget_amount=total)
         for budget in budgets:
             ServiceBooking.objects.create(engagement=plan, support_purpose="Core", budget=budget)

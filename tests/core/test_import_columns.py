@@ -95,10 +95,10 @@ def test_what_is_mapped_must_exist():
 
 
 def test_what_only_the_service_sets_is_left_out_with_a_notice():
-    found = columns("contact", "LastName", "CreationDate", "Representative/FirstName")
+    found = columns("contact", "LastName", "CreationDate", "Client/ArchiveDate")
     assert [column.member.name for column in found.columns] == ["LastName"]
     assert found.notices == (
-        "Not read, because the service determines it: CreationDate, Representative/FirstName.",
+        "Not read, because the service determines it: CreationDate, Client/ArchiveDate.",
     )
 
 

@@ -13,7 +13,7 @@ from apps.core.importing.runs import definition_for
 from apps.core.importing.tables import ImportFileError, Row
 from apps.odata.declaration import service
 from apps.odata.read.flattening import columns, rows
-from apps.odata.read.record_json import everything
+from apps.odata.read.record_json import select_all
 
 
 class Sheet:
@@ -177,7 +177,7 @@ def test_an_export_has_a_row_for_each_item_with_the_records_own_cells_in_each():
     found = service.get_service().by_path["invoice"].type
     wanted = [
         column
-        for column in columns(found, everything(found, item=False), item_list_of(found))
+        for column in columns(found, select_all(found, item=False), item_list_of(found))
         if column.name in ("InvoiceNumber", "LineItems/Quantity", "LineItems/Product/Code")
     ]
     record = {

@@ -1,4 +1,4 @@
-"""The start page, health, the pages that tell of errors, and the headers on all of them."""
+"""The start page, health, error pages, and the headers on all of them."""
 
 import re
 
@@ -47,10 +47,10 @@ def test_nothing_keeps_a_page_of_the_back_office(client):
 
 
 @pytest.mark.django_db
-def test_the_start_page_leads_to_every_door(client):
+def test_the_start_page_links_to_every_page(client):
     page = client.get("/").content.decode()
-    for door in ("/admin/", "/docs/", "/api/", "/api/$metadata", "/livez", "/readyz"):
-        assert f'href="{door}"' in page
+    for address in ("/admin/", "/docs/", "/api/", "/api/$metadata", "/livez", "/readyz"):
+        assert f'href="{address}"' in page
     assert "http://testserver/connect/token" in page
 
 
@@ -63,7 +63,7 @@ def test_pages_ask_nothing_of_other_hosts(client):
 
 def test_livez_asks_nothing_of_the_database(client):
     # Without the django_db mark, any query is an error; the settings' would be one.
-    Subscriber.forget()
+    Subscriber.clear_cache()
     answer = client.get("/livez")
     assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
 
@@ -82,11 +82,11 @@ def test_readyz_names_missing_migrations(client, monkeypatch):
     assert answer.json()["reason"] == "The database lacks 1 migrations."
 
 
-def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
+def test_readyz_reports_a_database_that_does_not_answer(client, monkeypatch):
     def lost():
         raise OperationalError("connection refused at 10.0.0.7")
 
-    Subscriber.forget()
+    Subscriber.clear_cache()
     monkeypatch.setattr(views, "applied_migrations", lost)
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -94,7 +94,7 @@ def test_readyz_tells_of_a_database_that_does_not_answer(client, monkeypatch):
 
 
 @pytest.mark.django_db
-def test_an_unknown_page_is_told_in_the_look_of_the_site(client):
+def test_an_unknown_page_has_the_look_of_the_site(client):
     answer = client.get("/nothing-here")
     assert answer.status_code == 404
     assert "Page not found" in answer.content.decode()

@@ -41,7 +41,7 @@ def name(text, **words):
 
 @pytest.mark.parametrize(("model", "field"), NORMALISED, ids=str)
 def test_every_normalised_text_is_compared(model, field):
-    assert any(field in unique.columns and unique.field == field.of for unique in uniques_of(model))
+    assert any(field in unique.columns and unique.field == field.text_field for unique in uniques_of(model))
 
 
 @pytest.mark.parametrize("spelling", ["Café", " CAFE\u0301\t", "cafÉ"])

@@ -15,10 +15,10 @@ from tests.people.builders import a_staff_member
 @pytest.fixture(autouse=True)
 def settled(monkeypatch, settings):
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
     yield
     clock.reset_now()
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from apps.odata import clock
 
 @pytest.fixture(autouse=True)
 def in_sydney():
-    Subscriber.forget()
+    Subscriber.clear_cache()
     clock.reset_now()
     with timezone.override("Australia/Sydney"):
         yield
-    Subscriber.forget()
+    Subscriber.clear_cache()
     clock.reset_now()

@@ -8,7 +8,7 @@ from apps.core.models import Subscriber
 
 @pytest.fixture(autouse=True)
 def in_sydney():
-    Subscriber.forget()
+    Subscriber.clear_cache()
     with timezone.override("Australia/Sydney"):
         yield
-    Subscriber.forget()
+    Subscriber.clear_cache()

@@ -56,7 +56,7 @@ def test_queues_say_how_many_wait_and_for_how_long(client):
     assert found["Claims"] == {"Awaiting staff approval": ("2", 9), "On hold": ("1", 0)}
     assert found["Invoices"] == {"Sent": ("1", 30)}
     assert found["Provider invoices"]["To be claimed"] == ("1", 4)
-    assert found["Provider invoices"]["Unactioned"][0] == "4"  # those of the three claims, too
+    assert found["Provider invoices"]["To review"][0] == "4"  # those of the three claims, too
 
 
 def test_the_next_claim_is_of_the_provider_invoice_that_waits_longest(client):

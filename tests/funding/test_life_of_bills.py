@@ -30,7 +30,7 @@ steps = st.lists(
 @pytest.fixture
 def with_a_payment_provider(db):
     Subscriber.objects.update_or_create(pk=1, defaults={"payment_provider_module": True})
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

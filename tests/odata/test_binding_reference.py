@@ -4,9 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.odata.query.binding import bind_filter, sort_keys
+from apps.odata.query.binding import bind_filter
+from apps.odata.query.ordering import sort_keys
 from apps.odata.query.parser import parse_expression, parse_orderby
-from apps.odata.read.paging import page_condition, token_for
+from apps.odata.read.paging import make_token, rows_after_token
 from tests.odata import reference, sample, trees
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -42,7 +43,7 @@ def test_pages_in_any_order_show_each_row_once(stored_jobs, terms, size):
     seen, rows = [], ordered
     while page := list(rows.values_list("guid", *(key.value for key in keys))[:size]):
         seen += [guid for guid, *_ in page]
-        token = token_for("Job", keys, page[-1][1:])
-        rows = ordered.filter(page_condition("Job", keys, token))
+        token = make_token("Job", keys, page[-1][1:])
+        rows = ordered.filter(rows_after_token("Job", keys, token))
         assert len(seen) <= len(stored_jobs)
     assert seen == reference.in_order(terms, stored_jobs)

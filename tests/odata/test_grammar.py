@@ -26,7 +26,8 @@ from apps.odata.query.ast import (
     SortTerm,
     ValueKind,
 )
-from apps.odata.query.parser import MAX_DEPTH, MAX_LENGTH, parse_expression, parse_orderby
+from apps.odata.query.lexer import MAX_LENGTH
+from apps.odata.query.parser import MAX_DEPTH, parse_expression, parse_orderby
 from tests.odata import trees
 from tests.odata.trees import lit, path
 

@@ -27,10 +27,10 @@ from apps.odata.declaration.resource import (
 from apps.odata.declaration.schema import bind_resource as bind
 from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata import csdl, json_schema, openapi
-from apps.odata.query.options import _READERS as OPTIONS
+from apps.odata.query.options import _PARSERS as OPTIONS
 from apps.odata.query.options import SERVICE_PARAMETERS
 from apps.odata.query.plain_filters import filterset_for
-from apps.odata.read.record_json import RecordJson, everything
+from apps.odata.read.record_json import RecordJson, select_all
 from apps.people.models import Client
 from tests.odata import sample
 
@@ -170,7 +170,7 @@ def test_warnings_can_be_ignored_where_there_are_any():
         has_warnings = True
 
     warned = bind(WarningResource)
-    for describe in (openapi.create_operation, openapi.replace_operation):
+    for describe in (openapi.create_operation, openapi.update_operation):
         assert {"$ref": "#/components/parameters/ignoreWarnings"} in describe(warned)["parameters"]
 
 
@@ -189,7 +189,7 @@ def test_what_is_read_is_described_as_in_the_metadata(entity_set):
 def test_records_are_as_described(a_client, item):
     set_ = get_service().by_resource[next(r for r in get_service().resources if r.model is Client)]
     set_database_zone(a_client)
-    shown = RecordJson(set_.type, everything(set_.type, item))
+    shown = RecordJson(set_.type, select_all(set_.type, item))
     (text,) = Client.objects.values_list(shown, flat=True)
     record = json.loads(text)
     assert record["Address"]["Suburb"] == "Perth"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery, NotAcceptable, NotSupported, ODataError
 from apps.odata.query.ast import Binary, SortTerm, ValueKind
-from apps.odata.query.options import ExpandItem, PartOptions, QueryOptions, parse_options
+from apps.odata.query.options import ExpandItem, NestedOptions, QueryOptions, parse_options
 from tests.odata.trees import lit, path
 
 
@@ -75,7 +75,7 @@ def test_expand_reads_the_options_of_each_part():
     assert lines.filter.arguments[1].value == ");,('"
     assert lines.orderby == (SortTerm(path("B"), True), SortTerm(path("C")))
     assert (lines.top, lines.skip, lines.count, lines.select) == (5, 1, True, (("A",), ("B",)))
-    assert lines.expand == (ExpandItem("Product", PartOptions(select=(("Code",),))),)
+    assert lines.expand == (ExpandItem("Product", NestedOptions(select=(("Code",),))),)
 
 
 @pytest.mark.parametrize(

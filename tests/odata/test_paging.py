@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.binding import sort_keys
+from apps.odata.query.ordering import sort_keys
 from apps.odata.query.parser import parse_orderby
-from apps.odata.read.paging import page_condition, read, token_for, written
+from apps.odata.read.paging import decode_value, encode_value, make_token, rows_after_token
 from tests.odata import sample
 
 JOBS = sample.JOBS.type
@@ -28,12 +28,12 @@ def keys_of(text):
 
 
 def token(text="Code", values=("a", GUID)):
-    return token_for("Job", keys_of(text), values)
+    return make_token("Job", keys_of(text), values)
 
 
 def refusal(given, text="Code", entity_set="Job"):
     with pytest.raises(BadQuery) as refused:
-        page_condition(entity_set, keys_of(text), given)
+        rows_after_token(entity_set, keys_of(text), given)
     return refused.value
 
 
@@ -53,7 +53,7 @@ VALUES = [
 def test_a_token_carries_every_value_exactly(pair):
     kind, value = pair
     signer = Signer()
-    carried = read(kind, signer.unsign_object(signer.sign_object([written(kind, value)]))[0])
+    carried = decode_value(kind, signer.unsign_object(signer.sign_object([encode_value(kind, value)]))[0])
     assert carried == value
     assert str(carried) == str(value)
 
@@ -89,7 +89,7 @@ def test_a_token_of_another_entity_set_is_refused():
 
 
 def page_sql(text, values):
-    rows = sample.Job.objects.filter(page_condition("Job", keys_of(text), token(text, values)))
+    rows = sample.Job.objects.filter(rows_after_token("Job", keys_of(text), token(text, values)))
     with CaptureQueriesContext(connection) as asked:
         list(rows.values_list("pk"))
     return asked[0]["sql"].partition(" WHERE ")[2]

@@ -1,4 +1,4 @@
-"""One record and pages of records, read through ``Reading`` from the sample's tables."""
+"""One record and pages of records, read through ``RecordReader`` from the sample's tables."""
 
 import json
 from itertools import count
@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.odata.declaration.schema import bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.query.options import parse_options
-from apps.odata.read.reader import Reading, is_whole_table
+from apps.odata.read.reader import RecordReader, is_whole_table
 from tests.odata.sample import Job, JobResource
 
 pytestmark = pytest.mark.usefixtures("stored_jobs")
@@ -29,28 +29,29 @@ class FirstRankResource(JobResource):
 ALL_JOBS = bind_resource(AllJobsResource)
 
 
-def reading(query="", resource=ALL_JOBS, item=False):
-    return Reading(resource, None, parse_options(query), item)
+def reader(query="", entity_set=ALL_JOBS, item=False):
+    rows = entity_set.resource.visible_to(None)
+    return RecordReader(entity_set, rows, parse_options(query), item)
 
 
 @pytest.mark.parametrize("query", ["", "$select=Code,Moment", "$expand=Owner,Lines", "$expand=Lines($top=1)"])
 def test_a_record_says_alone_what_it_says_in_a_page(query):
     keys = Job.objects.order_by("-created", "-guid").values_list("pk", flat=True)
-    rows = reading(query).page(100).rows
+    rows = reader(query).page(100).records
     assert len(rows) == 60
     for key, row in zip(keys, rows, strict=True):
-        assert json.loads(reading(query, item=True).record(key)[0]) == json.loads(row)
+        assert json.loads(reader(query, item=True).record(key)[0]) == json.loads(row)
 
 
 def test_a_record_that_a_caller_may_not_see_is_not_there():
     some = bind_resource(FirstRankResource)
     for job in Job.objects.all():
         if job.rank == 1:
-            row, _ = reading(resource=some, item=True).record(job.pk)
+            row, _ = reader(entity_set=some, item=True).record(job.pk)
             assert json.loads(row)["JobGuid"] == str(job.pk)
         else:
             with pytest.raises(NotFound):
-                reading(resource=some, item=True).record(job.pk)
+                reader(entity_set=some, item=True).record(job.pk)
 
 
 @pytest.mark.parametrize(
@@ -77,12 +78,12 @@ def test_chosen_rows_are_not_taken_for_the_whole_table(choose):
 )
 def test_pages_that_go_on_behind_each_other_hold_every_record_once(order):
     query = f"$orderby={order}" if order else ""
-    whole = [json.loads(row)["JobGuid"] for row in reading(query).page(100).rows]
+    whole = [json.loads(row)["JobGuid"] for row in reader(query).page(100).records]
     assert len(set(whole)) == 60
     walked, token = [], None
     for page_number in count():
-        page = reading("&".join(filter(None, (query, token and f"$skiptoken={token}")))).page(7)
-        walked += [json.loads(row)["JobGuid"] for row in page.rows]
+        page = reader("&".join(filter(None, (query, token and f"$skiptoken={token}")))).page(7)
+        walked += [json.loads(row)["JobGuid"] for row in page.records]
         token = page.next_token
         if token is None:
             break
@@ -93,7 +94,7 @@ def test_pages_that_go_on_behind_each_other_hold_every_record_once(order):
 @pytest.mark.postgres("SQLite has the page's keys chosen in an inner query")
 def test_rows_are_sorted_and_cut_before_they_are_rendered():
     with CaptureQueriesContext(connection) as captured:
-        assert len(reading("$orderby=Size").page(3).rows) == 3
+        assert len(reader("$orderby=Size").page(3).records) == 3
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN (VERBOSE, FORMAT JSON) " + captured.captured_queries[-1]["sql"])
         plan = cursor.fetchone()[0][0]["Plan"]

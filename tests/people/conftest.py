@@ -10,10 +10,10 @@ from tests.people.builders import posted
 
 @pytest.fixture(autouse=True)
 def in_sydney():
-    Subscriber.forget()
+    Subscriber.clear_cache()
     with timezone.override("Australia/Sydney"):
         yield
-    Subscriber.forget()
+    Subscriber.clear_cache()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def password_hash():
 
 def a_role(*permissions, **fields):
     """A role that grants permissions like `people.view_client`."""
-    role = Role.objects.create(**{"name": f"Role {next(_number)}", **fields})
+    role = Role.objects.create(**{"name": f"Role R{next(_number)}", **fields})
     for permission in permissions:
         app, _, codename = permission.partition(".")
         role.permissions.add(Permission.objects.get(content_type__app_label=app, codename=codename))

@@ -96,7 +96,7 @@ def test_rules_of_the_interface_hold_in_the_form(client, ada):
     assert not Contact.objects.exists()
 
 
-def test_a_caution_is_told_and_stops_nobody(client, ada):
+def test_a_warning_is_shown_and_stops_nobody(client, ada):
     address = "/admin/people/client/add/"
     answer = client.post(
         address, form_data(client.get(address), business_name="Acme", business_number="12"), follow=True
@@ -233,7 +233,7 @@ def test_nobody_grants_what_they_may_not_do(client, clerk):
     assert errors_on(answer, "all_permissions")
 
 
-def test_a_roles_permissions_are_granted_and_told(client, ada):
+def test_a_roles_permissions_are_granted_and_in_the_history(client, ada):
     role = a_role()
     wanted = a_role("people.view_client").permissions.get()
     data = form_data(client.get(page_of(role)))
@@ -322,7 +322,7 @@ def answer_of(contact):
     return {each.custom_field.kind: [one.response for one in each.responses.all()] for each in found}
 
 
-def test_custom_fields_are_asked_by_their_kind_and_told_in_the_history(client, ada):
+def test_custom_fields_are_answered_by_their_kind_and_in_the_history(client, ada):
     fields = {kind: a_custom_field(kind, "Red\nGreen\nBlue") for kind in AnswerKind.values}
     record = a_contact()
     given = {
@@ -336,14 +336,14 @@ def test_custom_fields_are_asked_by_their_kind_and_told_in_the_history(client, a
     sent = {f"custom_{fields[kind].pk.hex}": value for kind, value in given.items()}
     data = {**form_data(client.get(page_of(record))), **sent}
     assert client.post(page_of(record), data).status_code == 302
-    held = answer_of(record)
-    assert held == {kind: value if isinstance(value, list) else [value] for kind, value in given.items()}
+    answers = answer_of(record)
+    assert answers == {kind: value if isinstance(value, list) else [value] for kind, value in given.items()}
     line = Change.objects.get(record_key=str(record.pk), kind="Changed")
     assert line.differences["Field Choices"] == [[], ["Blue", "Red"]]
     assert len(line.differences) == len(given)
     # Opened and saved again, nothing changes.
     client.post(page_of(record), form_data(client.get(page_of(record))))
-    assert answer_of(record) == held
+    assert answer_of(record) == answers
     assert Change.objects.get(record_key=str(record.pk), kind="Changed") == line
 
 
@@ -401,7 +401,7 @@ def test_every_page_of_people_opens(client, ada):
         assert client.get(reverse(f"admin:people_{model}_add")).status_code == 200
 
 
-def test_participants_to_choose_from_are_told_with_their_scheme_numbers(client, ada):
+def test_participants_to_choose_from_have_their_scheme_numbers(client, ada):
     a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430 123 456")
     a_contact(first_name="Mia", last_name="Novak", scheme_number=None)
     asked = {"app_label": "people", "model_name": "contact", "field_name": "representative", "term": "mia n"}

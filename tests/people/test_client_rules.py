@@ -13,10 +13,10 @@ def test_clients_need_a_business_name(refused):
     assert refused("client", {"UniqueCode": "a"}) == [("Required", "BusinessName")]
 
 
-@pytest.mark.parametrize("twin", ["Café Pty Ltd", "CAFE\u0301 pty ltd", " Café Pty Ltd  "])
-def test_two_clients_cannot_share_a_business_name(refused, twin):
+@pytest.mark.parametrize("name", ["Café Pty Ltd", "CAFE\u0301 pty ltd", " Café Pty Ltd  "])
+def test_two_clients_cannot_share_a_business_name(refused, name):
     a_client(BusinessName="Café Pty Ltd")
-    assert refused("client", a_client_body(BusinessName=twin)) == [("NotUnique", "BusinessName")]
+    assert refused("client", a_client_body(BusinessName=name)) == [("NotUnique", "BusinessName")]
 
 
 def test_a_state_needs_a_country(refused):

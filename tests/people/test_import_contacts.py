@@ -329,7 +329,6 @@ def test_signs_that_copy_would_read_otherwise_are_only_text(tmp_path, cell):
 def test_an_unknown_resource_or_field_to_match_is_told(tmp_path):
     path = a_csv(tmp_path, *GOOD)
     assert "There is no resource people to import; there are" in imported("people", path).err
-    assert "role cannot be imported." in imported("role", path).err
     assert "--match Fax: no column of the file gives it." in imported("contact", path, "--match", "Fax").err
     assert "--map Mobile: write --map" in imported("contact", path, "--map", "Mobile").err
 

@@ -1,4 +1,4 @@
-"""Rules that staff and contacts share, told at their places (interface.md 4.1, decisions.md 6)."""
+"""Rules that staff and contacts share (interface.md 4.1, decisions.md 6)."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_scheme_number_has_20_digits_at_most(faults):
     assert faults(SchemeNumber="43" + "0" * 19) == [("TooLong", "SchemeNumber")]
 
 
-def test_another_title_is_told_only_with_the_title_other(faults):
+def test_another_title_is_allowed_only_with_the_title_other(faults):
     assert faults(PersonalTitle="Other", PersonalTitleOther="Sir") == []
     assert faults(PersonalTitle="Mr", PersonalTitleOther="Sir") == [("NotAllowed", "PersonalTitleOther")]
     assert faults(PersonalTitleOther="Sir") == [("NotAllowed", "PersonalTitleOther")]
@@ -59,7 +59,7 @@ def test_a_state_needs_a_country(faults):
     assert faults(Address={"City": "Sydney"}, PostalAddress={"PostalCity": "Sydney"}) == []
 
 
-def test_a_rule_about_a_faulty_member_is_not_told_as_well(faults):
+def test_a_rule_about_an_invalid_member_is_not_reported_as_well(faults):
     assert faults(SendBirthdayReminder=True, Birthday="soon") == [("InvalidDate", "Birthday")]
 
 

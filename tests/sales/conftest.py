@@ -11,11 +11,11 @@ from tests.people.builders import posted
 
 @pytest.fixture(autouse=True)
 def in_sydney():
-    Subscriber.forget()
+    Subscriber.clear_cache()
     clock.reset_now()
     with timezone.override("Australia/Sydney"):
         yield
-    Subscriber.forget()
+    Subscriber.clear_cache()
     clock.reset_now()
 
 

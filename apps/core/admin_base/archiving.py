@@ -17,7 +17,7 @@ from unfold.contrib.filters.admin import RadioFilter
 from unfold.decorators import action, display
 
 from apps.core import archive
-from apps.core.models import Stamped
+from apps.core.models import TimestampedModel
 
 
 class ArchivedFilter(RadioFilter):
@@ -46,7 +46,7 @@ class ArchivingAdmin(ModelAdmin):
         return False
 
     @display(description="", label={"Archived": "warning"})
-    def archived(self, record: Stamped) -> str | None:
+    def archived(self, record: TimestampedModel) -> str | None:
         """A column that marks archived records in lists that show both."""
         return "Archived" if record.is_archived else None
 
@@ -132,7 +132,7 @@ def linked_records(record: models.Model) -> list[dict[str, Any]]:
     found = []
     for relation in record._meta.related_objects:
         model, column = relation.related_model, relation.field
-        if not issubclass(model, Stamped):
+        if not issubclass(model, TimestampedModel):
             continue
         count = model._default_manager.filter(**{column.name: record.pk, "archive_date": None}).count()
         if count:

@@ -83,7 +83,7 @@ class RecordAdmin(ArchivingAdmin):
         return super().get_queryset(request).select_related(*(self.list_select_related or ()))
 
     def autocomplete_label(self, record: Any) -> str:
-        """A record among others to choose from: enough to tell it from its namesakes."""
+        """The label of a record among others of the same name that are chosen from."""
         return str(record)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
@@ -197,7 +197,7 @@ class RecordAdmin(ArchivingAdmin):
         for formset in formsets:
             self.save_formset(request, form, formset, change=change)
 
-    # Django would keep a second, thinner history of its own.
+    # Django's own history would repeat ours with less detail.
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         return None

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from apps.core.archive import set_archive_dates
 from apps.core.importing.columns import ImportColumn, Member, item_list_of
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.existing import ItemMatcher, RecordMatcher
 from apps.core.importing.grouping import RecordRows, RowGrouper
-from apps.core.importing.reading import Candidate, RowReader, read_candidates
+from apps.core.importing.reading import ARCHIVE_DATE, Candidate, RowReader, read_candidates
 from apps.core.importing.references import ReferenceResolver
 from apps.core.importing.report import ImportReport, RowIssue, in_column_order
 from apps.core.importing.tables import Row
@@ -42,12 +43,14 @@ class BatchImporter:
         day_first: bool = True,
         updates: bool = True,
         ignore_warnings: bool = False,
+        by_name: bool = False,
     ) -> None:
         self.entity_set, self.definition, self.report = entity_set, definition, report
         self.updates, self.ignore_warnings = updates, ignore_warnings
         own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
         inner = [c for c in columns if c.member.item_list is not None]
-        self.reader = RowReader(entity_set.type, own, report.table, definition, day_first)
+        past_dates = definition.future_dates if by_name else ()
+        self.reader = RowReader(entity_set.type, own, report.table, definition, day_first, past_dates)
         self.items: ItemMatcher | None = None
         part = item_list_of(entity_set.type)
         if part is not None and inner:
@@ -135,6 +138,7 @@ class BatchImporter:
 
     def changed_draft(self, one: Candidate) -> Draft:
         given = self.matcher.compared.given_values(one.read.values)
+        given.pop(ARCHIVE_DATE, None)
         draft = self.reader.draft_class(given, given, one.read.invalid, key=one.existing.key)
         if self.items is not None and (
             one.is_rejected or not self.items.are_unchanged(one.existing, one.items)
@@ -168,12 +172,12 @@ class BatchImporter:
         """Whether the service saved all drafts; the issues of those that it rejects are added."""
         drafts = [one.draft for one in candidates]
         try:
-            service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
+            keys = service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
         except WarningsPresent as found:
             if self.ignore_warnings:
                 for number, issue in found.issues:
                     self.add_warning(candidates[number], issue)
-                service(drafts, ignore_warnings=True)
+                self.save_archive_dates(candidates, service(drafts, ignore_warnings=True))
                 return True
             for number, issue in found.issues:
                 self.add_error(candidates[number], *self.located(issue), unconfirmed=True)
@@ -181,8 +185,21 @@ class BatchImporter:
             for number, issue in found.issues:
                 self.add_error(candidates[number], *self.located(issue))
         else:
+            self.save_archive_dates(candidates, keys)
             return True
         return False
+
+    def save_archive_dates(self, candidates: Sequence[Candidate], keys: Sequence[Any]) -> None:
+        """Archive and restore records as the file says; ``keys`` are those of new records, in their order."""
+        if ARCHIVE_DATE not in self.reader.by_attribute:
+            return
+        dates = []
+        for number, one in enumerate(candidates):
+            after = one.read.values.get(ARCHIVE_DATE)
+            before = None if one.existing is None else one.existing.values[ARCHIVE_DATE]
+            if after != before:
+                dates.append((keys[number] if one.existing is None else one.existing.key, before, after))
+        set_archive_dates(self.entity_set.model, dates)
 
     def located(self, issue: Issue) -> tuple[str, str, str]:
         """Code, wire name of the place, and message of an issue."""

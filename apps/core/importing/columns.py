@@ -6,10 +6,10 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.core.importing.definition import ImportDefinition
-from apps.core.importing.file_declaration import RecordName, prefix_of, record_names
+from apps.core.importing.file_declaration import RecordName, names_of_reference, prefix_of, record_names
 from apps.core.importing.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
@@ -112,7 +112,7 @@ def _members(
 ) -> Iterator[Member]:
     named: dict[str, tuple[str, RecordName]] = {}
     for prop in type_.writable_properties:
-        for text in record_names(prop.related_model, {}) if prop.related_model is not None else ():
+        for text in names_of_reference(prop):
             named[prefix_of(prop) + text.name] = prop.attribute, text
     for name, prop in type_.properties.items():
         if name in named:
@@ -154,6 +154,9 @@ def _reference_members(
             is_read_only=not (is_found and (prop.behaviour is Behaviour.KEY or name in names)),
             item_list=item_list,
         )
+    for inner in part.type.navigations.values():
+        for member in _reference_members(inner, f"{prefix}{inner.name}/", item_list):
+            yield replace(member, is_read_only=True)
 
 
 def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, str]) -> dict[str, Member]:
@@ -205,7 +208,9 @@ def recognise_columns(
         member = mapped[index] if index in mapped else by_spelling.get(text)
         if member is None and (not text or index in mapped or text in unread):
             continue
-        if member is None:
+        if member is None and is_read_only_list(entity_set.type, header):
+            read_only.append(header)
+        elif member is None:
             unknown.append(described(index, header, table) + suggestion(header, by_spelling))
         elif member.is_read_only:
             read_only.append(header)
@@ -242,6 +247,15 @@ def unread_headers(type_: StructuredType, table: Table) -> set[str]:
         if not table.has_cell_addresses:
             found.add(letters_of(items.name))  # a list that is null in every record
     return found
+
+
+def is_read_only_list(type_: StructuredType, header: str) -> bool:
+    """Whether the column shows a list, or members of its items, that a body cannot set."""
+    name = letters_of(header.partition("/")[0])
+    return any(
+        letters_of(part.name) == name and part.nesting is Nesting.CONTAINED and not part.writable
+        for part in type_.navigations.values()
+    )
 
 
 def mapped_members(

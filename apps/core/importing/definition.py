@@ -54,11 +54,19 @@ class ImportDefinition:
     match_scopes: ClassVar[Mapping[str, str]] = {}
     #: Members by whose digits files may name a record, although they need not be unique.
     number_fields: ClassVar[Sequence[str]] = ()
+    #: Members by which, taken together, files name a record that has no code or number.
+    descriptive_fields: ClassVar[Sequence[str]] = ()
     derived_references: ClassVar[Sequence[DerivedReference]] = ()
     group_fields: ClassVar[Sequence[tuple[str, ...]]] = ()
     #: Members that the service fills in: an empty cell leaves an existing record's value as it is.
     service_defaults: ClassVar[Sequence[str]] = ()
     fields: ClassVar[Sequence[Property | Navigation]] = ()
+    #: Attributes of references to records that are imported later: a name that is not found is a warning.
+    later_references: ClassVar[Sequence[str]] = ()
+    #: Attributes whose rules about days to come do not hold for a file of another database: it has past days.
+    future_dates: ClassVar[Sequence[str]] = ()
+    #: Whether files set the archive date: not where archiving has effects that a service must handle.
+    sets_archive_date: ClassVar[bool] = True
     cleaners: Mapping[str, Cleaner] = {}
     #: Rules whose findings are shown and keep nothing out, of services that check no warnings.
     warnings: ClassVar[Sequence[Rule]] = ()

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+from django.contrib.auth.models import Permission
 from django.db import models
 
 from apps.core.identifiers import normalised
 from apps.core.importing.definition import ImportDefinition
-from apps.core.models import NormalisedField
+from apps.core.models import Lookup, NormalisedField
+from apps.core.services import create_lookups, update_lookups
 from apps.odata.declaration import service
-from apps.odata.declaration.resource import Navigation, Nesting, Property, ReadOnly
+from apps.odata.declaration.resource import Navigation, Nesting, Optional, Property, ReadOnly, Required
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.schema import bind_resource as bind
 
@@ -37,11 +39,15 @@ def number_spellings(text: str) -> Sequence[str]:
     return text, plain, _BUSINESS_NUMBER.sub(r"\1 \2 \3 \4", plain)
 
 
+def as_written(text: str) -> Sequence[str]:
+    return (text,)
+
+
 @lru_cache(maxsize=1024)
 def normalised_column(field: models.Field) -> NormalisedField | None:
     """The column with the normalised text of a field; ``None`` when there is none."""
     for other in field.model._meta.concrete_fields:
-        if isinstance(other, NormalisedField) and other.of == field.name:
+        if isinstance(other, NormalisedField) and other.text_field == field.name:
             return other
     return None
 
@@ -50,7 +56,8 @@ def normalised_column(field: models.Field) -> NormalisedField | None:
 class RecordName:
     """A text by which files name a record of a model: ``column`` is where it is looked up.
 
-    ``compare`` makes one text of all its spellings, ``spellings`` are those that the column may have.
+    ``compare`` makes one text of all its spellings, ``spellings`` are those that the column may have. Among
+    several records with a name that are alike in all but the column ``scope``, the row's value of it decides.
     """
 
     name: str
@@ -58,15 +65,49 @@ class RecordName:
     column: models.Field
     compare: Callable[[str], str | None] = normalised
     spellings: Callable[[str], Sequence[str | None]] = lambda text: (normalised(text),)
+    scope: str | None = None
+    #: Whether it names a record only together with others.
+    is_descriptive: bool = False
 
 
+@lru_cache(maxsize=256)
 def definition_of(entity_set: EntitySet) -> type[ImportDefinition] | None:
-    found: type[ImportDefinition] | None = entity_set.resource.importing
-    return found
+    """How the resource is imported: by its own definition, or as a short list; ``None`` when it is not."""
+    declared: type[ImportDefinition] | None = entity_set.resource.importing
+    model = entity_set.model
+    if declared is not None or not issubclass(model, Lookup):
+        return declared
+    properties = {prop.source_field.name: prop.name for prop in entity_set.type.properties.values()}
+    # A name may be unique only beside another column: custom fields of clients and of staff.
+    scopes = [
+        properties[name]
+        for constraint in model._meta.total_unique_constraints
+        if "name_key" in constraint.fields
+        for name in constraint.fields
+        if name != "name_key"
+    ]
+    members = {
+        "match_fields": ("Name",),
+        "match_scopes": {"Name": scopes[0]} if scopes else {},
+        "fields": tuple(settable_columns(model, properties)),
+        "create": staticmethod(partial(create_lookups, model)),
+        "update": staticmethod(partial(update_lookups, model)),
+    }
+    return type("LookupImport", (ImportDefinition,), members)
+
+
+def settable_columns(model: type[models.Model], names: Mapping[str, str]) -> Iterator[Property]:
+    """The columns of a short list that people edit; ``names`` are those that the interface shows."""
+    for field in model._meta.concrete_fields:
+        if field.primary_key or not field.editable or field.is_relation:
+            continue
+        name = names.get(field.name) or field.name.title().replace("_", "")
+        is_optional = field.null or field.blank or field.has_default()
+        yield (Optional if is_optional else Required)(name, source=field.name)
 
 
 def record_names(model: type[models.Model], shown: Mapping[str, StructuralProperty]) -> Iterator[RecordName]:
-    """The names of a model's records: its numbers, then texts whose normalised column is unique.
+    """The names of a model's records: numbers, texts whose normalised column is unique, descriptions.
 
     ``shown`` are properties by which the referring resource shows them.
     """
@@ -74,6 +115,8 @@ def record_names(model: type[models.Model], shown: Mapping[str, StructuralProper
     properties = {**(entity_set.type.properties if entity_set is not None else {}), **shown}
     definition = definition_of(entity_set) if entity_set is not None else None
     numbers = definition.number_fields if definition is not None else ()
+    scopes = definition.match_scopes if definition is not None else {}
+    descriptive = definition.descriptive_fields if definition is not None else ()
     for name, prop in properties.items():
         field = prop.source_field
         if field.model is not model and not issubclass(model, field.model):
@@ -83,6 +126,11 @@ def record_names(model: type[models.Model], shown: Mapping[str, StructuralProper
             yield RecordName(name, field.name, field, digits, number_spellings)
         elif column is not None and column.unique:
             yield RecordName(name, field.name, column)
+        elif column is not None and name in scopes and issubclass(model, Lookup):
+            yield RecordName(name, field.name, column, scope=properties[scopes[name]].path)
+        elif name in descriptive or (model is Permission and name == "Codename"):
+            is_descriptive = name in descriptive
+            yield RecordName(name, field.name, field, normalised, as_written, is_descriptive=is_descriptive)
 
 
 @lru_cache(maxsize=256)
@@ -91,6 +139,12 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
     served = type(entity_set.resource)
     definition = definition_of(entity_set)
     own = {member.name: member for member in definition.fields} if definition is not None else {}
+    if (
+        definition is not None
+        and definition.sets_archive_date
+        and "ArchiveDate" in entity_set.type.properties
+    ):
+        own["ArchiveDate"] = Optional("ArchiveDate")
     fields = [own.pop(member.name, member) for member in served.fields]
     with_own_fields = type(served.__name__, (served,), {"fields": (*fields, *own.values())})
     bound = bind(with_own_fields)
@@ -100,17 +154,19 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
 def named_fields(type_: StructuredType) -> tuple[Property | Navigation, ...]:
     """The members of a type, with the names of the records that it refers to."""
     properties = [prop.declaration for prop in type_.properties.values()]
-    names = [name for prop in type_.properties.values() for name in names_of_reference(prop)]
+    # ``ProviderBusinessName`` and the like beside ``ProviderGuid``.
+    names = [
+        ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declaration.source}__{name.source}")
+        for prop in type_.properties.values()
+        for name in names_of_reference(prop.body_property or prop)
+    ]
     return (*properties, *names, *map(named_navigation, type_.navigations.values()))
 
 
-def names_of_reference(prop: StructuralProperty) -> Iterator[Property]:
-    """``ProviderBusinessName`` and the like beside ``ProviderGuid``."""
-    prop = prop.body_property or prop
-    if not prop.writable or prop.related_model is None:
-        return
-    for name in record_names(prop.related_model, {}):
-        yield ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declaration.source}__{name.source}")
+def names_of_reference(prop: StructuralProperty) -> Iterator[RecordName]:
+    """The names beside a guid; none beside one that is never shown, whose record is not known later."""
+    if prop.writable and prop.related_model is not None and not prop.declaration.write_only:
+        yield from record_names(prop.related_model, {})
 
 
 def prefix_of(prop: StructuralProperty) -> str:

@@ -28,6 +28,8 @@ from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
 from apps.odata.write.json_values import JsonValueError, reader_of
 
+#: Set after the service has saved a record, which is not its own to archive.
+ARCHIVE_DATE = "archive_date"
 #: Texts of a column whose values are remembered; columns of names, states and days have few.
 MEMO_SIZE = 10_000
 
@@ -142,8 +144,11 @@ class RowReader:
         table: Table,
         definition: ImportDefinition,
         day_first: bool = True,
+        past_dates: Sequence[str] = (),
     ) -> None:
         self.columns = columns
+        #: Attributes that count as not given, so that no rule about days to come rejects them.
+        self.past_dates = frozenset(past_dates)
         self.members = record_reader(type_)
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         self.clean = cleaned_and_restored if table.has_formula_guards else cleaned
@@ -209,10 +214,11 @@ class RowReader:
     def new_draft(self, one: ReadRow) -> Draft:
         """The draft of a new record."""
         given = {name: value for name, value in one.values.items() if value is not None}
+        given.pop(ARCHIVE_DATE, None)
         values = {**self.members.defaults(), **given}
         for name in one.invalid:
             values.pop(name, None)
-        return self.draft_class(values, given, one.invalid)
+        return self.draft_class(values, given.keys() - self.past_dates, one.invalid)
 
 
 def note_cell_issues(rows: Sequence[ReadRow], column: ImportColumn, values: Sequence[Any]) -> None:

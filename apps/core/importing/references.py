@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import models
+from django.db.models import F, Value
 
 from apps.core.identifiers import normalised
 from apps.core.importing.columns import ImportColumn, Member, members_of
 from apps.core.importing.definition import DerivedReference, ImportDefinition
-from apps.core.importing.file_declaration import normalised_column
+from apps.core.importing.file_declaration import RecordName, normalised_column
 from apps.core.importing.reading import Candidate, ReadRow
+from apps.core.importing.report import RowIssue
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration.schema import EntitySet
 
@@ -26,6 +28,7 @@ class ReferenceResolver:
         self.model = entity_set.model
         self.columns = columns
         self.members = members_of(entity_set)
+        self.later_references = definition.later_references
         given = {column.member.target for column in columns}
         self.derived = [
             (derived, self.members[derived.member], [self.members[name] for name in derived.by.values()])
@@ -46,8 +49,32 @@ class ReferenceResolver:
                         by_column[column].append(read)
         # In the order of the columns: the first that finds a record decides.
         for column in self.columns:
-            if column in by_column:
+            if column in by_column and not is_descriptive(column):
                 self.resolve_column(column, by_column[column])
+        descriptive: dict[tuple[str, str], list[ImportColumn]] = defaultdict(list)
+        for column in by_column:
+            if is_descriptive(column):
+                descriptive[column.member.target].append(column)
+        for columns in descriptive.values():
+            self.resolve_description(columns, {id(r): r for c in columns for r in by_column[c]}.values())
+
+    def resolve_description(self, columns: Sequence[ImportColumn], rows: Iterable[ReadRow]) -> None:
+        """Find records by columns that name them only together, where no other column has."""
+        attribute = columns[0].member.attribute
+        rows = [one for one in rows if not one.values.get(attribute) and attribute not in one.invalid]
+        found: dict[int, set[Any]] = {}
+        for column in columns:
+            name = column.member.record_name
+            assert name is not None
+            given = {id(one): (one.names or {})[column][0] for one in rows if column in (one.names or ())}
+            keys = self.keys_by_text(column, given.values())
+            for mark, text in given.items():
+                named = {key for key, _ in keys.get(name.compare(text), ())}
+                found[mark] = found.get(mark, named) & named
+        for one in rows:
+            column = [column for column in columns if column in (one.names or ())][-1]
+            if self.is_unambiguous(one, column, (one.names or {})[column], [list(found[id(one)])]):
+                (one.values[attribute],) = found[id(one)]
 
     def resolve_column(self, column: ImportColumn, rows: Sequence[ReadRow]) -> None:
         name, attribute = column.member.record_name, column.member.attribute
@@ -57,29 +84,41 @@ class ReferenceResolver:
             if attribute in read.invalid:
                 continue
             texts = (read.names or {})[column]
-            found = [keys.get(name.compare(text), []) for text in texts]
+            found = [self.keys_in_scope(read, name, keys.get(name.compare(text), ())) for text in texts]
             if read.values.get(attribute):
                 self.check_agreement(read, column, found[0])
             elif self.is_unambiguous(read, column, texts, found):
                 named = tuple(some[0] for some in found)
                 read.values[attribute] = named if column.member.is_list else named[0]
 
-    def keys_by_text(self, column: ImportColumn, texts: Iterable[str]) -> Mapping[Any, Sequence[Any]]:
-        """The keys of the records that have these texts, by the text as compared."""
+    def keys_in_scope(
+        self, read: ReadRow, name: RecordName, found: Sequence[tuple[Any, Any]]
+    ) -> Sequence[Any]:
+        """The keys of the records of one name, where they are several those that the row's value selects."""
+        scope = read.values.get(name.scope) if name.scope is not None else None
+        if len(found) > 1 and scope is not None:
+            found = [(key, value) for key, value in found if value == scope]
+        return [key for key, _ in found]
+
+    def keys_by_text(
+        self, column: ImportColumn, texts: Iterable[str]
+    ) -> Mapping[Any, Sequence[tuple[Any, Any]]]:
+        """(key, value of the scope) of the records that have these texts, by the text as compared."""
         name = column.member.record_name
         assert name is not None
         model = name.column.model if column.member.navigation is None else column.member.navigation.type.model
         wanted = {spelling for text in texts for spelling in name.spellings(text)}
         has_archive = any(field.name == "archive_date" for field in model._meta.concrete_fields)
+        archive_date = F("archive_date") if has_archive else Value(None, models.DateTimeField())
         rows = model._base_manager.filter(AnyOf(name.column, wanted)).values_list(
-            name.column.name, "pk", *(["archive_date"] if has_archive else [])
+            name.column.name, "pk", archive_date, name.scope or "pk"
         )
-        found: dict[Any, list[tuple[bool, Any]]] = defaultdict(list)
-        for text, key, *archive_date in rows:
-            found[name.compare(text)].append((archive_date in ([], [None]), key))
+        found: dict[Any, list[tuple[bool, Any, Any]]] = defaultdict(list)
+        for text, key, archived, scope in rows:
+            found[name.compare(text)].append((archived is None, key, scope))
         # Records in use precede archived ones.
         return {
-            text: [key for in_use, key in some if in_use] or [key for _, key in some]
+            text: [one[1:] for one in some if one[0]] or [one[1:] for one in some]
             for text, some in found.items()
         }
 
@@ -94,7 +133,13 @@ class ReferenceResolver:
         meta = column.member.prop.source_field.model._meta
         for text, some in zip(texts, found, strict=True):
             if not some:
-                read.reject(column, "NotFound", f"There is no {meta.verbose_name} called {text}.")
+                message = f"There is no {meta.verbose_name} called {text}."
+                if column.member.attribute in self.later_references:
+                    message += " Import this file again when there is."
+                    read.warnings += (RowIssue(read.row, column.index, "NotFound", message, is_warning=True),)
+                    read.values.pop(column.member.attribute, None)
+                else:
+                    read.reject(column, "NotFound", message)
                 return False
             if len(some) > 1:
                 many = f"{len(some):,} {meta.verbose_name_plural}"
@@ -172,6 +217,10 @@ class ReferenceResolver:
             one.read.invalid |= {member.attribute}
 
 
+def is_descriptive(column: ImportColumn) -> bool:
+    return column.member.record_name is not None and column.member.record_name.is_descriptive
+
+
 def has_all(existing: Sequence[Any], given: Sequence[Any]) -> bool:
     """Whether a record has every value that a row gives."""
     return all(wanted is None or value == wanted for value, wanted in zip(existing, given, strict=True))
@@ -192,4 +241,4 @@ def compared_field(model: type[models.Model], name: str) -> Any:
 
 
 def comparable(field: models.Field, value: Any) -> Any:
-    return normalised(value) if hasattr(field, "of") else value
+    return normalised(value) if hasattr(field, "text_field") else value

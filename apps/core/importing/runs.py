@@ -112,6 +112,7 @@ def import_file(
         options.day_first,
         options.updates,
         options.ignore_warnings,
+        options.by_name,
     )
     must_undo = options.dry_run or options.all_or_nothing
     try:

@@ -51,7 +51,7 @@ def may_administer(request: HttpRequest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ActionButton:
-    """The button of an action; ``asks_first``: a page comes first that asks for what it needs."""
+    """The button of an action; ``asks_first``: a page with a form comes first."""
 
     name: str
     label: str
@@ -99,7 +99,7 @@ class ActionAdmin(FundingAdmin):
         return f"{self.opts.verbose_name.capitalize()} {record}"
 
     def question_form(self, name: str, record: Any = None) -> type[forms.Form]:
-        """What an action asks for."""
+        """The form of an action."""
         return ReasonForm
 
     # --- many records

@@ -21,7 +21,7 @@ from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.display import age, money, period_cell, two_lines
+from apps.funding.admin.display import age, format_amount, period_cell, two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
@@ -243,7 +243,7 @@ class BillListAdmin(ActionAdmin):
 
     @display(description="total", ordering="total")
     def amount(self, bill: Bill) -> str | None:
-        return money(bill.total)
+        return format_amount(bill.total)
 
     @display(description="status", ordering="funding_status", label=STATUS_COLOURS)
     def status(self, bill: Any) -> tuple[str, str]:

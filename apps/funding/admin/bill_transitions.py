@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.funding.admin.actions import ActionButton, ActionOutcome, ReasonForm
 from apps.funding.admin.bill_lists import BillListAdmin
-from apps.funding.admin.display import money
+from apps.funding.admin.display import format_amount
 from apps.funding.admin.queues import STATUS
 from apps.funding.services.transitions import apply_transition, explain_missing_approval, list_transitions
 from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
@@ -67,7 +67,7 @@ class TransitionAdmin(BillListAdmin):
     def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
         """The transitions of the chosen status; those for one bill at a time are on the bill's page."""
         if request.GET.get("archived") == "yes":
-            return [button_of(row) for row in TRANSITIONS if row.name is TransitionName.RESTORE]
+            return [transition_button(row) for row in TRANSITIONS if row.name is TransitionName.RESTORE]
         status = request.GET.get(STATUS)
         rows = [
             row
@@ -77,14 +77,14 @@ class TransitionAdmin(BillListAdmin):
             and row.name is not TransitionName.RESTORE
         ]
         rows = [row for row in rows if (status in row.sources if status else row.name in FOR_ALL_STATUSES)]
-        return [button_of(row) for row in sorted(rows, key=button_position)]
+        return [transition_button(row) for row in sorted(rows, key=transition_position)]
 
     def record_buttons(self, request: HttpRequest, record: Any) -> Sequence[ActionButton]:
         rows = list_transitions(record, staff_of(request))
-        return [button_of(row) for row in sorted(rows, key=button_position)]
+        return [transition_button(row) for row in sorted(rows, key=transition_position)]
 
     def record_summary(self, record: Any) -> str:
-        return f"{super().record_summary(record)}: {record.contact}, {money(record.total)}"
+        return f"{super().record_summary(record)}: {record.contact}, {format_amount(record.total)}"
 
     def question_form(self, name: str, record: Any = None) -> type[forms.Form]:
         extent = next(row.pays for row in TRANSITIONS if row.name == name)
@@ -115,11 +115,11 @@ class TransitionAdmin(BillListAdmin):
         }
 
 
-def button_of(row: Transition) -> ActionButton:
+def transition_button(row: Transition) -> ActionButton:
     return ActionButton(row.name.value, row.label, row.needs_reason or row.pays is not None)
 
 
-def button_position(row: Transition) -> int:
+def transition_position(row: Transition) -> int:
     return FIRST.index(row.name) if row.name in FIRST else len(FIRST) + (row.name in LAST)
 
 

@@ -22,7 +22,14 @@ from apps.core.models import Subscriber
 from apps.funding.admin import autocomplete
 from apps.funding.admin.bill_forms import BillEntry, BillForm, code_label, place_label, warning_token
 from apps.funding.admin.bill_transitions import TransitionAdmin
-from apps.funding.admin.display import day, day_of, link, money, plain_quantity, record_link
+from apps.funding.admin.display import (
+    format_amount,
+    format_day,
+    format_day_of,
+    link,
+    plain_quantity,
+    record_link,
+)
 from apps.funding.admin.line_forms import (
     BLANK_ROWS,
     MORE_ROWS,
@@ -180,7 +187,7 @@ class BillAdmin(TransitionAdmin):
 
     def response_saved(self, request: HttpRequest, record: Any, is_new: bool) -> HttpResponse:
         noun, url = self.opts.verbose_name.capitalize(), self.page_url("change", record.pk)
-        done, amount = "created" if is_new else "changed", money(record.total)
+        done, amount = "created" if is_new else "changed", format_amount(record.total)
         text = format_html("{} {} {}: {} for {}.", noun, link(url, record), done, amount, record.contact)
         self.message_user(request, text, messages.SUCCESS)
         button = request.POST.get("then") or pressed_button(request)
@@ -244,7 +251,8 @@ class BillAdmin(TransitionAdmin):
             "media": self.media,
             "summary": [*self.summary(record), *common_summary(record)],
             "lines": [
-                (line, plain_quantity(line.quantity), money(line.price)) for line in self.lines_of(record)
+                (line, plain_quantity(line.quantity), format_amount(line.price))
+                for line in self.lines_of(record)
             ],
             "is_invoice": self.line_model is InvoiceLine,
             "currency": Subscriber.current().currency,
@@ -315,9 +323,9 @@ def common_summary(record: Any) -> list[tuple[str, Any]]:
         ("Assigned to", str(record.staff)),
         ("Entered by", str(record.entered_by or "–")),
         ("Number in accounting", record.external_invoice_number or "–"),
-        ("Approved", day_of(record.approved_date)),
-        ("Paid", money(record.amount_paid)),
-        ("Paid on", day_of(record.payment_date)),
+        ("Approved", format_day_of(record.approved_date)),
+        ("Paid", format_amount(record.amount_paid)),
+        ("Paid on", format_day_of(record.payment_date)),
     ]
     if record.resubmission_of_id:
         original = record_link(type(record), record.resubmission_of_id, record.resubmission_of)
@@ -327,5 +335,5 @@ def common_summary(record: Any) -> list[tuple[str, Any]]:
 
 def period(record: Bill) -> str:
     if record.start_date == record.end_date:
-        return day(record.start_date)
-    return f"{day(record.start_date)} – {day(record.end_date)}"
+        return format_day(record.start_date)
+    return f"{format_day(record.start_date)} – {format_day(record.end_date)}"

@@ -16,7 +16,7 @@ from apps.funding.models import ProviderInvoice
 from apps.odata import clock
 
 
-def money(amount: Decimal | None) -> str | None:
+def format_amount(amount: Decimal | None) -> str | None:
     """``1,616.26``; further decimals only where there are any."""
     if amount is None:
         return None
@@ -34,13 +34,13 @@ def plain_quantity(quantity: Decimal) -> str:
     return plain_amount(quantity).removesuffix(".00")
 
 
-def day(date: dt.date | None) -> str:
+def format_day(date: dt.date | None) -> str:
     return date_format(date, "j M Y") if date else "–"
 
 
-def day_of(moment: dt.date | dt.datetime | None) -> str:
+def format_day_of(moment: dt.date | dt.datetime | None) -> str:
     """The day of a moment in the subscriber's zone, or a day."""
-    return day(timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment)
+    return format_day(timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment)
 
 
 def days_since(moment: dt.datetime) -> int:

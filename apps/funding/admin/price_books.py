@@ -23,7 +23,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.core import history
 from apps.core.admin_base import ArchivedFilter, RecordAdmin
 from apps.funding.admin.actions import MENU
-from apps.funding.admin.display import money
+from apps.funding.admin.display import format_amount
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
@@ -32,10 +32,10 @@ from apps.odata.write.drafts import Draft, apply_rules
 from apps.people.admin import LookupAdmin
 
 
-def entries_link(text: str, **asked: Any) -> SafeString:
-    """A link to the prices that the words choose."""
+def entries_link(text: str, **filters: Any) -> SafeString:
+    """A link to the prices of these filters."""
     address = reverse("admin:funding_pricebookentry_changelist")
-    return format_html('<a class="text-link" href="{}?{}">{}</a>', address, urlencode(asked), text)
+    return format_html('<a class="text-link" href="{}?{}">{}</a>', address, urlencode(filters), text)
 
 
 # --- cost centres and price books ---------------------------------------------------------------------
@@ -139,7 +139,7 @@ class ProductAdmin(RecordAdmin):
 
 
 class DayForm(forms.Form):
-    """A filter that asks for a day."""
+    """A filter with a day."""
 
     def __init__(self, name: str, label: str, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -148,7 +148,7 @@ class DayForm(forms.Form):
 
 
 class DayFilter(TextFilter):
-    """The day whose prices are shown; today unless somebody asks for another."""
+    """The day whose prices are shown; today by default."""
 
     title = "prices on"
     parameter_name = "on"
@@ -158,7 +158,7 @@ class DayFilter(TextFilter):
         return queryset  # its columns, not its rows, are of that day
 
 
-def day_asked(request: HttpRequest) -> dt.date:
+def filter_day(request: HttpRequest) -> dt.date:
     """The day of the filter; today for none, and for what is no day."""
     try:
         return dt.date.fromisoformat(request.GET.get(DayFilter.parameter_name, ""))
@@ -167,15 +167,15 @@ def day_asked(request: HttpRequest) -> dt.date:
 
 
 class PriceFormSet(forms.BaseInlineFormSet):
-    """The prices of one product in one book, held against their rules together."""
+    """The prices of one product in one book, which their rules check together."""
 
     def clean(self) -> None:
         super().clean()
         filled = [form for form in self.forms if form.is_valid() and form.cleaned_data.get("start_date")]
         prices = [Draft(dict(form.cleaned_data)) for form in filled]
-        for _, finding in apply_rules([Draft({"prices": prices})], PRICE_RULES):
-            _, at, column = tuple(finding.field)
-            filled[int(at)].add_error(str(column), forms.ValidationError(finding.message, finding.code))
+        for _, issue in apply_rules([Draft({"prices": prices})], PRICE_RULES):
+            _, at, column = tuple(issue.field)
+            filled[int(at)].add_error(str(column), forms.ValidationError(issue.message, issue.code))
 
 
 class PriceInline(TabularInline):
@@ -210,15 +210,15 @@ class PriceBookEntryAdmin(RecordAdmin):
     fieldsets = ((None, {"fields": (("price_book", "product"), "gst_inclusive")}),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PriceBookEntry]:
-        on = day_asked(request)
-        held = Price.objects.filter(
+        on = filter_day(request)
+        current = Price.objects.filter(
             Q(end_date=None) | Q(end_date__gte=on), entry=OuterRef("pk"), start_date__lte=on
         )
-        of_zones = {
-            f"price_{zone.name.lower()}": Subquery(held.filter(zone=zone).values("amount")[:1])
+        zone_prices = {
+            f"price_{zone.name.lower()}": Subquery(current.filter(zone=zone).values("amount")[:1])
             for zone in Zone
         }
-        return super().get_queryset(request).annotate(**of_zones)
+        return super().get_queryset(request).annotate(**zone_prices)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         """Which product it is of which book stays: lines were priced by it."""
@@ -249,16 +249,16 @@ class PriceBookEntryAdmin(RecordAdmin):
 
     @display(description="National", ordering="price_national")
     def national(self, entry: Any) -> str | None:
-        return money(entry.price_national)
+        return format_amount(entry.price_national)
 
     @display(description="Remote", ordering="price_remote")
     def remote(self, entry: Any) -> str | None:
-        return money(entry.price_remote)
+        return format_amount(entry.price_remote)
 
     @display(description="Very remote", ordering="price_very_remote")
     def very_remote(self, entry: Any) -> str | None:
-        return money(entry.price_very_remote)
+        return format_amount(entry.price_very_remote)
 
 
 def price_labels(entry: PriceBookEntry) -> list[str]:
-    return [f"{each}: {money(each.amount) or 'quoted'}" for each in entry.prices.all()]
+    return [f"{each}: {format_amount(each.amount) or 'quoted'}" for each in entry.prices.all()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -23,7 +23,7 @@ from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_forms import use_typed_days
 from apps.funding.admin.bill_lists import find_contacts, find_providers
 from apps.funding.admin.bill_transitions import move_row, staff_of
-from apps.funding.admin.display import age, link, money, new_claim_url, period_cell, two_lines
+from apps.funding.admin.display import age, format_amount, link, new_claim_url, period_cell, two_lines
 from apps.funding.admin.queues import (
     STATUS,
     WAITING,
@@ -54,13 +54,7 @@ COLOURS = {
     ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER.value: "danger",
 }
 
-ACTION_LABELS: Mapping[str, str] = {
-    ApprovalAction.APPROVE.value: "Approve",
-    ApprovalAction.REJECT.value: "Reject",
-    ApprovalAction.HOLD_BY_CLIENT.value: "Hold for the client",
-    ApprovalAction.HOLD_BY_PLAN_MANAGER.value: "Hold for the plan manager",
-    ApprovalAction.RELEASE.value: "Release",
-}
+ACTION_LABELS = {action.value: action.label for action in ApprovalAction}
 
 #: Set by the service when somebody acts on a provider invoice.
 APPROVAL_FIELDS = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
@@ -205,7 +199,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     @display(description="total", ordering="invoice_total")
     def amount(self, invoice: ProviderInvoice) -> str | None:
-        return money(invoice.invoice_total)
+        return format_amount(invoice.invoice_total)
 
     @display(description="status", ordering="approval_status", label=COLOURS)
     def approval(self, invoice: ProviderInvoice) -> tuple[str, str]:
@@ -280,10 +274,10 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return [RESTORE]
         status = request.GET.get(STATUS, "")
         possible = possible_actions(status) if status in ApprovalStatus.values else list(ApprovalAction)
-        return [*map(button_of, possible), ARCHIVE]
+        return [*map(approval_button, possible), ARCHIVE]
 
     def record_buttons(self, request: HttpRequest, record: ProviderInvoice) -> Sequence[ActionButton]:
-        return [] if record.is_archived else [*map(button_of, possible_actions(record.approval_status))]
+        return [] if record.is_archived else [*map(approval_button, possible_actions(record.approval_status))]
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
@@ -312,7 +306,7 @@ def is_autocomplete(request: HttpRequest) -> bool:
     return match is not None and match.url_name == "autocomplete"
 
 
-def button_of(action: ApprovalAction) -> ActionButton:
+def approval_button(action: ApprovalAction) -> ActionButton:
     needs_reason = APPROVAL_TRANSITIONS[action].needs_reason
     return ActionButton(action.value, ACTION_LABELS[action.value], needs_reason)
 

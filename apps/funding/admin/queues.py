@@ -91,8 +91,8 @@ def queue_tabs(queues: Sequence[Queue], chosen: str, is_all: bool | None = None)
 
 def load_hold_reasons(model: Any) -> list[dict[str, Any]]:
     """Why bills are on hold: each reason with how many there are and since when, the most common first."""
-    held = model._default_manager.filter(funding_status=ClaimStatus.ON_HOLD, archive_date=None).order_by()
-    reasons = held.values("status_reason").annotate(count=Count("pk"), oldest=Min("status_date"))
+    on_hold = model._default_manager.filter(funding_status=ClaimStatus.ON_HOLD, archive_date=None).order_by()
+    reasons = on_hold.values("status_reason").annotate(count=Count("pk"), oldest=Min("status_date"))
     return list(reasons.order_by("-count", "status_reason")[:12])
 
 

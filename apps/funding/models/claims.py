@@ -32,14 +32,14 @@ ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 
 
 def money(label: str | None = None, **options: Any) -> models.DecimalField:
-    """An amount in the subscriber's currency, to the cent; sums and states, never entered by hand."""
+    """An amount in the subscriber's currency, to the cent; calculated, never entered by hand."""
     return models.DecimalField(
         label, max_digits=14, decimal_places=2, default=ZERO, editable=False, **options
     )
 
 
 class Bill(Record):
-    """What claims and invoices share: whom they are for, their days, their sums, and where they stand.
+    """What claims and invoices share: their participant, dates, sums and status.
 
     ``funding_status`` and the columns that follow it change only by ``services.transitions``.
     """
@@ -54,10 +54,10 @@ class Bill(Record):
         Contact, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="participant"
     )
     staff = models.ForeignKey(
-        Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="in charge"
+        Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="assigned to"
     )
     funding_status: models.CharField[Any, Any]  # claims and invoices have choices of their own
-    # --- worked out and moved, never entered
+    # --- calculated, or changed by transitions; never entered
     total = money()
     amount_paid = money("paid")
     paid_earlier = money(
@@ -65,7 +65,7 @@ class Bill(Record):
     )
     resubmitted = models.BooleanField(default=False, editable=False)
     status_date = models.DateTimeField("in this status since", default=clock.now, editable=False)
-    status_reason = models.CharField("why", max_length=400, null=True, editable=False)
+    status_reason = models.CharField("reason", max_length=400, null=True, editable=False)
     approved_date = models.DateTimeField("approved", null=True, editable=False)
     entered_by = models.ForeignKey(
         Staff,
@@ -74,7 +74,7 @@ class Bill(Record):
         related_name="+",
         editable=False,
         db_index=False,
-        help_text="Who sat at the keyboard; of what an application sent, who is in charge.",
+        help_text="Who entered it; for an API application, the staff member it is assigned to.",
     )
     resubmission_of = models.ForeignKey(
         "self",
@@ -126,7 +126,7 @@ class Claim(Bill):
     )
     payment_date = models.DateTimeField("paid on", null=True, editable=False)
     missing_abn_reason_code = models.CharField(
-        "reason of the missing ABN", max_length=5, null=True, choices=MissingAbnReason, editable=False
+        "ABN exemption", max_length=5, null=True, choices=MissingAbnReason, editable=False
     )
     takes_provider_invoice = models.BooleanField(default=True, editable=False)
 
@@ -170,7 +170,7 @@ class Invoice(Bill):
 
     invoice_number = models.CharField("number", max_length=47)
     invoice_number_key = NormalisedField(of="invoice_number", unique=True, max_length=141)
-    invoice_claim_type = models.CharField("goes", max_length=15, choices=InvoiceClaimType)
+    invoice_claim_type = models.CharField("bill to", max_length=15, choices=InvoiceClaimType)
     funding_status = models.CharField(
         "status",
         max_length=36,
@@ -193,7 +193,7 @@ class Invoice(Bill):
         editable=False,
         db_index=False,
     )
-    recurrence_date = models.DateField("stands for", null=True, editable=False)
+    recurrence_date = models.DateField("recurrence day", null=True, editable=False)
 
     class Meta(Bill.Meta):
         ordering = ("-creation_date", "-guid")
@@ -240,8 +240,8 @@ class Invoice(Bill):
 class LineItem(Record):
     """One support that is claimed or invoiced.
 
-    ``from_date`` and ``to_date`` are as they were given; ``first_day`` and ``last_day`` are what they come
-    to with the bill's own dates. ``booking`` or ``category_budget`` is the budget it draws on.
+    ``from_date`` and ``to_date`` are as they were given; ``first_day`` and ``last_day`` have the bill's dates
+    where those are missing. ``booking`` or ``category_budget`` is the budget it counts on.
     """
 
     position = models.PositiveSmallIntegerField(default=0, editable=False)
@@ -285,7 +285,7 @@ class LineItem(Record):
 
 
 def line_indexes(name: str) -> tuple[models.Index, ...]:
-    """By product and day for twins, by budget for what drew on it."""
+    """By product and day for duplicates, by budget for the lines that count on it."""
     return (
         models.Index(fields=["product", "first_day"], name=f"funding_{name}_twins"),
         models.Index(fields=["booking"], condition=Q(booking__isnull=False), name=f"funding_{name}_booking"),

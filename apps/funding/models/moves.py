@@ -1,4 +1,4 @@
-"""What is kept beside claims and invoices: their moves, acknowledged warnings, running numbers."""
+"""Records about claims and invoices: their status history, acknowledged warnings, running numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from apps.funding.models.provider_invoices import ProviderInvoice
 from apps.odata import clock
 
 
-def of_one(*names: str) -> Q:
-    """That exactly one of these references is given."""
+def exactly_one_of(*names: str) -> Q:
+    """The condition that exactly one of these references is given."""
     cases = (Q(**{f"{other}__isnull": other != name for other in names}) for name in names)
     found = Q()
     for case in cases:
@@ -20,8 +20,8 @@ def of_one(*names: str) -> Q:
     return found
 
 
-class Witnessed(models.Model):
-    """Something that somebody did, and when: a person, an API application, or neither (a command)."""
+class AuthoredRecord(models.Model):
+    """A record with its time and its author: staff, an API application, or neither (a command)."""
 
     at = models.DateTimeField(default=clock.now)
     staff = models.ForeignKey(
@@ -34,8 +34,11 @@ class Witnessed(models.Model):
         default_permissions = ()
 
 
-class StatusMove(Witnessed):
-    """A bill or a provider invoice went from one status to another. Written by the verbs, never changed."""
+class StatusMove(AuthoredRecord):
+    """A transition of a claim, an invoice or a provider invoice. Written by the services, never changed.
+
+    ``verb`` is the name of the transition, or of the action on a provider invoice.
+    """
 
     claim = models.ForeignKey(Claim, null=True, on_delete=models.CASCADE, related_name="moves")
     invoice = models.ForeignKey(Invoice, null=True, on_delete=models.CASCADE, related_name="moves")
@@ -47,11 +50,12 @@ class StatusMove(Witnessed):
     to_status = models.CharField(max_length=36)
     reason = models.CharField(max_length=400, null=True)
 
-    class Meta(Witnessed.Meta):
+    class Meta(AuthoredRecord.Meta):
         ordering = ("-id",)
         constraints = (
             models.CheckConstraint(
-                condition=of_one("claim", "invoice", "provider_invoice"), name="funding_move_of_one_record"
+                condition=exactly_one_of("claim", "invoice", "provider_invoice"),
+                name="funding_move_of_one_record",
             ),
         )
 
@@ -59,8 +63,8 @@ class StatusMove(Witnessed):
         return f"{self.from_status} → {self.to_status}"
 
 
-class AcknowledgedWarning(Witnessed):
-    """A warning that a claim or an invoice was stored in spite of: which, who took it upon them, when."""
+class AcknowledgedWarning(AuthoredRecord):
+    """A warning with which a claim or an invoice was saved, and who confirmed it."""
 
     claim = models.ForeignKey(
         Claim, null=True, on_delete=models.CASCADE, related_name="acknowledged_warnings"
@@ -72,11 +76,11 @@ class AcknowledgedWarning(Witnessed):
     place = models.CharField(max_length=100, null=True, help_text="The member, as the interface spells it.")
     message = models.TextField()
 
-    class Meta(Witnessed.Meta):
+    class Meta(AuthoredRecord.Meta):
         ordering = ("id",)
         constraints = (
             models.CheckConstraint(
-                condition=of_one("claim", "invoice"), name="funding_warning_of_one_record"
+                condition=exactly_one_of("claim", "invoice"), name="funding_warning_of_one_record"
             ),
         )
 

@@ -290,7 +290,7 @@ def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[Draft]:
     invoices = {invoice.pk: invoice for _, invoice in due}
     lines = load_original_lines(invoices)
     with_book_price = find_lines_with_book_price(invoices, lines)
-    drafts = [invoice_draft(period, invoice, lines[invoice.pk]) for period, invoice in due]
+    drafts = [next_invoice_draft(period, invoice, lines[invoice.pk]) for period, invoice in due]
     apply_invoice_defaults(drafts)
     for draft, (period, _) in zip(drafts, due, strict=True):
         for line, original in zip(draft.line_items, lines[period.recurring], strict=True):
@@ -315,7 +315,7 @@ def find_lines_with_book_price(
     drafts = []
     for key, invoice in invoices.items():
         values = {name: getattr(invoice, name) for name in ("contact", "start_date", "end_date")}
-        drafts.append(Draft({**values, "line_items": [line_draft(line) for line in lines[key]]}))
+        drafts.append(Draft({**values, "line_items": [line_copy(line) for line in lines[key]]}))
     apply_invoice_defaults(drafts)
     return {
         line.pk
@@ -325,7 +325,7 @@ def find_lines_with_book_price(
     }
 
 
-def invoice_draft(period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLine]) -> Draft:
+def next_invoice_draft(period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLine]) -> Draft:
     """The recurring invoice with its dates moved into the period; the new one does not recur."""
     recurrence = recurrence_of(invoice)
     start, end = recurrence.move_days(invoice.start_date, invoice.end_date, period.period)
@@ -345,13 +345,13 @@ def invoice_draft(period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLi
             "staff": invoice.staff,
             "recurrence_of": invoice,
             "recurrence_date": period.day,
-            "line_items": [moved_line_draft(line, recurrence, period.period) for line in lines],
+            "line_items": [next_line_draft(line, recurrence, period.period) for line in lines],
         }
     )
 
 
-def moved_line_draft(line: InvoiceLine, recurrence: Recurrence, period: int) -> Draft:
-    draft = line_draft(line)
+def next_line_draft(line: InvoiceLine, recurrence: Recurrence, period: int) -> Draft:
+    draft = line_copy(line)
     from_date, to_date = line.from_date, line.to_date
     if from_date is not None and to_date is not None:
         from_date, to_date = recurrence.move_days(from_date, to_date, period)
@@ -363,7 +363,7 @@ def moved_line_draft(line: InvoiceLine, recurrence: Recurrence, period: int) -> 
     return draft
 
 
-def line_draft(line: InvoiceLine) -> Draft:
+def line_copy(line: InvoiceLine) -> Draft:
     """A line without its price, which is found again."""
     return draft_with({"price": None, **{name: getattr(line, name) for name in LINE_COLUMNS}})
 

@@ -153,7 +153,7 @@ def insert_copies(
 ) -> None:
     """Insert records like the originals, except for what begins anew and what each has of its own."""
     # Normalised columns follow from their texts.
-    columns = [field.attname for field in model._meta.concrete_fields if not hasattr(field, "of")]
+    columns = [field.attname for field in model._meta.concrete_fields if not hasattr(field, "text_field")]
     initial = {
         **dict.fromkeys(NOT_COPIED),
         **dict.fromkeys(("creation_date", "modify_date", "status_date"), clock.now()),

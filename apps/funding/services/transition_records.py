@@ -36,7 +36,7 @@ CHANGES_ORIGINAL = frozenset({TransitionName.ARCHIVE, TransitionName.RESTORE})
 
 @dataclass(frozen=True, slots=True)
 class TransitionRequest:
-    """The transition that is asked for, the same for all bills; no ``staff`` is the system itself.
+    """A transition for several bills; without ``staff`` the system acts.
 
     ``amounts``: what was paid now, by the keys of the bills. ``day``: of the payment, today when ``None``.
     """
@@ -127,7 +127,7 @@ def load_context(
 
 
 def load_previous_statuses(model: type[AnyBill], keys: Iterable[UUID]) -> dict[UUID, str]:
-    """The statuses in which the cancellation of bills was asked for, from their status history."""
+    """The statuses of bills before their cancellation was requested, from their status history."""
     name = str(model._meta.model_name)
     moves = StatusMove.objects.filter(any_of(StatusMove, name, keys), verb=TransitionName.ASK_TO_CANCEL)
     return dict(moves.order_by("id").values_list(f"{name}_id", "from_status"))

@@ -64,14 +64,14 @@ def is_billed_to_the_agency(bill: Any, context: TransitionContext) -> str | None
     """claims, and invoices to the agency"""
     if isinstance(bill, Claim) or bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_AGENCY:
         return None
-    return "It goes to the client, not to the agency: send it."
+    return "It is billed to the client, not to the agency: send it."
 
 
 def is_billed_to_the_client(bill: Invoice, context: TransitionContext) -> str | None:
     """invoices to the client"""
     if bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_CLIENT:
         return None
-    return "It goes to the agency, not to the client: claim it from the agency."
+    return "It is billed to the agency, not to the client: claim it from the agency."
 
 
 def payment_provider_is_used(bill: AnyBill, context: TransitionContext) -> str | None:
@@ -101,7 +101,7 @@ def is_not_between_resubmissions(bill: AnyBill, context: TransitionContext) -> s
 
 
 def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> str | None:
-    """what it resubmits has kept its status, and was not resubmitted again"""
+    """what it resubmits has the same status as before, and was not resubmitted again"""
     original = context.originals.get(bill.resubmission_of_id) if bill.resubmission_of_id else None
     if original is None:
         return None

@@ -48,15 +48,15 @@ class StructuralProperty:
     steps: tuple[models.Field, ...]
     body_property: StructuralProperty | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.declaration.name
 
-    @property
+    @cached_property
     def behaviour(self) -> Behaviour:
         return self.declaration.behaviour
 
-    @property
+    @cached_property
     def writable(self) -> bool:
         return self.behaviour in (Behaviour.REQUIRED, Behaviour.OPTIONAL)
 
@@ -118,31 +118,31 @@ class NavigationProperty:
     path: str
     steps: tuple[Any, ...]
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.declaration.name
 
-    @property
+    @cached_property
     def nesting(self) -> Nesting:
         return self.declaration.nesting
 
-    @property
+    @cached_property
     def many(self) -> bool:
         return self.declaration.many
 
-    @property
+    @cached_property
     def item_only(self) -> bool:
         return self.declaration.item_only
 
-    @property
+    @cached_property
     def writable(self) -> bool:
         return not self.declaration.read_only
 
-    @property
+    @cached_property
     def relation(self) -> Any:
         return self.steps[-1]
 
-    @property
+    @cached_property
     def attribute(self) -> str:
         """The name of the objects in drafts and rules (``line_items``, ``account_manager``)."""
         return self.path
@@ -167,6 +167,10 @@ class StructuredType:
         return next((p for p in self.properties.values() if p.behaviour is Behaviour.KEY), None)
 
     @cached_property
+    def readable_properties(self) -> Mapping[str, StructuralProperty]:
+        return {name: p for name, p in self.properties.items() if not p.declaration.write_only}
+
+    @cached_property
     def writable_properties(self) -> tuple[StructuralProperty, ...]:
         return tuple(p.body_property or p for p in self.properties.values() if p.writable)
 
@@ -178,15 +182,16 @@ class StructuredType:
     def embedded_navigations(self) -> tuple[NavigationProperty, ...]:
         return tuple(p for p in self.navigations.values() if p.nesting is Nesting.EMBEDDED)
 
-    def member(self, name: str) -> StructuralProperty | NavigationProperty | None:
-        """The property or navigation property of that exact name."""
-        return self.properties.get(name) or self.navigations.get(name)
+    @cached_property
+    def members(self) -> Mapping[str, StructuralProperty | NavigationProperty]:
+        """The properties and navigation properties by their name."""
+        return {**self.properties, **self.navigations}
 
     def closest(self, name: str) -> str | None:
         """The member whose name is most similar to ``name``, for an error message."""
-        names = {known.lower(): known for known in (*self.properties, *self.navigations)}
-        found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
-        return names[found[0]] if found else None
+        names = {known.lower(): known for known in self.members}
+        close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
+        return names[close[0]] if close else None
 
     def walk(self) -> Iterator[StructuredType]:
         """This type and every nested type."""
@@ -202,19 +207,19 @@ class EntitySet:
     resource: Resource
     type: StructuredType
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.type.name
 
-    @property
+    @cached_property
     def path(self) -> str:
         return self.resource.path
 
-    @property
+    @cached_property
     def model(self) -> ModelClass:
         return self.type.model
 
-    @property
+    @cached_property
     def key(self) -> StructuralProperty:
         assert self.type.key is not None
         return self.type.key

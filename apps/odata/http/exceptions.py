@@ -1,4 +1,4 @@
-"""Turns whatever went wrong into the one OData error answer (decisions.md 5)."""
+"""The exception handler: every exception becomes an OData error response (decisions.md 5)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from apps.odata import errors
-from apps.odata.http import protocol
+from apps.odata.http.headers import add_protocol_headers
+from apps.odata.http.renderers import ODataJSONRenderer
 
 logger = logging.getLogger("records.api")
 
@@ -30,49 +31,49 @@ _DRF_CODES = {
 }
 
 
-def refusal(exception: Exception, context: dict[str, Any]) -> HttpResponse:
-    """DRF's exception handler: every exception of a view becomes an answer."""
+def handle_exception(exception: Exception, context: dict[str, Any]) -> HttpResponse:
+    """DRF's exception handler."""
     set_rollback()
-    return refuse(exception, context["request"])
+    return error_response(exception, context["request"])
 
 
-def refuse(exception: Exception, request: HttpRequest) -> HttpResponse:
-    """The answer to an exception. Unexpected ones are logged and tell nothing but the request's id."""
+def error_response(exception: Exception, request: HttpRequest) -> HttpResponse:
+    """The response to an exception. Unexpected ones are logged; their response has only the request's id."""
     if isinstance(exception, errors.ODataError):
-        return answer(exception.status, exception.as_json(), exception.headers)
+        return json_response(exception.status, exception.as_json(), exception.headers)
     if isinstance(exception, exceptions.APIException):
-        return drf_refusal(exception)
+        return api_exception_response(exception)
     if isinstance(exception, Http404):
-        return answer(404, errors.error_body("NotFound", "There is nothing at this address."))
+        return json_response(404, errors.error_body("NotFound", "There is nothing at this address."))
     if isinstance(exception, PermissionDenied):
-        return answer(403, errors.error_body("Forbidden", "This caller may not do that."))
+        return json_response(403, errors.error_body("Forbidden", "This caller may not do that."))
     if isinstance(exception, RequestDataTooBig):
-        return answer(413, errors.error_body("TooLarge", "The request is too large."))
+        return json_response(413, errors.error_body("TooLarge", "The request is too large."))
     if isinstance(exception, SuspiciousOperation):
-        return answer(400, errors.error_body("BadRequest", "The request cannot be understood."))
+        return json_response(400, errors.error_body("BadRequest", "The request cannot be understood."))
     request_id = getattr(request, "request_id", "unknown")
     if is_unavailable(exception):
         logger.error("request %s: the database cannot be used: %s", request_id, exception)
         body = errors.error_body("Unavailable", f"The database cannot be reached now. Request {request_id}.")
-        return answer(503, body, {"Retry-After": "5"})
+        return json_response(503, body, {"Retry-After": "5"})
     logger.error("request %s failed", request_id, exc_info=exception)
-    return answer(
+    return json_response(
         500, errors.error_body("InternalError", f"Something went wrong here. Request {request_id}.")
     )
 
 
 def is_unavailable(exception: Exception) -> bool:
-    """Whether the database is to blame, not what it was asked: SQLite has one kind of error for both."""
+    """Whether the database fails, not the statement; SQLite has one class of errors for both."""
     if not isinstance(exception, OperationalError | InterfaceError):
         return False
     cause = exception.__cause__
-    asked_wrongly = getattr(cause, "sqlite_errorname", "") == "SQLITE_ERROR"
-    asked_too_much = (getattr(cause, "sqlstate", None) or "").startswith("54")
-    return not (asked_wrongly or asked_too_much)
+    is_invalid = getattr(cause, "sqlite_errorname", "") == "SQLITE_ERROR"
+    is_too_complex = (getattr(cause, "sqlstate", None) or "").startswith("54")
+    return not (is_invalid or is_too_complex)
 
 
-def drf_refusal(exception: exceptions.APIException) -> HttpResponse:
-    """DRF's own refusals in the OData shape, their headers kept."""
+def api_exception_response(exception: exceptions.APIException) -> HttpResponse:
+    """The response to an exception of DRF, with its headers."""
     headers: dict[str, str] = {}
     challenge, wait = getattr(exception, "auth_header", None), getattr(exception, "wait", None)
     if challenge:
@@ -82,14 +83,15 @@ def drf_refusal(exception: exceptions.APIException) -> HttpResponse:
     status = exception.status_code
     detail = exception.detail
     message = str(detail) if isinstance(detail, str) else "The request cannot be understood."
-    return answer(status, errors.error_body(_DRF_CODES.get(status, "BadRequest"), message), headers)
+    return json_response(status, errors.error_body(_DRF_CODES.get(status, "BadRequest"), message), headers)
 
 
-def answer(status: int, body: dict[str, Any], headers: Any = None) -> HttpResponse:
-    """An error body as an answer."""
-    response = HttpResponse(json.dumps(body, ensure_ascii=False), status=status, content_type=protocol.JSON)
+def json_response(status: int, body: dict[str, Any], headers: Any = None) -> HttpResponse:
+    """An error object as a response."""
+    media_type = ODataJSONRenderer.media_type
+    response = HttpResponse(json.dumps(body, ensure_ascii=False), status=status, content_type=media_type)
     for name, value in (headers or {}).items():
         response[name] = value
-    # What is worth a line in the log has one by now; Django would write "Not Implemented" as an error.
+    # Private API of Django: without it Django would log a 501 as an error; failures have their log entry.
     response._has_been_logged = True  # type: ignore[attr-defined]
-    return protocol.finish(response)
+    return add_protocol_headers(response)

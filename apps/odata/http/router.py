@@ -1,76 +1,113 @@
-"""The addresses of a service, matched without regard to case, with or without a trailing slash."""
+"""The router: OData addresses in any case, with or without a trailing slash, keys in both spellings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 from django.urls import URLPattern, URLResolver
 from django.urls.resolvers import RegexPattern
+from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
-from apps.odata.http.viewsets import MetadataView, NothingHereView, RecordViewSet, ServiceDocumentView
-
-#: A key behind a slash or in parentheses; what it may look like is the business of ``keys.read_key``.
-_KEYS = (r"/(?P<key>[^/()$]+)", r"\((?P<key>[^/()]*)\)")
-
-
-#: HTTP method -> name of the viewset's method.
-Actions = dict[str, Any]
+from apps.odata.declaration.resource import Resource
+from apps.odata.http.parsers import FormQueryParser, QueryParser
+from apps.odata.http.renderers import PlainTextRenderer
+from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 
 
 class CaselessPattern(RegexPattern):
-    """A pattern that matches in any case. Django cannot build addresses from patterns with flags inside."""
+    """A pattern that matches in any case.
 
-    def __init__(self, regex: str, **words: Any) -> None:
-        super().__init__(regex, **words)
-        self.caseless = re.compile(regex, re.IGNORECASE)
+    Django documents no class for it, and cannot reverse a pattern with ``(?i)`` in it.
+    """
 
-    @cached_property
-    def regex(self) -> re.Pattern[str]:
-        return self.caseless
-
-
-def address(regex: str, view: Callable[..., Any], name: str | None = None) -> URLPattern:
-    return URLPattern(CaselessPattern(regex, name=name, is_endpoint=True), view, None, name)
+    def __init__(self, regex: str, name: str | None = None, is_endpoint: bool = False) -> None:
+        super().__init__(regex, name, is_endpoint)
+        self.regex = re.compile(regex, re.IGNORECASE)
 
 
-def service_urls(prefix: str, viewsets: Iterable[type[RecordViewSet]]) -> list[URLPattern | URLResolver]:
-    """Everything below ``prefix`` (``api/``): the service document, $metadata, each resource, else 404."""
-    document = ServiceDocumentView.as_view()
-    urls = [
-        address(r"^$", document, "service-document"),
-        address(r"^\$metadata/?$", MetadataView.as_view(), "metadata"),
+def make_caseless(pattern: Any) -> URLPattern:
+    """The same address in any case."""
+    regex = CaselessPattern(pattern.pattern.regex.pattern, pattern.name, is_endpoint=True)
+    return URLPattern(regex, pattern.callback, pattern.default_args, pattern.name)
+
+
+class ODataRouter(SimpleRouter):
+    """Routes of a resource: collection, ``$count``, ``$query``, item, and the actions of its viewset.
+
+    ``router.register("claim", ClaimViewSet)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``.
+    """
+
+    #: Whether the text of a key is valid is decided by ``apps.odata.query.keys``.
+    key_patterns = (r"/(?P<key>[^/()$]+)", r"\((?P<key>[^/()]*)\)")
+
+    routes = [
+        Route(r"^{prefix}/?$", {"get": "list", "post": "create"}, "{basename}-list", False, {}),
+        Route(
+            r"^{prefix}/\$count/?$",
+            {"get": "count"},
+            "{basename}-count",
+            False,
+            {"renderer_classes": (PlainTextRenderer,)},
+        ),
+        Route(
+            r"^{prefix}/\$query/?$",
+            {"post": "query"},
+            "{basename}-query",
+            False,
+            {"parser_classes": (QueryParser, FormQueryParser)},
+        ),
+        *(
+            route
+            for key in key_patterns
+            for route in (
+                DynamicRoute(rf"^{{prefix}}{key}/{{url_path}}/?$", "{basename}-{url_name}", True, {}),
+                Route(
+                    rf"^{{prefix}}{key}/?$",
+                    {"get": "retrieve", "put": "update"},
+                    "{basename}-detail",
+                    True,
+                    {},
+                ),
+            )
+        ),
     ]
-    for viewset in viewsets:
-        urls += resource_urls(viewset)
-    urls.append(address(r"", NothingHereView.as_view()))
-    bare = prefix.rstrip("/")
+
+    @property
+    def resources(self) -> list[type[Resource]]:
+        """The resources of the registered viewsets, in the order of registration."""
+        viewsets: list[Any] = [viewset for _, viewset, _ in self.registry]
+        return [viewset.resource for viewset in viewsets]
+
+    def get_default_basename(self, viewset: type[ODataViewSet]) -> str:
+        return viewset.resource.path
+
+    def get_method_map(self, viewset: type[ODataViewSet], method_map: dict[str, Any]) -> dict[str, Any]:
+        """The methods of an address; POST and PUT of records only when the resource supports them."""
+        supported = viewset.resource.methods
+        return {
+            method: action
+            for method, action in method_map.items()
+            if action not in ("create", "update") or method.upper() in supported
+        }
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        return [make_caseless(pattern) for pattern in super().get_urls()]
+
+
+def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResolver]:
+    """All addresses below ``prefix`` (``api/``): the service document, $metadata, the resources, else 404."""
+
+    def address(regex: str, view: type[Any], name: str | None = None) -> URLPattern:
+        return URLPattern(CaselessPattern(regex, name, is_endpoint=True), view.as_view(), None, name)
+
+    urls = [
+        address(r"^$", ServiceDocumentView, "service-document"),
+        address(r"^\$metadata/?$", MetadataView, "metadata"),
+        *router.urls,
+        address(r"", UnknownAddressView),
+    ]
     return [
         URLResolver(CaselessPattern(rf"^{re.escape(prefix)}"), urls),
-        address(rf"^{re.escape(bare)}$", document),
+        address(rf"^{re.escape(prefix.rstrip('/'))}$", ServiceDocumentView),
     ]
-
-
-def resource_urls(viewset: type[RecordViewSet]) -> list[URLPattern]:
-    """Collection, ``$count``, ``$query``, items in every spelling of a key, and the viewset's own actions."""
-    path = viewset.resource.path
-    offered = viewset.resource.methods
-    collection: Actions = {"get": "list"} | ({"post": "create"} if "POST" in offered else {})
-    item: Actions = {"get": "retrieve"} | ({"put": "replace"} if "PUT" in offered else {})
-    root = rf"^{re.escape(path)}"
-    urls = [
-        address(rf"{root}/?$", viewset.as_view(collection), f"{path}-list"),
-        address(rf"{root}/\$count/?$", viewset.as_view({"get": "count"}), f"{path}-count"),
-        address(rf"{root}/\$query/?$", viewset.as_view({"post": "query"}), f"{path}-query"),
-    ]
-    for key in _KEYS:
-        extra: list[Any] = viewset.get_extra_actions()
-        for action in extra:
-            view = viewset.as_view(dict(action.mapping), **action.kwargs)
-            urls.append(
-                address(rf"{root}{key}/{re.escape(action.url_path)}/?$", view, f"{path}-{action.url_name}")
-            )
-        urls.append(address(rf"{root}{key}/?$", viewset.as_view(item), f"{path}-item"))
-    return urls

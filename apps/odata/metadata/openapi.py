@@ -67,13 +67,13 @@ def address_of(entity_set: EntitySet, action: str, path: str) -> str:
     if action in ("count", "query"):
         return f"{collection}/${action}"
     item = f"{collection}/{{{entity_set.key.name}}}"
-    if action in ("retrieve", "replace"):
+    if action in ("retrieve", "update"):
         return item
     return f"{item}/{path.rstrip('/').rpartition('/')[2]}"
 
 
 class RecordSchema(AutoSchema):
-    """Describes the operations of a ``RecordViewSet``; actions of its own describe themselves."""
+    """Describes the operations of a ``ODataViewSet``; actions of its own describe themselves."""
 
     view: Any
 
@@ -203,7 +203,7 @@ def create_operation(entity_set: EntitySet) -> Json:
     )
 
 
-def replace_operation(entity_set: EntitySet) -> Json:
+def update_operation(entity_set: EntitySet) -> Json:
     content = {"schema": reference(f"{entity_set.name}Body"), "example": example_of(entity_set.type)}
     answer = {
         "description": "The record as it is now, its parts expanded.",
@@ -237,7 +237,7 @@ OPERATIONS: dict[str, Callable[[EntitySet], Json]] = {
     "count": count_operation,
     "retrieve": retrieve_operation,
     "create": create_operation,
-    "replace": replace_operation,
+    "update": update_operation,
 }
 
 

@@ -1,4 +1,4 @@
-"""What a $filter or $orderby says, as a small frozen tree whose names are not yet looked up."""
+"""The syntax tree of $filter and $orderby; its names are not resolved yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 
 class ValueKind(Enum):
-    """The kinds of values; the text is how an error message calls one. No literal is an OBJECT."""
+    """The kinds of values, with their name in error messages. No literal is an OBJECT."""
 
     NULL = "null"
     BOOLEAN = "a boolean"
@@ -27,9 +27,13 @@ class ValueKind(Enum):
     OBJECT = "an object"
 
 
+NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL)
+TEXTS = (ValueKind.STRING, ValueKind.ENUM)
+
+
 @dataclass(frozen=True, slots=True)
 class EnumLiteral:
-    """``Records.Gender'Female'``: ``type`` is the qualified name before the quote."""
+    """``Records.Gender'Female'``; ``type`` is the qualified name of the enumeration."""
 
     type: str
     name: str
@@ -40,14 +44,14 @@ Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | d
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``at`` is the place in the text, counted from 0; two trees are equal wherever they were written."""
+    """``at`` is the position in the text, counted from 0; it does not matter to equality."""
 
     at: int = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    """A constant. A DATETIME without an offset is naive: local to whoever asks."""
+    """A constant. A DATETIME without an offset is naive: local time of the subscriber."""
 
     kind: ValueKind
     value: Value
@@ -62,7 +66,7 @@ class Path(Node):
 
 @dataclass(frozen=True, slots=True)
 class Alias(Node):
-    """``@p``, whose value stands elsewhere in the query string."""
+    """``@p``, whose value is another parameter of the query string."""
 
     name: str
 
@@ -86,7 +90,7 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Junction(Node):
-    """Two or more conditions joined by one and the same ``and`` or ``or``."""
+    """Two or more conditions with the same ``and`` or ``or`` between them."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -99,14 +103,14 @@ class Not(Node):
 
 @dataclass(frozen=True, slots=True)
 class Negate(Node):
-    """The minus sign before anything that is no number."""
+    """The minus sign before anything but a number."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """``Gender in ('Female','Male')``; a path among the options is an enumeration member without quotes."""
+    """``Gender in ('Female','Male')``; an option that is a path is an enumeration member without quotes."""
 
     operand: Expression
     options: tuple[Literal | Alias | Path, ...]
@@ -141,30 +145,22 @@ class SortTerm:
     descending: bool = False
 
 
-def children(node: Expression) -> tuple[Expression, ...]:
-    """The expressions a node is made of."""
-    match node:
-        case Binary(left=left, right=right):
-            return (left, right)
-        case Junction(operands=operands):
-            return operands
-        case Call(arguments=arguments):
-            return arguments
-        case Not(operand=operand) | Negate(operand=operand):
-            return (operand,)
-        case In(operand=operand, options=options):
-            return (operand, *options)
-        case Lambda(path=path, body=body):
-            return (path,) if body is None else (path, body)
-        case Count(path=path, condition=condition):
-            return (path,) if condition is None else (path, condition)
-    return ()
-
-
 def walk(root: Expression) -> Iterator[tuple[Expression, int]]:
-    """Every node with its depth (the root's is 1), without recursion."""
-    waiting = [(root, 1)]
-    while waiting:
-        node, depth = waiting.pop()
-        yield node, depth
-        waiting.extend((child, depth + 1) for child in children(node))
+    """All nodes with their level (the root's is 1), without recursion."""
+    stack: list[tuple[Expression, int]] = [(root, 1)]
+    while stack:
+        node, level = stack.pop()
+        yield node, level
+        operands: tuple[Expression, ...] = ()
+        match node:
+            case Binary(left=left, right=right):
+                operands = (left, right)
+            case Junction(operands=operands) | Call(arguments=operands):
+                pass
+            case Not(operand=operand) | Negate(operand=operand):
+                operands = (operand,)
+            case In(operand=operand, options=options):
+                operands = (operand, *options)
+            case Lambda(path=path, body=body) | Count(path=path, condition=body):
+                operands = (path,) if body is None else (path, body)
+        stack.extend((operand, level + 1) for operand in operands)

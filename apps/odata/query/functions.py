@@ -1,29 +1,29 @@
-"""The SQL of $filter and $orderby: one text per engine, with equal results on both.
+"""SQL templates of $filter and $orderby, with equal results on PostgreSQL and SQLite.
 
-SQLite is taught decimal arithmetic, Unicode-wide case mapping and times in a zone by functions of our own; it
-keeps a computed number as a double, so the engines agree to 15 digits. Text is ordered by code point on both
-(``COLLATE "C"`` is SQLite's own order).
+Decimal arithmetic, Unicode case mapping and times in a zone are functions of our own on SQLite
+(``apps.odata.query.sqlite_functions``); it stores a computed number as a double, so the engines agree to 15
+digits. Text is ordered by code point on both (``COLLATE "C"`` is SQLite's own order).
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from django.db import models
-from django.db.models.expressions import Expression
+from django.db.models.expressions import Expression, Func
 
 from apps.odata.query.ast import ValueKind
+from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, QUOTIENT_DIGITS, to_sqlite_number
 
 
 class Number(models.Field):
-    """The type of computed numbers: what the database answers, without Django's rounding to 15 digits."""
+    """The type of computed numbers, without Django's rounding to 15 digits."""
 
     def get_internal_type(self) -> str:
         return "Number"
@@ -45,40 +45,36 @@ FIELDS: dict[ValueKind, models.Field] = {
 
 
 class Template:
-    """SQL with numbered places for operands: ``Template("({0} = {1})")(left, right)``.
+    """SQL with numbered operands: ``Template("({0} = {1})")(left, right)``.
 
-    ``sqlite`` is given where it differs; ``kind`` is the kind of the result.
+    ``sqlite`` is the SQL of SQLite where it differs; ``kind`` is the kind of the result.
     """
 
     def __init__(
         self, postgresql: str, sqlite: str | None = None, kind: ValueKind = ValueKind.BOOLEAN
     ) -> None:
-        self.pieces = {"postgresql": cut(postgresql), "sqlite": cut(sqlite or postgresql)}
+        self.pieces = {
+            "postgresql": split_template(postgresql),
+            "sqlite": split_template(sqlite or postgresql),
+        }
         self.kind = kind
 
     def __call__(self, *operands: Any) -> Sql:
         return Sql(self, operands)
 
 
-def cut(text: str) -> tuple[str | int, ...]:
+def split_template(text: str) -> tuple[str | int, ...]:
     """``"({0} = {1})"`` -> ``("(", 0, " = ", 1, ")")``."""
     pieces = re.split(r"\{(\d+)\}", text)
     return tuple(int(piece) if at % 2 else piece for at, piece in enumerate(pieces))
 
 
-class Sql(Expression):
-    """A template with its operands, as Django expressions compose."""
+class Sql(Func):
+    """A template with its operands, as a Django expression."""
 
     def __init__(self, template: Template, operands: Sequence[Any]) -> None:
-        super().__init__(output_field=FIELDS[template.kind])
+        super().__init__(*operands, output_field=FIELDS[template.kind])
         self.sql_template = template
-        self.operands = list(operands)
-
-    def get_source_expressions(self) -> list[Any]:
-        return self.operands
-
-    def set_source_expressions(self, exprs: Sequence[Any]) -> None:
-        self.operands = list(exprs)
 
     def resolve_expression(
         self,
@@ -88,16 +84,17 @@ class Sql(Expression):
         summarize: bool = False,
         for_save: bool = False,
     ) -> Sql:
-        """As Django's, which copies every node by way of pickling and would cost more than the query."""
+        """As Django's, which copies every node by pickling and would take longer than the query."""
+        operands = self.get_source_expressions()
         resolved = Sql(
             self.sql_template,
-            [operand.resolve_expression(query, allow_joins, reuse, summarize) for operand in self.operands],
+            [operand.resolve_expression(query, allow_joins, reuse, summarize) for operand in operands],
         )
         resolved.is_summary = summarize
         return resolved
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
-        compiled = [compiler.compile(operand) for operand in self.operands]
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+        compiled = [compiler.compile(operand) for operand in self.get_source_expressions()]
         texts: list[str] = []
         params: list[Any] = []
         for piece in self.sql_template.pieces[connection.vendor]:
@@ -124,7 +121,7 @@ _CASTS = {
 
 
 class Constant(Expression):
-    """A value that both engines compare exactly as OData means it."""
+    """A value, in the form in which the engine compares it as OData says."""
 
     def __init__(self, kind: ValueKind, value: Any) -> None:
         super().__init__(output_field=FIELDS[kind])
@@ -142,12 +139,12 @@ class Constant(Expression):
 
 
 def sqlite_value(value: Any) -> Any:
-    """The value as SQLite stores it; numbers beyond 64 bits as the nearest it can compare."""
+    """The value as SQLite stores it; numbers of more than 64 bits as the nearest double."""
     match value:
         case bool() | str() | None:
             return value
         case int() | Decimal():
-            return stored_number(Decimal(value))
+            return to_sqlite_number(Decimal(value))
         case UUID():
             return value.hex
         case dt.datetime():
@@ -157,7 +154,7 @@ def sqlite_value(value: Any) -> Any:
 
 # --- templates ----------------------------------------------------------------------------------------
 
-ITSELF = Template("{0}")
+CONDITION = Template("{0}")
 NOT = Template("(NOT {0})")
 IS_TRUE = Template("({0} IS TRUE)")
 IS_NOT_TRUE = Template("({0} IS NOT TRUE)")
@@ -183,43 +180,33 @@ ORDERED = {
 BY_CODE_POINT = Template('({0} COLLATE "C")', "{0}", kind=ValueKind.STRING)
 
 
-def joined(word: str, number: int) -> Template:
+#: SQLite nests a chain as deep as it is long, up to a depth of 1,000, so long chains are written in groups.
+GROUP_SIZE = 32
+
+
+@lru_cache(maxsize=32)
+def join_conditions(operator: str, number: int) -> Template:
     """``number`` conditions with AND or OR between them."""
-    known = _JUNCTIONS.get((word, number))
-    return known or Template(chain(word, [f"{{{at}}}" for at in range(number)]))
+    conditions = [f"{{{at}}}" for at in range(number)]
+    while len(conditions) > GROUP_SIZE:
+        starts = range(0, len(conditions), GROUP_SIZE)
+        conditions = [f"({f' {operator} '.join(conditions[start : start + GROUP_SIZE])})" for start in starts]
+    return Template(f"({f' {operator} '.join(conditions)})")
 
 
-#: SQLite nests a chain as deep as it is long and bears a depth of 1,000, so long ones are written in groups.
-GROUP = 32
-
-
-def chain(word: str, conditions: list[str]) -> str:
-    while len(conditions) > GROUP:
-        groups = range(0, len(conditions), GROUP)
-        conditions = [chain(word, conditions[at : at + GROUP]) for at in groups]
-    return f"({f' {word} '.join(conditions)})"
-
-
-_JUNCTIONS = {
-    (word, number): Template(chain(word, [f"{{{at}}}" for at in range(number)]))
-    for word in ("AND", "OR")
-    for number in range(2, 9)
-}
-
-
-def among(number: int) -> Template:
+def in_list(number: int) -> Template:
     """Operand 0 is one of the ``number`` operands that follow."""
     return Template("({0} IN (" + ", ".join(f"{{{at + 1}}}" for at in range(number)) + "))")
 
 
-def any_given(number: int) -> Template:
-    """Not null when one of ``number`` operands is not."""
-    given = " OR ".join(f"{{{at}}} IS NOT NULL" for at in range(number))
-    return Template(f"(CASE WHEN {given} THEN 1 END)", kind=ValueKind.INTEGER)
+def any_not_null(number: int) -> Template:
+    """Not null when one of ``number`` operands is not null."""
+    condition = " OR ".join(f"{{{at}}} IS NOT NULL" for at in range(number))
+    return Template(f"(CASE WHEN {condition} THEN 1 END)", kind=ValueKind.INTEGER)
 
 
-def rows_compared(comparison: str, number: int) -> Template:
-    """``(a, b) > (x, y)``: the first ``number`` operands with the last, which one index can answer."""
+def compare_rows(comparison: str, number: int) -> Template:
+    """``(a, b) > (x, y)``: the first ``number`` operands and the others, which one index can answer."""
     left = ", ".join(f"{{{at}}}" for at in range(number))
     right = ", ".join(f"{{{at + number}}}" for at in range(number))
     return Template(f"(({left}) {comparison} ({right}))")
@@ -231,8 +218,7 @@ _WHITE_SPACE = (
 )
 WHITE_SPACE = Constant(ValueKind.STRING, _WHITE_SPACE)
 
-#: A literal at the start or anywhere: ``LIKE`` on PostgreSQL, where an index can help.
-MATCHES = Template("({0} LIKE {1})")
+#: A literal at the start or anywhere is a ``LIKE`` on PostgreSQL, which an index can answer.
 CONTAINS = Template("(STRPOS({0}, {1}) > 0)", "(INSTR({0}, {1}) > 0)")
 STARTS_WITH = Template("STARTS_WITH({0}, {1})", "(SUBSTR({0}, 1, LENGTH({1})) = {1})")
 ENDS_WITH = Template("(RIGHT({0}, LENGTH({1})) = {1})", "(SUBSTR({0}, LENGTH({0}) - LENGTH({1}) + 1) = {1})")
@@ -247,28 +233,25 @@ TO_UPPER = Template("UPPER({0})", "odata_upper({0})", kind=ValueKind.STRING)
 TRIM = Template("BTRIM({0}, {1})", "TRIM({0}, {1})", kind=ValueKind.STRING)
 CONCAT = Template("({0} || {1})", kind=ValueKind.STRING)
 
-#: The longest text that is reckoned with.
-LONGEST = 2**30
-#: A count of characters made safe for SUBSTR, neither negative nor beyond any text, and ``{1}`` added. The
-#: operand stands in it once, or nested calls would double the text with every level.
-AS_LENGTH = Template(
-    f"(SELECT CASE WHEN n < 0 THEN 0 WHEN n > {LONGEST} THEN {LONGEST} ELSE n END::integer + {{1}}"
-    " FROM (SELECT {0} AS n) AS counted)",
+#: A number of characters within the limits of SUBSTR, and ``{1}`` added. The operand is in it once, or nested
+#: calls would double the text with every level.
+LIMITED_LENGTH = Template(
+    "(SELECT CASE WHEN n < 0 THEN 0"
+    f" WHEN n > {MAX_TEXT_LENGTH} THEN {MAX_TEXT_LENGTH} ELSE n END::integer + {{1}}"
+    " FROM (SELECT {0} AS n) AS characters)",
     "odata_length({0}, {1})",
     kind=ValueKind.INTEGER,
 )
 
 
 def arithmetic(postgresql: str, name: str) -> dict[ValueKind, Template]:
-    """One operation, with whole and with other numbers; both are exact."""
+    """One operation with integers and with decimals; both are exact."""
     return {
         kind: Template(postgresql, f"{name}({{0}}, {{1}})", kind)
         for kind in (ValueKind.INTEGER, ValueKind.DECIMAL)
     }
 
 
-#: Fractional digits of a quotient, the same on both engines.
-QUOTIENT_DIGITS = 12
 _QUOTIENT = (
     f"ROUND(({{0}}::numeric + 0.{'0' * QUOTIENT_DIGITS}) / NULLIF({{1}}::numeric, 0), {QUOTIENT_DIGITS})"
 )
@@ -299,23 +282,23 @@ _DATE_PLACES = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}
 _TIME_PLACES = {"hour": (1, 2), "minute": (4, 2), "second": (7, 2)}
 
 
-def extracted(part: str, of: str) -> str:
+def extract(part: str, of: str) -> str:
     return f"FLOOR(EXTRACT({part.upper()} FROM {of}))::integer"
 
 
 #: Parts of a date or a time; operand 0 is the value.
 PARTS_OF_DATE = {
-    part: Template(extracted(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
+    part: Template(extract(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
     for part, (at, n) in _DATE_PLACES.items()
 }
 PARTS_OF_TIME = {
-    part: Template(extracted(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
+    part: Template(extract(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
     for part, (at, n) in _TIME_PLACES.items()
 }
 #: Parts of a date and time; operand 0 is the value, operand 1 the name of the zone.
 PARTS_OF_DATETIME = {
     part: Template(
-        extracted(part, "{0} AT TIME ZONE {1}"), f"odata_part('{part}', {{0}}, {{1}})", ValueKind.INTEGER
+        extract(part, "{0} AT TIME ZONE {1}"), f"odata_part('{part}', {{0}}, {{1}})", ValueKind.INTEGER
     )
     for part in (*_DATE_PLACES, *_TIME_PLACES)
 }
@@ -328,107 +311,5 @@ PARTS_OF_DATETIME["time"] = Template(
 
 
 def like_pattern(text: str, before: str = "", after: str = "%") -> str:
-    """``text`` as a LIKE pattern in which its own wildcards are plain characters."""
+    """``text`` as a LIKE pattern; wildcards in it are escaped."""
     return before + re.sub(r"([\\%_])", r"\\\1", text) + after
-
-
-# --- what SQLite is taught ----------------------------------------------------------------------------
-
-
-def register(connection: Any) -> None:
-    """Teach a SQLite connection that was just made the functions used above."""
-    driver = connection.connection
-    for name, function in _OF_ONE.items():
-        driver.create_function(name, 1, function, deterministic=True)
-    for name, function in _OF_TWO.items():
-        driver.create_function(name, 2, function, deterministic=True)
-    driver.create_function("odata_part", 3, part_in_zone, deterministic=True)
-
-
-#: Digits enough for any double, and a quotient by zero is refused rather than infinite.
-_EXACT = decimal.Context(prec=400, traps=[decimal.InvalidOperation, decimal.DivisionByZero])
-
-
-def exactly(compute: Callable[..., Decimal]) -> Callable[..., int | float | None]:
-    """A function of SQLite numbers computed in decimals; null for null, and for what has no value."""
-
-    def computed(*numbers: int | float | str | None) -> int | float | None:
-        if None in numbers:
-            return None
-        try:
-            return stored_number(compute(*(Decimal(str(number)) for number in numbers)))
-        except ArithmeticError:
-            return None
-
-    return computed
-
-
-def stored_number(number: Decimal) -> int | float:
-    """A number as SQLite holds it: an integer where it can be one, else the nearest double."""
-    if not number.is_finite() or number.adjusted() > 18 or number != (whole_number := int(number)):
-        return float(number)
-    return whole_number if -(2**63) <= whole_number < 2**63 else float(number)
-
-
-def quotient(left: Decimal, right: Decimal) -> Decimal:
-    """Rounded half away from zero, as PostgreSQL's ROUND does."""
-    return _EXACT.divide(left, right).quantize(
-        Decimal(1).scaleb(-QUOTIENT_DIGITS), decimal.ROUND_HALF_UP, _EXACT
-    )
-
-
-def whole(number: Decimal, rounding: str) -> Decimal:
-    return number.quantize(Decimal(1), rounding, _EXACT)
-
-
-def safe_length(number: float | None, plus: int) -> int | None:
-    """See ``AS_LENGTH``."""
-    return None if number is None else int(min(max(number, 0), LONGEST)) + plus
-
-
-_OF_TWO: dict[str, Callable[..., Any]] = {
-    "odata_length": safe_length,
-    "odata_add": exactly(_EXACT.add),
-    "odata_sub": exactly(_EXACT.subtract),
-    "odata_mul": exactly(_EXACT.multiply),
-    "odata_mod": exactly(_EXACT.remainder),
-    "odata_div": exactly(_EXACT.divide_int),
-    "odata_divby": exactly(quotient),
-}
-
-
-def mapped(text: str | None, change: Callable[[str], str]) -> str | None:
-    """Case mapping character by character, as PostgreSQL does it: ``ß`` stays ``ß`` in capitals."""
-    if text is None:
-        return None
-    if text.isascii():
-        return change(text)
-    return "".join(new if len(new := change(old)) == 1 else old for old in text)
-
-
-_OF_ONE: dict[str, Callable[..., Any]] = {
-    "odata_lower": lambda text: mapped(text, str.lower),
-    "odata_upper": lambda text: mapped(text, str.upper),
-    "odata_negative": exactly(_EXACT.minus),
-    "odata_round": exactly(lambda number: whole(number, decimal.ROUND_HALF_UP)),
-    "odata_floor": exactly(lambda number: whole(number, decimal.ROUND_FLOOR)),
-    "odata_ceiling": exactly(lambda number: whole(number, decimal.ROUND_CEILING)),
-}
-
-
-def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:
-    """A part of a stored UTC time as the clocks in ``zone`` tell it; null beyond the calendar's ends."""
-    if stored is None:
-        return None
-    try:
-        local = dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC).astimezone(ZoneInfo(zone))
-    except OverflowError:
-        return None
-    return stored_part(part, local)
-
-
-def stored_part(part: str, local: dt.datetime) -> int | str:
-    if part in ("date", "time"):
-        return str(getattr(local, part)())
-    number: int = getattr(local, part)
-    return number

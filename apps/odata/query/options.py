@@ -1,4 +1,4 @@
-"""The query string of a request as one frozen value (OData 4.01, URL Conventions 5; decisions in docs)."""
+"""The query string of a request, parsed into query options (OData 4.01, URL Conventions 5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
 from apps.odata.errors import BadQuery, NotAcceptable, NotSupported
@@ -17,21 +17,20 @@ from apps.odata.query.parser import parse_expression, parse_orderby
 MAX_PARAMETERS = 100
 #: Characters of a $select, $expand or $search.
 MAX_LENGTH = 16_384
-#: How deep $expand may stand inside $expand.
+#: Levels of $expand inside $expand.
 MAX_EXPAND_DEPTH = 5
-#: The greatest $top and $skip that are read; no table is longer.
+#: The greatest $top and $skip; no table is longer.
 MAX_ROWS = 2**31 - 1
 
-#: Parameters of the service that are neither options nor filters.
+#: Parameters of the service that are neither query options nor filters.
 SERVICE_PARAMETERS = ("version", "api-version", "ignoreWarnings")
 
 
 @dataclass(frozen=True, slots=True)
-class PartOptions:
-    """What may be asked of a collection or of the part of a record.
+class NestedOptions:
+    """The query options that an expanded list can have as well as a collection.
 
-    ``select`` holds paths (``("Address", "Suburb")``; ``("*",)`` for all), ``None`` when nothing was
-    selected; ``top`` and ``skip`` count rows.
+    ``select`` holds paths (``("Address", "Suburb")``; ``("*",)`` for all), ``None`` without $select.
     """
 
     filter: Expression | None = None
@@ -42,22 +41,31 @@ class PartOptions:
     skip: int | None = None
     count: bool = False
 
+    @property
+    def selects_rows(self) -> bool:
+        """Whether an option filters, orders, pages or counts rows."""
+        return (
+            self.count
+            or bool(self.orderby)
+            or any(option is not None for option in (self.filter, self.top, self.skip))
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ExpandItem:
-    """One part to show, ``*`` for all, with the options that stand in parentheses behind it."""
+    """One expanded navigation property (``*`` for all) with the options in parentheses behind it."""
 
     name: str
-    options: PartOptions = PartOptions()
+    options: NestedOptions = NestedOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class QueryOptions(PartOptions):
-    """A whole query string.
+class QueryOptions(NestedOptions):
+    """The options of a whole query string.
 
-    ``format`` is ``json``, ``ndjson`` or ``csv`` when $format was given. ``aliases`` maps ``@name`` to its
-    value. ``service`` holds the documented parameters by their documented spelling, ``plain`` what remains:
-    filters as ``(name, value)``, in their order.
+    ``format`` is ``json``, ``ndjson`` or ``csv``. ``aliases`` maps ``@name`` to its value. ``service`` holds
+    the service's own parameters by their documented spelling, ``plain`` all others: filters as
+    ``(name, value)``, in their order.
     """
 
     search: str | None = None
@@ -69,32 +77,33 @@ class QueryOptions(PartOptions):
 
 
 def parse_options(query_string: bytes | str) -> QueryOptions:
-    """Read a raw query string: the bytes as they came, or WSGI's Latin-1 rendering of them.
+    """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them.
 
-    ``BadQuery`` names the option at fault, ``NotSupported`` parts of OData that are not offered,
-    ``NotAcceptable`` a $format that is not served.
+    ``BadQuery`` names the invalid option, ``NotSupported`` features of OData that this service does not have,
+    ``NotAcceptable`` a $format that it does not have.
     """
     if isinstance(query_string, str):
         query_string = query_string.encode("latin-1", "replace")
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     aliases: dict[str, Literal] = {}
     service: dict[str, str] = {}
     plain: dict[str, str] = {}
     for name, value in parameters(query_string):
         lower = name.lower()
         option = lower.removeprefix("$")
-        if option in _READERS:
-            put(found, option, _READERS[option]("$" + option, value), "$" + option)
+        if option in _PARSERS:
+            target = "$" + option
+            add_once(options, option, _PARSERS[option](check_text(target, value), target), target)
         elif lower.startswith("$"):
-            raise unknown_option(name, _READERS)
+            raise unknown_option(name, _PARSERS)
         elif name.startswith("@"):
-            put(aliases, name, alias_value(name, value), name)
-        elif lower in _SERVICE_SPELLING:
-            put(service, _SERVICE_SPELLING[lower], value, name)
+            add_once(aliases, name, parse_alias(name, value), name)
+        elif lower in _SERVICE_NAMES:
+            add_once(service, _SERVICE_NAMES[lower], value, name)
         else:
-            put(plain, name, value, name)
+            add_once(plain, name, value, name)
     return QueryOptions(
-        **found,
+        **options,
         aliases=MappingProxyType(aliases),
         service=MappingProxyType(service),
         plain=tuple(plain.items()),
@@ -102,20 +111,20 @@ def parse_options(query_string: bytes | str) -> QueryOptions:
 
 
 def parameters(query_string: bytes) -> Iterator[tuple[str, str]]:
-    """The decoded ``(name, value)`` pairs; ``BadQuery`` when they are too many or not decodable."""
+    """The decoded ``(name, value)`` pairs; ``BadQuery`` for too many of them or invalid escapes."""
     if query_string.count(b"&") >= MAX_PARAMETERS:
         raise BadQuery(f"A query string holds at most {MAX_PARAMETERS} parameters.")
     for piece in query_string.split(b"&"):
         if piece:
             name, _, value = piece.partition(b"=")
-            yield decoded(name), decoded(value)
+            yield decode(name), decode(value)
 
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
-def decoded(raw: bytes) -> str:
-    """Percent signs and plus signs undone; UTF-8 without NUL, else ``BadQuery``."""
+def decode(raw: bytes) -> str:
+    """The text of percent-encoded UTF-8; ``BadQuery`` when it is invalid or has a NUL character."""
     if _STRAY_PERCENT.search(raw):
         raise BadQuery("The query string holds a % that no two hexadecimal digits follow.")
     try:
@@ -127,22 +136,22 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def put(found: dict[str, Any], name: str, value: Any, told: str) -> None:
-    """Each parameter stands once: which of two would count is nobody's guess."""
-    if name in found:
-        raise BadQuery(f"{told} is given twice.", target=told)
-    found[name] = value
+def add_once(options: dict[str, Any], name: str, value: Any, target: str) -> None:
+    """Add an option; ``BadQuery`` when it is there already, since nobody knows which of two is meant."""
+    if name in options:
+        raise BadQuery(f"{target} is given twice.", target=target)
+    options[name] = value
 
 
 def unknown_option(name: str, known: Mapping[str, Any], target: str | None = None) -> BadQuery:
-    """The error that names an option nobody knows."""
+    """The error that names an unknown option, with the most similar one of ``known``."""
     close = difflib.get_close_matches(name[:60].lower().lstrip("$"), known, n=1)
     hint = f" Is ${close[0]} meant?" if close else ""
     return BadQuery(f"There is no option {name[:60]} here.{hint}", target=target or name[:60])
 
 
-def alias_value(name: str, text: str) -> Literal:
-    """The value of a parameter alias: one constant."""
+def parse_alias(name: str, text: str) -> Literal:
+    """The value of a parameter alias: one literal."""
     tree = parse_expression(text, name)
     if not isinstance(tree, Literal):
         raise BadQuery(f"{name} must be one value, such as 5, 2026-07-01 or 'text'.", target=name)
@@ -152,8 +161,8 @@ def alias_value(name: str, text: str) -> Literal:
 # --- single options -----------------------------------------------------------------------------------
 
 
-def given(target: str, text: str) -> str:
-    """The text of an option without surrounding blanks; ``BadQuery`` when nothing or too much is left."""
+def check_text(target: str, text: str) -> str:
+    """The text of an option without surrounding blanks; ``BadQuery`` when it is empty or too long."""
     text = text.strip()
     if not text:
         raise BadQuery(f"{target} is empty.", target=target)
@@ -162,16 +171,7 @@ def given(target: str, text: str) -> str:
     return text
 
 
-def read_filter(target: str, text: str) -> Expression:
-    return parse_expression(given(target, text), target)
-
-
-def read_orderby(target: str, text: str) -> tuple[SortTerm, ...]:
-    return parse_orderby(given(target, text), target)
-
-
-def read_rows(target: str, text: str) -> int:
-    text = given(target, text)
+def parse_rows(text: str, target: str) -> int:
     if not re.fullmatch("[0-9]{1,20}", text):
         raise BadQuery(f"{target} must be a whole number of rows, 0 or more.", target=target)
     if int(text) > MAX_ROWS:
@@ -179,8 +179,8 @@ def read_rows(target: str, text: str) -> int:
     return int(text)
 
 
-def read_count(target: str, text: str) -> bool:
-    word = given(target, text).lower()
+def parse_count(text: str, target: str) -> bool:
+    word = text.lower()
     if word not in ("true", "false"):
         raise BadQuery(f"{target} must be true or false.", target=target)
     return word == "true"
@@ -196,8 +196,8 @@ _FORMATS = {
 }
 
 
-def read_format(target: str, text: str) -> str:
-    name, *words = (word.strip().lower() for word in given(target, text).split(";"))
+def parse_format(text: str, target: str) -> str:
+    name, *words = (word.strip().lower() for word in text.split(";"))
     if name not in _FORMATS:
         raise NotAcceptable(
             f"The format {name[:60]} is not served; json is, and ndjson and csv for exports.", target=target
@@ -207,9 +207,9 @@ def read_format(target: str, text: str) -> str:
     return _FORMATS[name]
 
 
-def read_select(target: str, text: str) -> tuple[tuple[str, ...], ...]:
+def parse_select(text: str, target: str) -> tuple[tuple[str, ...], ...]:
     paths: dict[tuple[str, ...], None] = {}
-    for item in given(target, text).split(","):
+    for item in text.split(","):
         path = tuple(item.strip().split("/"))
         if path != ("*",) and not all(_MEMBER.fullmatch(name) for name in path):
             raise BadQuery(f"{target} cannot name {item.strip()[:60]!r}.", target=target)
@@ -223,20 +223,21 @@ _MEMBER = re.compile(r"[^\W\d]\w{0,127}+")
 _PIECE = re.compile(r"'(?:[^']++|'')*+'|[^'(),;]++|[(),;]")
 
 
-def read_expand(target: str, text: str, depth: int = 1) -> tuple[ExpandItem, ...]:
+def parse_expand(text: str, target: str, depth: int = 1) -> tuple[ExpandItem, ...]:
     if depth > MAX_EXPAND_DEPTH:
         raise BadQuery(f"$expand is nested deeper than {MAX_EXPAND_DEPTH} levels.", target="$expand")
-    found: dict[str, ExpandItem] = {}
-    for item in split_outside(target, given(target, text), ","):
-        expanded = expand_item(target, item.strip(), depth)
-        put(found, expanded.name, expanded, f"{target}={expanded.name}")
-    return tuple(found.values())
+    items: dict[str, ExpandItem] = {}
+    for item in split_top_level(target, text, ","):
+        expand_item = parse_expand_item(target, item.strip(), depth)
+        add_once(items, expand_item.name, expand_item, f"{target}={expand_item.name}")
+    return tuple(items.values())
 
 
-def expand_item(target: str, item: str, depth: int) -> ExpandItem:
+def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
     path, opening, rest = item.partition("(")
     path = path.rstrip()
-    refuse_path(target, path)
+    if path != "*" and not _MEMBER.fullmatch(path):
+        fail_expand_path(target, path)
     if not opening:
         return ExpandItem(path)
     if not rest.endswith(")"):
@@ -244,13 +245,11 @@ def expand_item(target: str, item: str, depth: int) -> ExpandItem:
         raise BadQuery(f"{target}: {stray[:40]!r} is not expected after ')'.", target=target)
     if path == "*":
         raise BadQuery(f"{target}: options cannot stand after *; name the part.", target=target)
-    return ExpandItem(path, part_options(f"{target}/{path}", rest[:-1], depth))
+    return ExpandItem(path, parse_nested_options(f"{target}/{path}", rest[:-1], depth))
 
 
-def refuse_path(target: str, path: str) -> None:
-    """Only one name is a part; what OData allows behind it is refused with a word on what to do instead."""
-    if path == "*" or _MEMBER.fullmatch(path):
-        return
+def fail_expand_path(target: str, path: str) -> NoReturn:
+    """Raise the error for all that is not one name; for a path of OData it says what to write instead."""
     name, _, rest = path.partition("/")
     if rest.lower() in ("$ref", "$count"):
         raise NotSupported(f"{target}={path} is not offered: {rest} cannot stand in $expand.", target=target)
@@ -259,27 +258,29 @@ def refuse_path(target: str, path: str) -> None:
     raise BadQuery(f"{target} cannot name {path[:60]!r}.", target=target)
 
 
-def part_options(target: str, text: str, depth: int) -> PartOptions:
-    """The nested options of one part, as they stand between the parentheses."""
-    found: dict[str, Any] = {}
-    for piece in filter(str.strip, split_outside(target, text, ";")):
+def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
+    """The options between the parentheses behind an expanded navigation property."""
+    options: dict[str, Any] = {}
+    for piece in filter(str.strip, split_top_level(target, text, ";")):
         name, _, value = piece.partition("=")
         name = name.strip()
         option = name.lower().removeprefix("$")
-        place = f"{target}/${option}"
+        nested_target = f"{target}/${option}"
         if option in ("levels", "search", "compute"):
             raise NotSupported(f"${option} is not offered inside $expand.", target=target)
         if option == "expand":
-            put(found, option, read_expand(place, value, depth + 1), place)
-        elif option in _PART_READERS:
-            put(found, option, _PART_READERS[option](place, value), place)
+            items = parse_expand(check_text(nested_target, value), nested_target, depth + 1)
+            add_once(options, option, items, nested_target)
+        elif option in _NESTED_PARSERS:
+            parsed = _NESTED_PARSERS[option](check_text(nested_target, value), nested_target)
+            add_once(options, option, parsed, nested_target)
         else:
-            raise unknown_option(name, _PART_READERS, target)
-    return PartOptions(**found)
+            raise unknown_option(name, _NESTED_PARSERS, target)
+    return NestedOptions(**options)
 
 
-def split_outside(target: str, text: str, separator: str) -> Iterator[str]:
-    """The pieces between separators that stand outside of strings and parentheses, in one pass."""
+def split_top_level(target: str, text: str, separator: str) -> Iterator[str]:
+    """The texts between the separators that are not inside strings or parentheses, in one pass."""
     depth = start = position = 0
     while position < len(text):
         piece = _PIECE.match(text, position)
@@ -298,19 +299,19 @@ def split_outside(target: str, text: str, separator: str) -> Iterator[str]:
     yield text[start:]
 
 
-_PART_READERS: dict[str, Any] = {
-    "filter": read_filter,
-    "orderby": read_orderby,
-    "select": read_select,
-    "expand": read_expand,
-    "top": read_rows,
-    "skip": read_rows,
-    "count": read_count,
+_NESTED_PARSERS: dict[str, Any] = {
+    "filter": parse_expression,
+    "orderby": parse_orderby,
+    "select": parse_select,
+    "expand": parse_expand,
+    "top": parse_rows,
+    "skip": parse_rows,
+    "count": parse_count,
 }
-_READERS: dict[str, Any] = {
-    **_PART_READERS,
-    "search": given,
-    "format": read_format,
-    "skiptoken": given,
+_PARSERS: dict[str, Any] = {
+    **_NESTED_PARSERS,
+    "search": lambda text, target: text,
+    "format": parse_format,
+    "skiptoken": lambda text, target: text,
 }
-_SERVICE_SPELLING = {name.lower(): name for name in SERVICE_PARAMETERS}
+_SERVICE_NAMES = {name.lower(): name for name in SERVICE_PARAMETERS}

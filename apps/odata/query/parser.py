@@ -1,21 +1,14 @@
-"""The grammar of $filter and $orderby expressions (OData 4.01, URL Conventions 5.1.1), read in one pass."""
+"""The parser of $filter and $orderby expressions (OData 4.01, URL Conventions 5.1.1)."""
 
 from __future__ import annotations
 
-import datetime as dt
 import difflib
-import re
-from decimal import Decimal
-from typing import NamedTuple, NoReturn
-from uuid import UUID
 
-from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.ast import (
     Alias,
     Binary,
     Call,
     Count,
-    EnumLiteral,
     Expression,
     In,
     Junction,
@@ -28,50 +21,25 @@ from apps.odata.query.ast import (
     ValueKind,
     walk,
 )
+from apps.odata.query.lexer import Lexer, Token
 
-#: Characters of one expression.
-MAX_LENGTH = 16_384
-#: How deep parentheses and calls may nest in the text.
+#: Levels of parentheses and calls in the text.
 MAX_DEPTH = 40
-#: How deep operators and functions may stand inside each other in the tree; a chain of ``and`` is one level.
-#: SQLite's parser holds 100 open symbols, of which one level can take five and a subquery ten.
+#: Levels of operators and functions in the tree; a chain of ``and`` is one level. SQLite's parser holds 100
+#: open symbols, of which one level can take five and a subquery ten.
 MAX_LEVELS = 12
 #: Operators, functions and names of one expression; enough for a chain of 300 comparisons.
 MAX_NODES = 650
 #: Items of one ``in`` list, which cost the database far less than comparisons do.
 MAX_OPTIONS = 500
-#: How deep any and all may stand inside each other: the database's work grows by a power with each.
+#: Levels of any and all: each multiplies the work of the database.
 MAX_QUANTIFIERS = 3
 #: Segments of one path.
 MAX_SEGMENTS = 20
 
-_IDENTIFIER = r"[^\W\d]\w{0,127}+(?!\w)"
-_NAME = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*+"
-_DATE = r"[0-9]{4,6}-[0-9]{2}-[0-9]{2}"
-_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,12})?+)?+"
-# Possessive throughout: no token is ever read twice, whatever the text.
-_TOKEN = re.compile(
-    rf"""
-    [ \t\r\n]*+ (?:
-    (?P<guid>[0-9A-Fa-f]{{8}}-(?:[0-9A-Fa-f]{{4}}-){{3}}[0-9A-Fa-f]{{12}}(?!\w))
-  | (?P<datetime>{_DATE}[Tt]{_TIME}(?:[Zz]|[-+\ ][0-9]{{2}}:[0-9]{{2}})?+(?![\w:]))
-  | (?P<date>{_DATE}(?![\w-]))
-  | (?P<time>{_TIME}(?![\w:]))
-  | (?P<number>[-+]?[0-9]++(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.]))
-  | (?P<typed>{_NAME}'(?:[^']++|'')*+')
-  | (?P<string>'(?:[^']++|'')*+')
-  | (?P<dollar>\$[A-Za-z]++)
-  | (?P<alias>@{_IDENTIFIER})
-  | (?P<name>{_NAME})
-  | (?P<mark>[-(),:/=])
-  | (?P<end>\Z)
-    )""",
-    re.VERBOSE,
-)
-
 _COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
-#: Binding strength of each operator; a greater one binds closer.
-_STRENGTH = {
+#: Precedence of each operator; a greater one binds closer.
+_PRECEDENCE = {
     "or": 1,
     "and": 2,
     "eq": 3,
@@ -89,9 +57,9 @@ _STRENGTH = {
     "has": 8,
     "in": 8,
 }
-_UNARY_STRENGTH = 7
+_UNARY_PRECEDENCE = 7
 
-#: The functions offered, with the numbers of arguments they take.
+#: The functions, with the numbers of their arguments.
 FUNCTIONS = {
     "contains": (2,),
     "startswith": (2,),
@@ -116,9 +84,9 @@ FUNCTIONS = {
     "floor": (1,),
     "ceiling": (1,),
 }
-#: Functions of OData 4.01 that are known and not offered. Pattern matching is among them because the two
-#: engines speak different dialects, and because a pattern can be made to run for hours.
-NOT_OFFERED = frozenset(
+#: Functions of OData 4.01 that this service does not have. The engines have different dialects of patterns,
+#: and matchesPattern can be made to run for hours.
+UNSUPPORTED_FUNCTIONS = frozenset(
     (
         "matchespattern",
         "fractionalseconds",
@@ -137,172 +105,90 @@ NOT_OFFERED = frozenset(
         "geo.intersects",
     )
 )
-_TYPED_NOT_OFFERED = ("duration", "binary", "geography", "geometry")
-
-
-class Token(NamedTuple):
-    kind: str
-    text: str
-    at: int
-    spaced: bool  # white space stands before it
 
 
 def parse_expression(text: str, target: str = "$filter") -> Expression:
     """The tree of one expression.
 
-    ``target`` names the option in errors. ``BadQuery`` for a text that is no expression or is too long, too
-    deep or too large; ``NotSupported`` for functions and types of OData that are not offered.
+    ``target`` names the option in errors. ``BadQuery`` for a text that is no expression, or that is too long,
+    too deep or too large; ``NotSupported`` for functions and types of OData that this service does not have.
     """
-    parser = _Parser(text, target)
+    parser = Parser(text, target)
     tree = parser.expression()
-    parser.finish()
-    parser.check_size(tree)
+    parser.finish(tree)
     return tree
 
 
 def parse_orderby(text: str, target: str = "$orderby") -> tuple[SortTerm, ...]:
-    """The terms of an $orderby; errors as ``parse_expression``."""
-    parser = _Parser(text, target)
+    """The terms of an $orderby; raises as ``parse_expression`` does."""
+    parser = Parser(text, target)
     terms = [parser.sort_term()]
     while parser.accept(","):
         terms.append(parser.sort_term())
-    parser.finish()
-    parser.check_size(*(term.expression for term in terms))
+    parser.finish(*(term.expression for term in terms))
     return tuple(terms)
 
 
-class _Parser:
-    """Precedence climbing over one text, one token ahead."""
+class Parser(Lexer):
+    """Precedence climbing, one token ahead."""
 
-    def __init__(self, text: str, target: str) -> None:
-        self.text = text
-        self.target = target
-        self.code = "Invalid" + target.rpartition("$")[2].capitalize()
-        self.depth = 0
-        self.operators = 0
-        self.variables: list[str] = []
-        if len(text) > MAX_LENGTH:
-            raise BadQuery(
-                f"{target} is longer than {MAX_LENGTH:,} characters.", target=target, code=self.code
-            )
-        self.position = 0
-        self.token = self.read()
+    depth = 0
+    variables: tuple[str, ...] = ()
 
-    # --- tokens ---------------------------------------------------------------------------------------
+    def finish(self, *trees: Expression) -> None:
+        """Check that the text ends here, and the size of its trees.
 
-    def read(self) -> Token:
-        found = _TOKEN.match(self.text, self.position)
-        if found is None:
-            self.fail_at_character()
-        kind = found.lastgroup or "end"
-        start = found.start(kind)
-        token = Token(kind, found[kind], start, start > self.position)
-        self.position = found.end()
-        return token
-
-    def advance(self) -> Token:
-        token = self.token
-        self.token = self.read()
-        return token
-
-    def accept(self, mark: str) -> bool:
-        if self.token.kind != "mark" or self.token.text != mark:
-            return False
-        self.advance()
-        return True
-
-    def expect(self, mark: str) -> None:
-        if not self.accept(mark):
-            self.fail(f"{mark!r} is expected before {self.told()}")
-
-    def finish(self) -> None:
+        Chains like ``1 add 1 add 1`` make deep trees without any parentheses.
+        """
         if self.token.kind != "end":
-            self.fail(f"{self.told()} is not expected here")
-
-    def told(self) -> str:
-        return "the end" if self.token.kind == "end" else repr(self.token.text[:40])
-
-    def fail(self, reason: str, at: int | None = None) -> NoReturn:
-        place = self.token.at if at is None else at
-        raise BadQuery(
-            f"{self.target} cannot be read at position {place + 1}: {reason}.",
-            target=self.target,
-            code=self.code,
-        )
-
-    def refuse(self, what: str) -> NoReturn:
-        raise NotSupported(f"{what} is part of OData and not offered by this service.", target=self.target)
-
-    def fail_at_character(self) -> NoReturn:
-        rest = self.text[self.position :].lstrip(" \t\r\n")
-        at = len(self.text) - len(rest)
-        if rest[0] == "'":
-            self.fail("the string that begins here is not closed", at)
-        if rest[0] in "[{":
-            self.fail("JSON values are not read here; a list is written ('a','b')", at)
-        if rest[0] == '"':
-            self.fail("strings stand in single quotes", at)
-        if len(rest) > 128 and rest[:128].isidentifier():
-            self.fail("no name is longer than 128 characters", at)
-        if rest[0].isdigit():
-            self.fail("no number, date, time or guid has this form", at)
-        self.fail(f"{rest[0]!r} is not expected here", at)
-
-    def enter(self) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.fail(f"the expression is nested deeper than {MAX_DEPTH} levels")
-
-    def fail_as_too_large(self) -> NoReturn:
-        self.fail(f"the expression has more than {MAX_NODES} operators, functions and names", 0)
-
-    def check_size(self, *trees: Expression) -> None:
-        """Chains like ``1 add 1 add 1`` make deep trees without any parentheses."""
+            self.fail(f"{self.token_name()} is not expected here")
         nodes = 0
         for tree in trees:
-            for node, depth in walk(tree):
+            for node, level in walk(tree):
                 nodes += not isinstance(node, Literal | Alias)
                 if isinstance(node, Junction):  # `true and true` is no value in a list
                     nodes += sum(isinstance(operand, Literal | Alias) for operand in node.operands)
-                if depth > MAX_LEVELS:
+                if level > MAX_LEVELS:
                     self.fail(f"operators stand inside each other more than {MAX_LEVELS} deep", node.at)
         if nodes > MAX_NODES:
-            self.fail_as_too_large()
+            self.fail(f"the expression has more than {MAX_NODES} operators, functions and names", 0)
 
     # --- expressions ----------------------------------------------------------------------------------
 
-    def expression(self, weakest: int = 1) -> Expression:
-        self.enter()
+    def expression(self, minimum: int = 1) -> Expression:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"the expression is nested deeper than {MAX_DEPTH} levels")
         left = self.operand()
         while True:
             operator = self.operator()
-            strength = _STRENGTH.get(operator, 0)
-            if strength < weakest:
+            precedence = _PRECEDENCE.get(operator, 0)
+            if precedence < minimum:
                 break
             at = self.advance().at
             if not (
                 self.token.spaced or self.token.kind == "end" or (operator, self.token.text) == ("in", "(")
             ):
                 self.fail(f"white space is expected after {operator!r}")
-            left = self.joined(operator, left, strength, at)
+            left = self.operation(operator, left, precedence, at)
         self.depth -= 1
         return left
 
     def operator(self) -> str:
-        """The operator that the token is, in lower case; empty when it is none."""
+        """The next token in lower case when it is an operator, else empty."""
         if self.token.kind != "name":
             return ""
         word = self.token.text.lower()
-        if word not in _STRENGTH:
+        if word not in _PRECEDENCE:
             return ""
         if not self.token.spaced:
             self.fail(f"white space is expected before {word!r}")
         return word
 
-    def joined(self, operator: str, left: Expression, strength: int, at: int) -> Expression:
+    def operation(self, operator: str, left: Expression, precedence: int, at: int) -> Expression:
         if operator == "in":
             return In(at, left, self.options())
-        right = self.expression(strength + 1)
+        right = self.expression(precedence + 1)
         if operator not in ("and", "or"):
             return Binary(at, operator, left, right)
         if isinstance(left, Junction) and left.operator == operator:
@@ -311,18 +197,18 @@ class _Parser:
 
     def options(self) -> tuple[Literal | Alias | Path, ...]:
         self.expect("(")
-        found: list[Literal | Alias | Path] = []
+        options: list[Literal | Alias | Path] = []
         while True:
             option = self.primary()
             if not isinstance(option, Literal | Alias | Path):
                 self.fail("a list holds values only", option.at)
-            found.append(option)
-            if len(found) > MAX_OPTIONS:
+            options.append(option)
+            if len(options) > MAX_OPTIONS:
                 self.fail(f"a list holds at most {MAX_OPTIONS} values", option.at)
             if not self.accept(","):
                 break
         self.expect(")")
-        return tuple(found)
+        return tuple(options)
 
     def operand(self) -> Expression:
         token = self.token
@@ -330,7 +216,7 @@ class _Parser:
             return self.negation()
         if token.kind == "mark" and token.text == "-":
             self.advance()
-            return Negate(token.at, self.expression(_UNARY_STRENGTH))
+            return Negate(token.at, self.expression(_UNARY_PRECEDENCE))
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
@@ -343,17 +229,17 @@ class _Parser:
             self.fail(f"a condition is expected after {token.text!r}")
         if not self.token.spaced and self.token.text != "(":
             self.fail(f"white space is expected after {token.text!r}")
-        return Not(token.at, self.expression(_UNARY_STRENGTH))
+        return Not(token.at, self.expression(_UNARY_PRECEDENCE))
 
     def primary(self) -> Expression:
         token = self.token
         if token.kind in ("mark", "end"):
-            self.fail(f"a name or a value is expected before {self.told()}")
+            self.fail(f"a name or a value is expected before {self.token_name()}")
         self.advance()
         if token.kind == "alias":
             return Alias(token.at, token.text)
         if token.kind == "dollar":
-            return self.from_variable(token)
+            return self.path_from_record(token)
         if token.kind != "name":
             return self.literal(token)
         if token.text.lower() in _WORDS and self.token.text != "/":
@@ -362,17 +248,17 @@ class _Parser:
             return self.call(token)
         return self.path(token)
 
-    def from_variable(self, token: Token) -> Expression:
+    def path_from_record(self, token: Token) -> Expression:
         if token.text.lower() != "$it":
-            self.refuse(token.text)
+            self.fail_unsupported(token.text)
         if self.token.text != "/":
             self.fail("a name is expected after '$it'", token.at)
         return self.path(token._replace(text="$it"))
 
     def call(self, token: Token) -> Expression:
         function = token.text.lower()
-        if function in NOT_OFFERED:
-            self.refuse(f"The function {token.text}")
+        if function in UNSUPPORTED_FUNCTIONS:
+            self.fail_unsupported(f"The function {token.text}")
         if function not in FUNCTIONS:
             close = difflib.get_close_matches(function, FUNCTIONS, n=1)
             hint = f" (is {close[0]} meant?)" if close else ""
@@ -385,8 +271,8 @@ class _Parser:
                 arguments.append(self.expression())
             self.expect(")")
         if len(arguments) not in FUNCTIONS[function]:
-            wanted = " or ".join(map(str, FUNCTIONS[function]))
-            self.fail(f"{function} takes {wanted} arguments, {len(arguments)} are given", token.at)
+            numbers = " or ".join(map(str, FUNCTIONS[function]))
+            self.fail(f"{function} takes {numbers} arguments, {len(arguments)} are given", token.at)
         return Call(token.at, function, tuple(arguments))
 
     # --- paths ----------------------------------------------------------------------------------------
@@ -408,7 +294,7 @@ class _Parser:
 
     def count(self, path: Path, token: Token) -> Expression:
         if token.text.lower() != "$count":
-            self.refuse(f"{token.text} in a path")
+            self.fail_unsupported(f"{token.text} in a path")
         if not self.accept("("):
             return Count(path.at, path)
         option = self.advance().text.lower()
@@ -427,11 +313,11 @@ class _Parser:
         if quantifier == "any" and self.accept(")"):
             return Lambda(path.at, quantifier, path, None, None)
         variable = self.variable()
-        self.variables.append(variable)
+        self.variables += (variable,)
         if len(self.variables) > MAX_QUANTIFIERS:
             self.fail(f"any and all stand inside each other at most {MAX_QUANTIFIERS} deep", token.at)
         body = self.expression()
-        self.variables.pop()
+        self.variables = self.variables[:-1]
         self.expect(")")
         return Lambda(path.at, quantifier, path, variable, body)
 
@@ -444,62 +330,15 @@ class _Parser:
         self.expect(":")
         return token.text
 
-    # --- values ---------------------------------------------------------------------------------------
-
-    def literal(self, token: Token) -> Literal:
-        try:
-            return _READERS[token.kind](self, token)
-        except ValueError:
-            self.fail(f"{token.text[:60]} is no {token.kind} that can be", token.at)
-
-    def read_string(self, token: Token) -> Literal:
-        return Literal(token.at, ValueKind.STRING, token.text[1:-1].replace("''", "'"))
-
-    def read_guid(self, token: Token) -> Literal:
-        return Literal(token.at, ValueKind.GUID, UUID(token.text))
-
-    def read_date(self, token: Token) -> Literal:
-        return Literal(token.at, ValueKind.DATE, dt.date.fromisoformat(token.text))
-
-    def read_time(self, token: Token) -> Literal:
-        return Literal(token.at, ValueKind.TIME, dt.time.fromisoformat(_microseconds(token.text)))
-
-    def read_datetime(self, token: Token) -> Literal:
-        # A plus sign that was not escaped arrives as a blank.
-        text = token.text.upper().replace(" ", "+")
-        return Literal(token.at, ValueKind.DATETIME, dt.datetime.fromisoformat(_microseconds(text)))
-
-    def read_number(self, token: Token) -> Literal:
-        if token.text.lstrip("+-").isdigit() and len(token.text) <= 60:
-            return Literal(token.at, ValueKind.INTEGER, int(token.text))
-        return Literal(token.at, ValueKind.DECIMAL, self.decimal(token))
-
-    def decimal(self, token: Token) -> Decimal:
-        """A number the databases can hold; the exponent is judged before anything is computed."""
-        _, _, exponent = token.text.lower().partition("e")
-        if len(token.text) <= 60 and abs(int(exponent or 0)) <= 60:
-            return Decimal(token.text)
-        raise BadQuery(
-            f"{self.target}: the number at position {token.at + 1} has too many digits.",
-            target=self.target,
-            code="OutOfRange",
-        )
-
-    def read_typed(self, token: Token) -> Literal:
-        name, _, rest = token.text.partition("'")
-        if name.lower() in _TYPED_NOT_OFFERED:
-            self.refuse(f"A {name.lower()} value")
-        return Literal(token.at, ValueKind.ENUM, EnumLiteral(name, rest[:-1].replace("''", "'")))
-
     # --- $orderby -------------------------------------------------------------------------------------
 
     def sort_term(self) -> SortTerm:
         expression = self.expression()
-        way = self.token.text.lower() if self.token.kind == "name" and self.token.spaced else ""
-        if way not in ("asc", "desc"):
+        direction = self.token.text.lower() if self.token.kind == "name" and self.token.spaced else ""
+        if direction not in ("asc", "desc"):
             return SortTerm(expression)
         self.advance()
-        return SortTerm(expression, way == "desc")
+        return SortTerm(expression, direction == "desc")
 
 
 _WORDS: dict[str, tuple[ValueKind, bool | None]] = {
@@ -507,17 +346,3 @@ _WORDS: dict[str, tuple[ValueKind, bool | None]] = {
     "true": (ValueKind.BOOLEAN, True),
     "false": (ValueKind.BOOLEAN, False),
 }
-_READERS = {
-    "string": _Parser.read_string,
-    "guid": _Parser.read_guid,
-    "date": _Parser.read_date,
-    "time": _Parser.read_time,
-    "datetime": _Parser.read_datetime,
-    "number": _Parser.read_number,
-    "typed": _Parser.read_typed,
-}
-
-
-def _microseconds(text: str) -> str:
-    """``text`` with a fraction of six digits at most, the finest the databases keep."""
-    return re.sub(r"(\.\d{6})\d+", r"\1", text)

@@ -1,15 +1,16 @@
-"""Filters for people with curl: ``?FundingStatus=OnHold&StartDate__ge=2026-07-01`` (decisions.md 3).
+"""Plain filters: ``?FundingStatus=OnHold&StartDate__ge=2026-07-01`` (decisions.md 3).
 
-Every declared property has one, and so has what lies in an object of the record (``Address/Suburb=Perth``).
-A filter is the $filter it stands for, so that both mean the same on every database:
-``Gender__ne=Male`` finds records without a gender, ``__contains`` knows upper and lower case.
+Every property of a record and of its nested objects (``Address/Suburb=Perth``) has filters, which a FilterSet
+of django-filter applies. Each is bound as the $filter it is short for, so that both have the same result on
+every database: ``Gender__ne=Male`` finds records without a gender, ``__contains`` is case-sensitive.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from apps.odata.declaration.values import NotAChoice, OutOfRange, parse_boolean,
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
+from apps.odata.query.operands import KIND_OF_EDM
 from apps.odata.query.parser import MAX_OPTIONS
 
 EQUAL, ORDERED = ("eq", "ne"), ("gt", "ge", "lt", "le")
@@ -29,21 +31,9 @@ LISTED, TEXTUAL, NULL = ("in",), ("contains", "startswith", "endswith"), ("isnul
 
 TIMES = ("Edm.Date", "Edm.DateTimeOffset")
 
-_KINDS = {
-    "Edm.Guid": ValueKind.GUID,
-    "Edm.Boolean": ValueKind.BOOLEAN,
-    "Edm.Date": ValueKind.DATE,
-    "Edm.DateTimeOffset": ValueKind.DATETIME,
-    "Edm.Int16": ValueKind.INTEGER,
-    "Edm.Int32": ValueKind.INTEGER,
-    "Edm.Int64": ValueKind.INTEGER,
-    "Edm.Decimal": ValueKind.DECIMAL,
-    "Edm.String": ValueKind.STRING,
-}
-
 
 def operators_of(prop: StructuralProperty) -> tuple[str, ...]:
-    """The suffixes that make sense for a property; the first is also meant when there is none."""
+    """The operators of a property; the first one is the default."""
     if prop.edm.name == "Edm.Boolean":
         return EQUAL + NULL
     if prop.choices or prop.edm.name == "Edm.Guid":
@@ -54,20 +44,19 @@ def operators_of(prop: StructuralProperty) -> tuple[str, ...]:
 
 
 def filterable(type_: StructuredType, path: str = "") -> Iterator[tuple[str, StructuralProperty]]:
-    """Every property of a record and of the objects in it, with its path on the wire.
+    """Every property of a record and of its nested objects, with its path on the wire.
 
-    Lists are left out: what is asked of their items is a question for $filter's ``any`` and ``all``.
+    The items of lists have none: $filter has ``any`` and ``all`` for them.
     """
-    for prop in type_.properties.values():
-        if not prop.declaration.write_only:
-            yield path + prop.name, prop
-    for part in type_.navigations.values():
-        if not part.many and not part.item_only:
-            yield from filterable(part.type, f"{path}{part.name}/")
+    for name, prop in type_.readable_properties.items():
+        yield path + name, prop
+    for name, navigation in type_.navigations.items():
+        if not navigation.many and not navigation.item_only:
+            yield from filterable(navigation.type, f"{path}{name}/")
 
 
 class WireField(forms.Field):
-    """A form field whose text is read as the value of a property."""
+    """A form field that parses the value of a property."""
 
     def __init__(self, *, prop: StructuralProperty, operator: str, **options: Any) -> None:
         super().__init__(**options)
@@ -75,7 +64,7 @@ class WireField(forms.Field):
 
     def clean(self, value: Any) -> Any:
         try:
-            return read(value, self.prop, self.operator)
+            return parse_parameter(value, self.prop, self.operator)
         except OutOfRange as error:
             raise forms.ValidationError(str(error), code="OutOfRange") from None
         except NotAChoice as error:
@@ -86,28 +75,23 @@ class WireField(forms.Field):
 
 
 class WireFilter(Filter):
-    """One operator on one property, asked as the $filter it stands for."""
+    """One operator of one property, bound as the $filter it is short for."""
 
     field_class = WireField
 
     def __init__(self, path: str, prop: StructuralProperty, operator: str) -> None:
         super().__init__(path, operator, label=path, prop=prop, operator=operator)
         self.prop = prop
-        self.kind = _KINDS[prop.edm.name]
+        self.kind = KIND_OF_EDM[prop.edm.name]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WireFilter:
-        """FilterSets copy their filters for each request; a declaration is shared by all."""
-        copied = WireFilter.__new__(WireFilter)
-        copied.__dict__.update(self.__dict__)
-        return copied
+        """FilterSets copy their filters for each request; a shallow copy shares the declaration."""
+        return copy(self)
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         filterset: PlainFilterSet = self.parent
-        return qs.filter(bind_filter(self.expression(value), filterset.type, target=self.name))
-
-    @property
-    def name(self) -> str:
-        return f"{self.field_name}__{self.lookup_expr}"
+        target = f"{self.field_name}__{self.lookup_expr}"
+        return qs.filter(bind_filter(self.expression(value), filterset.type, target=target))
 
     def expression(self, value: Any) -> Expression:
         path = Path(0, tuple(self.field_name.split("/")))
@@ -123,13 +107,13 @@ class WireFilter(Filter):
 
 
 class PlainFilterSet(FilterSet):
-    """The filters of one entity set; a request makes only those that it names."""
+    """The filters of one entity set; an instance has only those that the request names."""
 
     type: StructuredType
     base_filters: dict[str, Any]
 
     def __init__(self, data: Mapping[str, str], queryset: QuerySet[Any]) -> None:
-        self.base_filters = {name: found for name, found in self.base_filters.items() if name in data}
+        self.base_filters = {name: self.base_filters[name] for name in data}
         super().__init__(dict(data), queryset)
 
 
@@ -144,28 +128,11 @@ def filterset_for(entity_set: EntitySet) -> type[PlainFilterSet]:
     return type(f"{entity_set.name}FilterSet", (PlainFilterSet,), members)
 
 
-def apply_plain_filters(
-    entity_set: EntitySet, queryset: QuerySet[Any], params: Sequence[tuple[str, str]]
-) -> QuerySet[Any]:
-    """The rows that every plain filter of a query string leaves.
-
-    ``BadQuery`` names the parameter that is not known or whose value cannot be read.
-    """
-    filterset_class = filterset_for(entity_set)
-    for name, _ in params:
-        if name not in filterset_class.base_filters:
-            raise unknown_parameter(name, entity_set)
-    filterset = filterset_class(dict(params), queryset)
-    for name, faults in filterset.errors.as_data().items():
-        raise BadQuery(f"{name} {faults[0].message}.", target=name, code=faults[0].code or "")
-    return filterset.qs
-
-
 def unknown_parameter(name: str, entity_set: EntitySet) -> BadQuery:
-    """The error that names a parameter nobody knows, with the one that may be meant."""
-    known = {found.lower(): found for found in filterset_for(entity_set).base_filters}
-    wanted = re.sub("__([gl])te$", r"__\1e", name[:200].lower())  # as Django spells them
-    close = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
+    """The error that names an unknown parameter, with the most similar one that is known."""
+    known = {parameter.lower(): parameter for parameter in filterset_for(entity_set).base_filters}
+    spelling = re.sub("__([gl])te$", r"__\1e", name[:200].lower())  # Django's names of the operators
+    close = difflib.get_close_matches(spelling, known, n=1, cutoff=0.75)
     hint = f" Is {known[close[0]]} meant?" if close else ""
     return BadQuery(f"{entity_set.name} has no parameter {name[:60]}.{hint}", target=name[:60])
 
@@ -183,23 +150,23 @@ _CODES = {
 }
 
 
-def read(text: str, prop: StructuralProperty, operator: str) -> Any:
-    """The value that a parameter's text is for an operator: one, or for ``in`` several between commas."""
+def parse_parameter(text: str, prop: StructuralProperty, operator: str) -> Any:
+    """The value of a parameter; of the operator ``in`` several values, separated by commas."""
     if not text:
         raise ValueError("is empty; for null there is the suffix __isnull")
     if operator == "isnull":
         return parse_boolean(text)
     if operator != "in":
-        return parse_value(unescaped(text, prop), prop)
+        return parse_value(with_plus_sign(text, prop), prop)
     items = text.split(",")
     if len(items) > MAX_OPTIONS:
         raise ValueError(f"holds at most {MAX_OPTIONS} values")
-    return tuple(parse_value(unescaped(item, prop), prop) for item in items)
+    return tuple(parse_value(with_plus_sign(item, prop), prop) for item in items)
 
 
 _BLANK_OFFSET = re.compile(r"(T[0-9:.]+) (?=[0-9]{2}:[0-9]{2}$)")
 
 
-def unescaped(text: str, prop: StructuralProperty) -> str:
-    """A time whose offset's plus sign was not escaped, and so arrived as a blank, has it again."""
+def with_plus_sign(text: str, prop: StructuralProperty) -> str:
+    """A time with the plus sign of its offset, which arrives as a blank when it was not escaped."""
     return _BLANK_OFFSET.sub(r"\1+", text) if prop.edm.name in TIMES else text

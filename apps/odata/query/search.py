@@ -1,9 +1,8 @@
-"""$search: words that every found record has in one of its declared search fields, without regard to case."""
+"""$search: records that have all words in the declared search fields, in any case."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from django.db.models import F, Q, Value
 
@@ -20,32 +19,28 @@ def search_condition(entity_set: EntitySet, text: str) -> Q:
     fields = tuple(entity_set.resource.search)
     if not fields:
         raise NotSupported(f"{entity_set.name} cannot be searched; use $filter.", target="$search")
-    found = Q()
-    for word in words(text):
-        anywhere = Q()
+    condition = Q()
+    for word in parse_search(text):
+        in_any_field = Q()
         for field in fields:
-            anywhere |= Q(contains_folded(field, word))
-        found &= anywhere
-    return found
+            # As $filter compares: contains(tolower(field), tolower(word)).
+            in_any_field |= Q(sql.CONTAINS(sql.TO_LOWER(F(field)), Value(word.lower())))
+        condition &= in_any_field
+    return condition
 
 
-def words(text: str) -> list[str]:
-    """The words and phrases of a search; ``AND`` between them is understood, other operators are not."""
-    found = []
+def parse_search(text: str) -> list[str]:
+    """The words and phrases of a search; the only operator is ``AND``."""
+    words = []
     for phrase, word, stray in (match.groups("") for match in _WORD.finditer(text)):
-        if stray:  # refused at the first: a text of nothing but quotation marks is not read to its end
+        if stray:  # at the first one, so that a text of nothing but quotation marks costs nothing
             raise BadQuery("A phrase of $search is empty or not closed.", target="$search")
         if word in ("OR", "NOT") or "(" in word:
             raise NotSupported(
                 "$search takes words and quoted phrases; use $filter for more.", target="$search"
             )
         if word != "AND":
-            found.append(re.sub(r"\\(.)", r"\1", phrase) or word)
-    if not found or len(found) > MAX_WORDS:
+            words.append(re.sub(r"\\(.)", r"\1", phrase) or word)
+    if not words or len(words) > MAX_WORDS:
         raise BadQuery(f"$search takes 1 to {MAX_WORDS} words.", target="$search")
-    return found
-
-
-def contains_folded(field: str, word: str) -> Any:
-    """``tolower(field)`` contains ``tolower(word)``, as $filter's functions compare."""
-    return sql.CONTAINS(sql.TO_LOWER(F(field)), Value(word.lower()))
+    return words

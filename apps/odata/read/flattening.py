@@ -1,4 +1,4 @@
-"""Records as rows of cells: which columns a type has, and what stands in them (``Address/Suburb``)."""
+"""Records as rows of cells, with a column for each nested member (``Address/Suburb``)."""
 
 from __future__ import annotations
 
@@ -16,107 +16,100 @@ from apps.odata.read.record_json import Selection
 #: Between the values of a list of records in one cell: ``Teams/TeamId`` is ``3; 7``.
 LIST_SEPARATOR = "; "
 
-# What makes a spreadsheet take a cell for a formula. Apostrophes before it are counted too, so that taking
-# one off again gives exactly the text that was there.
+# The start of a cell that a spreadsheet runs as a formula. It includes apostrophes, so that removing one
+# restores exactly the original text.
 _LOOKS_LIKE_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: its name (``Address/Suburb``), the parts it lies in, and its property.
+    """A column: its name (``Address/Suburb``), its property and the navigation properties on the way to it.
 
-    ``prop`` is ``None`` for a list of contained rows, which one cell holds as JSON. ``within`` is the list
-    that has a row for each of its items, when the column shows those; ``navigations`` begin inside it.
+    ``prop`` is ``None`` for a contained list, which one cell holds as JSON. ``row_list`` is the list with a
+    row for each item, when the column is of those items; ``navigations`` then begin inside it.
     """
 
     name: str
     navigations: tuple[NavigationProperty, ...]
     prop: StructuralProperty | None
-    within: NavigationProperty | None = None
+    row_list: NavigationProperty | None = None
 
     @property
     def many(self) -> bool:
         """Whether a cell can hold several values."""
-        return any(part.many for part in self.navigations)
+        return any(navigation.many for navigation in self.navigations)
 
 
 def columns(
-    type_: StructuredType, selection: Selection, spread: NavigationProperty | None = None
+    type_: StructuredType, selection: Selection, row_list: NavigationProperty | None = None
 ) -> tuple[Column, ...]:
-    """The columns of what ``selection`` shows, in the order declared.
+    """The columns of the selected members, in the order declared.
 
-    ``spread`` is the list of the record whose items have columns of their own, and a row each.
+    ``row_list`` is a list of the record whose items have columns of their own, and a row each.
     """
-    return tuple(_columns(type_, selection, "", (), spread))
+    return tuple(_columns(type_, selection, "", (), row_list, in_row_list=False))
 
 
 def _columns(
     type_: StructuredType,
     selection: Selection,
-    before: str,
-    parts: tuple[NavigationProperty, ...],
-    spread: NavigationProperty | None = None,
-    within: NavigationProperty | None = None,
+    prefix: str,
+    navigations: tuple[NavigationProperty, ...],
+    row_list: NavigationProperty | None,
+    in_row_list: bool,
 ) -> Iterator[Column]:
-    for name, prop in type_.properties.items():
-        if selection.shows(name) and not prop.declaration.write_only:
-            yield Column(before + name, parts, prop, within)
-    for name, inner in selection.navigations:
-        part = type_.navigations[name]
-        if part is spread:
-            yield from _columns(part.type, inner, f"{before}{name}/", (), within=part)
-        elif part.nesting is Nesting.CONTAINED:
-            yield Column(before + name, (*parts, part), None, within)
+    owner = row_list if in_row_list else None
+    for name, prop in selection.properties_of(type_):
+        yield Column(prefix + name, navigations, prop, owner)
+    for name, nested in selection.navigations:
+        navigation = type_.navigations[name]
+        if navigation is row_list:
+            yield from _columns(navigation.type, nested, f"{prefix}{name}/", (), row_list, in_row_list=True)
+        elif navigation.nesting is Nesting.CONTAINED:
+            yield Column(prefix + name, (*navigations, navigation), None, owner)
         else:
-            yield from _columns(part.type, inner, f"{before}{name}/", (*parts, part), within=within)
+            path = (*navigations, navigation)
+            yield from _columns(navigation.type, nested, f"{prefix}{name}/", path, row_list, in_row_list)
 
 
-def rows(record: Mapping[str, Any], wanted: Sequence[Column]) -> Iterator[list[Any]]:
-    """The rows of a record: one for each item of the list that is spread, the record's own cells in each.
+def rows(record: Mapping[str, Any], selected: Sequence[Column]) -> Iterator[list[Any]]:
+    """The rows of a record: one for each item of the row list, with the record's own cells in each.
 
-    One row when there is no such list, or nothing in it.
+    One row when there is no such list, or no item in it.
     """
-    spread = next((column.within for column in wanted if column.within is not None), None)
-    if spread is None:
-        yield cells(record, wanted)
+    row_list = next((column.row_list for column in selected if column.row_list is not None), None)
+    if row_list is None:
+        yield cells(record, selected)
         return
-    own = [None if column.within is spread else _cell(record, column) for column in wanted]
-    inner = [(at, column) for at, column in enumerate(wanted) if column.within is spread]
-    items = record[spread.name]
-    for item in items or [None]:
-        row = own.copy()
-        for at, column in inner if item is not None else ():
+    own_cells = [None if column.row_list is row_list else _cell(record, column) for column in selected]
+    item_columns = [(at, column) for at, column in enumerate(selected) if column.row_list is row_list]
+    for item in record[row_list.name] or [None]:
+        row = own_cells.copy()
+        for at, column in item_columns if item is not None else ():
             row[at] = _cell(item, column)
         yield row
 
 
-def cells(record: Mapping[str, Any], wanted: Iterable[Column]) -> list[Any]:
-    """What stands in the columns of a record read from its JSON; ``None`` for an empty cell."""
-    return [_cell(record, column) for column in wanted]
+def cells(record: Mapping[str, Any], selected: Iterable[Column]) -> list[Any]:
+    """The cells of a record decoded from its JSON; ``None`` for an empty one."""
+    return [_cell(record, column) for column in selected]
 
 
 def _cell(record: Any, column: Column) -> Any:
-    if column.prop is None:
-        value = _within(record, column.navigations)
-        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")) if value else None
-    if not column.navigations:
-        return record[column.prop.name]
-    inside = _within(record, column.navigations)
-    if inside is None:
-        return None
-    if not isinstance(inside, list):
-        return inside[column.prop.name]
-    texts = [text_of(item[column.prop.name]) for item in inside]
-    return LIST_SEPARATOR.join(texts) if texts else None
-
-
-def _within(record: Any, parts: tuple[NavigationProperty, ...]) -> Any:
-    found = record
-    for part in parts:
-        if found is None:
+    value = record
+    for navigation in column.navigations:
+        if value is None:
             return None
-        found = [item[part.name] for item in found] if isinstance(found, list) else found[part.name]
-    return found
+        if isinstance(value, list):
+            value = [item[navigation.name] for item in value]
+        else:
+            value = value[navigation.name]
+    if column.prop is None:
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")) if value else None
+    if not isinstance(value, list):
+        return None if value is None else value[column.prop.name]
+    texts = [text_of(item[column.prop.name]) for item in value]
+    return LIST_SEPARATOR.join(texts) if texts else None
 
 
 def text_of(value: Any) -> str:
@@ -131,9 +124,9 @@ def text_of(value: Any) -> str:
 
 
 def formula_safe(value: Any) -> str:
-    """The text of a cell that no spreadsheet takes for a formula: an apostrophe stands before it.
+    """The text of a cell with an apostrophe before it where a spreadsheet would run it as a formula.
 
-    Numbers stay as they are; ``formula_restored`` gives back what was there.
+    Numbers stay as they are; ``formula_restored`` is the inverse.
     """
     text = text_of(value)
     if isinstance(value, str) and _LOOKS_LIKE_FORMULA.match(text):
@@ -142,5 +135,5 @@ def formula_safe(value: Any) -> str:
 
 
 def formula_restored(text: str) -> str:
-    """The text that ``formula_safe`` was given."""
+    """The original text of ``formula_safe``."""
     return text[1:] if text[:1] == "'" and _LOOKS_LIKE_FORMULA.match(text) else text

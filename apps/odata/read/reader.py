@@ -1,4 +1,4 @@
-"""From the options of a request to rows of JSON: filter, order, page, and the parts that choose rows."""
+"""Records as the texts of their JSON: one record, a page, a stream."""
 
 from __future__ import annotations
 
@@ -9,182 +9,183 @@ from functools import lru_cache
 from typing import Any
 
 from django.db import connections, models
-from django.db.models import Func, OuterRef
+from django.db.models import Func, OuterRef, QuerySet
 
 from apps.odata.any_of import AnyOf
 from apps.odata.clock import set_database_zone
-from apps.odata.declaration.schema import EntitySet, NavigationProperty
+from apps.odata.declaration.schema import EntitySet, StructuredType
 from apps.odata.errors import BadQuery, NotFound
 from apps.odata.query.ast import Literal, ValueKind
-from apps.odata.query.binding import SortKey, bind_filter, sort_keys
+from apps.odata.query.binding import bind_filter
 from apps.odata.query.options import QueryOptions
-from apps.odata.query.plain_filters import apply_plain_filters
+from apps.odata.query.ordering import SortKey, sort_keys
 from apps.odata.query.search import search_condition
-from apps.odata.read.paging import page_condition, token_for
-from apps.odata.read.record_json import PartJson, RecordJson, Selection, quoted, record_sql, with_today
-from apps.odata.read.selection import AskedPart, Shown, shown
+from apps.odata.read.paging import make_token, rows_after_token
+from apps.odata.read.projection import NestedQuery, Projection, bind_projection
+from apps.odata.read.record_json import NestedJson, RecordJson, Selection, quote_name, record_sql, with_today
 
-#: Rows fetched at a time by a stream.
+#: Rows that a stream fetches at a time.
 CHUNK = 500
 
 Aliases = Mapping[str, Literal]
-NO_ALIASES: Aliases = {}
-
-NO_STAMP = models.Value(None, output_field=models.DateTimeField())
 
 
 @dataclass(frozen=True)
 class Page:
-    """Some rows of a collection: the JSON text of each, the total when asked for, where to go on."""
+    """Some records of a collection; ``count`` is the number of all records, when $count asks for it.
 
-    rows: list[str]
-    context: str
+    ``next_token`` is the $skiptoken of the next page, ``None`` on the last one.
+    """
+
+    records: list[str]
     count: int | None = None
     next_token: str | None = None
 
 
-class Reading:
-    """One GET on a collection or record, for one caller."""
+def filter_rows(entity_set: EntitySet, rows: QuerySet[Any], options: QueryOptions) -> QuerySet[Any]:
+    """The rows that $filter and $search select."""
+    if options.filter is not None:
+        rows = rows.filter(bind_filter(options.filter, entity_set.type, options.aliases))
+    if options.search is not None:
+        rows = rows.filter(search_condition(entity_set, options.search))
+    return rows
 
-    def __init__(self, entity_set: EntitySet, caller: Any, options: QueryOptions, item: bool = False) -> None:
+
+class RecordReader:
+    """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
+
+    ``item``: the request is for one record.
+    """
+
+    def __init__(
+        self, entity_set: EntitySet, rows: QuerySet[Any], options: QueryOptions, item: bool = False
+    ) -> None:
         self.entity_set = entity_set
-        self.type = entity_set.type
+        self.rows = rows
         self.options = options
-        self.shown = shown(self.type, options, item)
-        self.visible = entity_set.resource.visible_to(caller)
-        set_database_zone(connections[self.visible.db])
+        self.projection = bind_projection(entity_set.type, options, item)
+        self.context = f"{entity_set.name}{self.projection.context}"
+        self.connection = connections[rows.db]
+        set_database_zone(self.connection)
 
     @property
     def json(self) -> RecordJson:
-        """The expression that renders a record as it is shown here."""
-        return record_json(self.shown, self.type, self.options.aliases)
+        """The expression that renders a record."""
+        return record_json(self.entity_set.type, self.projection, self.options.aliases)
 
     @property
-    def has_statements(self) -> bool:
-        """Whether records are read by their key in statements that are kept as texts."""
-        vendor = connections[self.visible.db].vendor
-        return vendor == "postgresql" and is_whole_table(self.visible) and not self.shown.asked
+    def has_prepared_statements(self) -> bool:
+        """Whether records are read by their key in statements whose text is cached."""
+        if self.connection.vendor != "postgresql" or self.projection.nested_queries:
+            return False
+        return is_whole_table(self.rows)
 
-    @property
-    def context(self) -> str:
-        """The context URL's fragment: ``Claim(LineItems())``."""
-        return f"{self.entity_set.name}{self.shown.fragment}"
-
-    def filtered(self) -> models.QuerySet:
-        """The rows that $filter, $search and the plain filters leave."""
-        rows = self.visible
-        options = self.options
-        if options.filter is not None:
-            rows = rows.filter(bind_filter(options.filter, self.type, options.aliases))
-        if options.search is not None:
-            rows = rows.filter(search_condition(self.entity_set, options.search))
-        if options.plain:
-            rows = apply_plain_filters(self.entity_set, rows, options.plain)
-        return rows
-
-    def record(self, key: Any) -> tuple[str, Any]:
-        """The JSON and the modify stamp of one record; ``NotFound`` when this caller sees none."""
-        if self.has_statements:
-            with connections[self.visible.db].cursor() as cursor:
-                statement = statement_of_record(self.entity_set, self.shown.selection)
+    def record(self, key: Any) -> tuple[str, dt.datetime | None]:
+        """One record and the time of its last change; ``NotFound`` when it is none of the rows."""
+        if self.has_prepared_statements:
+            with self.connection.cursor() as cursor:
+                statement = statement_of_record(self.entity_set, self.projection.selection)
                 cursor.execute(with_today(statement), [key])
                 row = cursor.fetchone()
         else:
-            stamp = models.F(self.entity_set.etag_field) if self.entity_set.etag_field else NO_STAMP
-            columns = self.json, stamp
-            row = self.visible.filter(pk=key).order_by().values_list(*columns).first()
+            field = self.entity_set.etag_field
+            modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
+            row = self.rows.filter(pk=key).order_by().values_list(self.json, modified).first()
         if row is None:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
         return row
 
     def records(self, keys: list[Any]) -> list[str]:
-        """The JSON of these records, in this order."""
-        if self.has_statements:
-            statement = statement_of_records(self.entity_set, self.shown.selection)
-            with connections[self.visible.db].cursor() as cursor:
+        """The records with these keys, in this order."""
+        if self.has_prepared_statements:
+            statement = statement_of_records(self.entity_set, self.projection.selection)
+            with self.connection.cursor() as cursor:
                 cursor.execute(with_today(statement), [array_of(keys)])
                 by_key = dict(cursor.fetchall())
         else:
-            rows = self.visible.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
+            rows = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
             by_key = dict(rows.values_list("pk", self.json))
         return [by_key[key] for key in keys if key in by_key]
 
     def count(self) -> int:
-        return self.filtered().order_by().count()
+        return self.rows.order_by().count()
 
     def page(self, size: int) -> Page:
-        """At most ``size`` rows from where $skiptoken or $skip says; one more is looked at, not shown."""
-        options = self.options
+        """At most ``size`` records from $skiptoken or $skip on; one more is fetched to see if it exists."""
+        options, name = self.options, self.entity_set.name
         top = options.top
-        wanted = size if top is None else min(size, top)
-        rows = self.filtered()
-        count = rows.order_by().count() if options.count else None
-        if wanted == 0:
-            return Page([], self.context, count)
-        keys = sort_keys(self.type, options.orderby, options.aliases)
+        limit = size if top is None else min(size, top)
+        count = self.count() if options.count else None
+        if limit == 0:
+            return Page([], count)
+        keys = sort_keys(self.entity_set.type, options.orderby, options.aliases)
+        rows = self.rows
         if options.skiptoken is not None:
-            rows = rows.filter(page_condition(self.entity_set.name, keys, options.skiptoken))
-        found = self.rows(rows, keys, options.skip or 0, wanted + 1)
+            rows = rows.filter(rows_after_token(name, keys, options.skiptoken))
+        fetched = self.fetch(rows, keys, options.skip or 0, limit + 1)
         token = None
-        if len(found) > wanted and (top is None or top > wanted):
-            last = [sort_value(*pair) for pair in zip(keys, found[wanted - 1][1:], strict=True)]
-            token = token_for(self.entity_set.name, keys, last)
-        return Page([row[0] for row in found[:wanted]], self.context, count, token)
+        if len(fetched) > limit and (top is None or top > limit):
+            values = zip(keys, fetched[limit - 1][1:], strict=True)
+            token = make_token(name, keys, [read_sort_value(key, value) for key, value in values])
+        return Page([row[0] for row in fetched[:limit]], count, token)
 
-    def rows(
-        self, rows: models.QuerySet, keys: tuple[SortKey, ...], skip: int, take: int
+    def fetch(
+        self, rows: QuerySet[Any], keys: tuple[SortKey, ...], skip: int, limit: int
     ) -> list[tuple[Any, ...]]:
-        """(JSON, sort columns …) of some rows.
+        """(JSON, sort columns …) of the rows of a page.
 
-        Skipped rows would be rendered, and SQLite renders before it sorts: the page's keys are chosen in an
-        inner query wherever that can happen.
+        Where rows would be rendered before they are sorted and cut, as SQLite does and any database does with
+        skipped rows, the keys of the page are selected in an inner query.
         """
-        vendor = connections[rows.db].vendor
-        ordered = rows.order_by(*(key.order_by for key in keys))
-        if skip or vendor == "sqlite":
-            chosen = ordered.values("pk")[skip : skip + take]
-            ordered = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
-            ordered = ordered.order_by(*(key.order_by for key in keys))
+        order = [key.order_by for key in keys]
+        if skip or self.connection.vendor == "sqlite":
+            rows = self.with_keys_of(rows.order_by(*order)[skip : skip + limit]).order_by(*order)
         else:
-            ordered = ordered[:take]
-        values = (sort_column(key, vendor) for key in keys)
-        return list(ordered.values_list(self.json, *values))
+            rows = rows.order_by(*order)[:limit]
+        columns = (sort_column(key, self.connection.vendor) for key in keys)
+        return list(rows.values_list(self.json, *columns))
+
+    def with_keys_of(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows by their keys, so that the database selects keys first and renders records afterwards."""
+        return self.entity_set.model._base_manager.using(rows.db).filter(pk__in=rows.values("pk"))
 
     def stream(self) -> Iterator[str]:
-        """Every row that is asked for, a chunk in memory at a time."""
+        """All records, with one chunk of them in memory at a time."""
         options = self.options
         if options.skiptoken is not None:
             raise BadQuery("$skiptoken goes with pages; a stream has none.", target="$skiptoken")
-        keys = sort_keys(self.type, options.orderby, options.aliases)
-        rows = self.filtered().order_by(*(key.order_by for key in keys))
-        start = options.skip or 0
-        if start or options.top is not None:
-            stop = None if options.top is None else start + options.top
-            chosen = rows.values("pk")[start:stop]
-            rows = self.entity_set.model._base_manager.using(rows.db).filter(pk__in=chosen)
-            rows = rows.order_by(*(key.order_by for key in keys))
+        keys = sort_keys(self.entity_set.type, options.orderby, options.aliases)
+        order = [key.order_by for key in keys]
+        rows = self.rows.order_by(*order)
+        if options.skip or options.top is not None:
+            rows = self.with_keys_of(slice_rows(rows, options.skip, options.top)).order_by(*order)
         return rows.values_list(self.json, flat=True).iterator(chunk_size=CHUNK)
 
 
-# --- one record ---------------------------------------------------------------------------------------
+def slice_rows(rows: QuerySet[Any], skip: int | None, top: int | None) -> QuerySet[Any]:
+    start = skip or 0
+    return rows[start : None if top is None else start + top]
 
 
-def is_whole_table(rows: models.QuerySet) -> bool:
-    """Whether these are all rows of the model's table, as far as is easily told."""
+# --- statements of single records ---------------------------------------------------------------------
+
+
+def is_whole_table(rows: QuerySet[Any]) -> bool:
+    """Whether a queryset has no condition, as far as a glance tells."""
     query = rows.query
     return not (query.where or query.alias_map or query.is_sliced or query.combinator or query.extra_tables)
 
 
 @lru_cache(maxsize=512)
 def statement_of_record(entity_set: EntitySet, selection: Selection) -> str:
-    """PostgreSQL's SELECT of (JSON, stamp) by key; compiling it takes longer than answering it."""
+    """PostgreSQL's SELECT of (JSON, time of change) by key; compiling it takes longer than its execution."""
     model: Any = entity_set.model._meta
-    table = quoted(model.db_table)
+    table = quote_name(model.db_table)
     json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
-    stamp = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
+    column = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
     return (
-        f"SELECT {json}, {f'{table}.{quoted(stamp)}' if stamp else 'NULL'} FROM {table}"
-        f" WHERE {table}.{quoted(model.pk.column)} = %s"
+        f"SELECT {json}, {f'{table}.{quote_name(column)}' if column else 'NULL'} FROM {table}"
+        f" WHERE {table}.{quote_name(model.pk.column)} = %s"
     )
 
 
@@ -192,11 +193,11 @@ def statement_of_record(entity_set: EntitySet, selection: Selection) -> str:
 def statement_of_records(entity_set: EntitySet, selection: Selection) -> str:
     """PostgreSQL's SELECT of (key, JSON) by an array of keys."""
     model: Any = entity_set.model._meta
-    table = quoted(model.db_table)
-    key = f"{table}.{quoted(model.pk.column)}"
+    table = quote_name(model.db_table)
+    key = f"{table}.{quote_name(model.pk.column)}"
     json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
-    kind = model.pk.db_type(connections["default"]).split()[0]
-    return f"SELECT {key}, {json} FROM {table} WHERE {key} = ANY(%s::{kind}[])"
+    type_ = model.pk.db_type(connections["default"]).split()[0]
+    return f"SELECT {key}, {json} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
 
 
 def array_of(keys: Iterable[Any]) -> str:
@@ -208,58 +209,53 @@ def array_of(keys: Iterable[Any]) -> str:
 
 
 def sort_column(key: SortKey, vendor: str) -> Any:
-    """What is fetched of each row to make a token of the last one.
+    """The column of a sort value, for the $skiptoken of the last row.
 
-    The driver reads PostgreSQL's moments in Python; for every row that would take longer than their JSON.
+    psycopg makes Python objects of PostgreSQL's times; for every row that would take longer than their JSON.
     """
     if vendor == "postgresql" and key.kind is ValueKind.DATETIME:
         return Func(key.value, template="to_json(%(expressions)s)::text", output_field=models.TextField())
     return key.value
 
 
-def sort_value(key: SortKey, fetched: Any) -> Any:
-    """The sort value that was fetched as ``sort_column``."""
-    is_text = key.kind is ValueKind.DATETIME and isinstance(fetched, str)
-    return dt.datetime.fromisoformat(fetched.strip('"')) if is_text else fetched
+def read_sort_value(key: SortKey, value: Any) -> Any:
+    """The sort value in a row that was fetched with ``sort_column``."""
+    is_text = key.kind is ValueKind.DATETIME and isinstance(value, str)
+    return dt.datetime.fromisoformat(value.strip('"')) if is_text else value
 
 
-# --- parts --------------------------------------------------------------------------------------------
+# --- nested queries -----------------------------------------------------------------------------------
 
 
-def record_json(what: Shown, type_: Any, aliases: Aliases = NO_ALIASES, as_text: bool = True) -> RecordJson:
-    """The expression that renders what is shown of a record."""
+def record_json(
+    type_: StructuredType, projection: Projection, aliases: Aliases, as_text: bool = True
+) -> RecordJson:
+    """The expression that renders a record with its nested queries."""
     lists: dict[str, Any] = {}
-    for name, asked in what.asked.items():
-        rows = filtered_rows(asked, aliases)
-        if asked.options.count:  # counted before $top and $skip
-            lists[f"{name}@odata.count"] = PartJson(rows.values(json=models.F("pk")), count=True)
-        lists[name] = PartJson(chosen_rows(rows, asked, aliases))
-    return RecordJson(type_, what.selection, lists, as_text)
+    for name, nested in projection.nested_queries.items():
+        rows = filtered_nested_rows(nested, aliases)
+        if nested.options.count:  # counted before $top and $skip
+            lists[f"{name}@odata.count"] = NestedJson(rows.values(json=models.F("pk")), count=True)
+        lists[name] = NestedJson(ordered_nested_rows(rows, nested, aliases))
+    return RecordJson(type_, projection.selection, lists, as_text)
 
 
-def part_rows(part: NavigationProperty) -> models.QuerySet:
-    """The rows of a list part that belong to the record around it."""
-    relation = part.relation
+def filtered_nested_rows(nested: NestedQuery, aliases: Aliases) -> QuerySet[Any]:
+    """The rows of a list that belong to the record of the outer query, and that $filter selects."""
+    relation, type_ = nested.navigation.relation, nested.navigation.type
     back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
-    back = back or relation.field.name
-    return part.type.model._base_manager.filter(**{back: OuterRef("pk")}).order_by()
-
-
-def filtered_rows(asked: AskedPart, aliases: Aliases) -> models.QuerySet:
-    rows = part_rows(asked.part)
-    if asked.options.filter is None:
+    rows = type_.model._base_manager.filter(**{back or relation.field.name: OuterRef("pk")}).order_by()
+    if nested.options.filter is None:
         return rows
-    target = f"$expand/{asked.part.name}/$filter"
-    return rows.filter(bind_filter(asked.options.filter, asked.part.type, aliases, target))
+    target = f"$expand/{nested.navigation.name}/$filter"
+    return rows.filter(bind_filter(nested.options.filter, type_, aliases, target))
 
 
-def chosen_rows(rows: models.QuerySet, asked: AskedPart, aliases: Aliases) -> models.QuerySet:
-    """The rows of a part that its own options choose, as JSON in the column ``json``."""
-    options, type_ = asked.options, asked.part.type
-    keys = sort_keys(type_, options.orderby, aliases, f"$expand/{asked.part.name}/$orderby")
+def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, aliases: Aliases) -> QuerySet[Any]:
+    """The rows of a list by $orderby, $skip and $top, as JSON in the column ``json``."""
+    options, type_ = nested.options, nested.navigation.type
+    keys = sort_keys(type_, options.orderby, aliases, f"$expand/{nested.navigation.name}/$orderby")
     rows = rows.order_by(*(key.order_by for key in keys))
-    rows = rows.annotate(json=record_json(asked.shown, type_, aliases, as_text=False)).values("json")
-    start = options.skip or 0
-    if start or options.top is not None:
-        rows = rows[start : None if options.top is None else start + options.top]
-    return rows
+    json = record_json(type_, nested.projection, aliases, as_text=False)
+    rows = rows.annotate(json=json).values("json")
+    return slice_rows(rows, options.skip, options.top)

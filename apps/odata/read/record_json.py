@@ -1,8 +1,8 @@
-"""A record's JSON as one expression that the database renders (docs/architecture.md, "Reading").
+"""The JSON of a record as one expression that the database renders (docs/architecture.md, "Reading").
 
-PostgreSQL writes it with ``row_to_json``, SQLite by concatenation; the values are equal, digit for digit.
-The text is written once per (engine, type, alias, selection) and kept, so that a request costs the ORM no
-more than FROM, WHERE, ORDER and LIMIT.
+PostgreSQL uses ``row_to_json``, SQLite concatenation; the values are equal, digit for digit. The SQL is
+generated once per (engine, type, alias, selection) and cached, so that the ORM compiles only FROM, WHERE,
+ORDER BY and LIMIT for a request.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import models
-from django.db.models.expressions import Expression, Subquery
+from django.db.models.expressions import Expression, Func, Subquery
 
 from apps.odata import clock
 from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.schema import (
+    NavigationProperty,
+    StructuralProperty,
+    StructuredType,
+    fields_on_path,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +37,29 @@ class Selection:
     names: frozenset[str] | None = None
     navigations: tuple[tuple[str, Selection], ...] = ()
 
-    def shows(self, name: str) -> bool:
-        return self.names is None or name in self.names
+    def properties_of(self, type_: StructuredType) -> list[tuple[str, StructuralProperty]]:
+        """The selected properties with their names."""
+        properties = type_.readable_properties.items()
+        return [(name, prop) for name, prop in properties if self.names is None or name in self.names]
 
 
-def everything(type_: StructuredType, item: bool = False) -> Selection:
-    """``$expand=*``: every part with what lies inside it; ``item`` adds the parts only one record shows."""
+@lru_cache(maxsize=512)
+def select_all(type_: StructuredType, item: bool = False) -> Selection:
+    """``$expand=*``: all that is nested in a record; ``item`` adds what only single records show."""
     return Selection(
         navigations=tuple(
-            (part.name, everything(part.type, True))
-            for part in type_.navigations.values()
-            if item or not part.item_only
+            (name, select_all(navigation.type, True))
+            for name, navigation in type_.navigations.items()
+            if item or not navigation.item_only
         )
     )
 
 
-class RecordJson(Expression):
-    """The JSON of each record of a queryset over ``type_``'s model.
+class RecordJson(Func):
+    """The JSON of each record of a queryset of the model of ``type_``.
 
     ``Staff.objects.values_list(RecordJson(type_, selection), flat=True)`` gives one text per record.
-    ``lists`` replaces the rendering of parts whose rows are filtered, ordered or cut (see ``PartJson``).
+    ``lists`` are the lists with options of their own, by name (see ``NestedJson``).
     """
 
     def __init__(
@@ -61,18 +69,13 @@ class RecordJson(Expression):
         lists: Mapping[str, Expression] | None = None,
         as_text: bool = True,
     ) -> None:
-        super().__init__(output_field=models.TextField())
+        lists = lists or {}
+        super().__init__(*lists.values(), output_field=models.TextField())
         self.type = type_
         self.selection = selection
-        self.lists = dict(lists or {})
+        self.list_names = tuple(lists)
         self.as_text = as_text
         self.alias: str | None = None
-
-    def get_source_expressions(self) -> list[Any]:
-        return list(self.lists.values())
-
-    def set_source_expressions(self, exprs: Any) -> None:
-        self.lists = dict(zip(self.lists, exprs, strict=True))
 
     def resolve_expression(self, query: Any = None, *args: Any, **kwargs: Any) -> RecordJson:
         resolved = super().resolve_expression(query, *args, **kwargs)
@@ -88,25 +91,25 @@ class RecordJson(Expression):
     def get_group_by_cols(self) -> list[Any]:
         return []
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         alias = compiler.quote_name_unless_alias(self.alias)
         text = with_today(
             record_sql(
-                connection.vendor, self.type, alias, self.selection, frozenset(self.lists), self.as_text
+                connection.vendor, self.type, alias, self.selection, frozenset(self.list_names), self.as_text
             )
         )
-        if not self.lists:
-            return text, []
         params: list[Any] = []
-        for name in ordered_places(text, self.lists):
-            sql, part_params = compiler.compile(self.lists[name])
-            text = text.replace(place_of(name), sql, 1)
-            params.extend(part_params)
+        lists = dict(zip(self.list_names, self.get_source_expressions(), strict=True))
+        # The parameters of the lists follow the order of the lists in the text.
+        for name in sorted(lists, key=lambda name: text.index(placeholder(name))):
+            sql, list_params = compiler.compile(lists[name])
+            text = text.replace(placeholder(name), sql, 1)
+            params.extend(list_params)
         return text, params
 
 
-class PartJson(Subquery):
-    """A list part as a JSON array of a subquery's rows, each a text or JSON in the column ``json``.
+class NestedJson(Subquery):
+    """The rows of a subquery as a JSON array; the column ``json`` of each row is its item.
 
     ``count`` renders the number of rows instead (``LineItems@odata.count``).
     """
@@ -122,31 +125,28 @@ class PartJson(Subquery):
         template = f"(SELECT {column} FROM (%(subquery)s) _l)"
         try:
             return super().as_sql(compiler, connection, template=template, **extra)
-        except EmptyResultSet:  # $top=0: there is no row to ask the database for
-            nothing = "'[]'" if connection.vendor == "sqlite" else "'[]'::json"
-            return ("0" if self.count else nothing), ()
+        except EmptyResultSet:  # $top=0
+            empty = "'[]'" if connection.vendor == "sqlite" else "'[]'::json"
+            return ("0" if self.count else empty), ()
 
 
-def place_of(name: str) -> str:
-    """Where the text of a part compiled per request goes; no SQL can hold this mark."""
+def placeholder(name: str) -> str:
+    """The placeholder in cached SQL for SQL that differs between requests; NUL is in no other SQL."""
     return f"\x00{name}\x00"
 
 
-#: Where the day of the request goes, in the kept text of a value that hangs on it.
-TODAY = place_of("the day")
+#: The placeholder for the date of the request.
+TODAY = placeholder("today")
 
 
 def with_today(text: str) -> str:
-    """The SQL text with the one day that all of this request goes by, in the subscriber's zone."""
+    """The SQL with the date of the request in the subscriber's zone."""
     return text.replace(TODAY, f"'{clock.today().isoformat()}'") if TODAY in text else text
 
 
-def ordered_places(text: str, names: Mapping[str, Any]) -> list[str]:
-    """The names in the order they stand in the text, which is the order of their parameters."""
-    return sorted(names, key=lambda name: text.index(place_of(name)))
-
-
 # --- SQL text -----------------------------------------------------------------------------------------
+
+NO_LISTS: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=512)
@@ -155,22 +155,22 @@ def record_sql(
     type_: StructuredType,
     alias: str,
     selection: Selection,
-    placed: frozenset[str] = frozenset(),
+    lists: frozenset[str] = NO_LISTS,
     as_text: bool = False,
 ) -> str:
-    """A scalar SQL text: the JSON of the record in the row called ``alias``."""
-    writer = POSTGRESQL if vendor == "postgresql" else SQLITE
-    text = writer.record(writer.members(type_, alias, selection, 1, placed))
-    return writer.outermost(text) if as_text else text
+    """The SQL of the JSON of the record in the row ``alias``; ``lists`` become placeholders."""
+    dialect = POSTGRESQL if vendor == "postgresql" else SQLITE
+    text = dialect.record(dialect.members(type_, alias, selection, 1, lists))
+    return dialect.as_text(text) if as_text else text
 
 
-def quoted(name: str | None) -> str:
+def quote_name(name: str | None) -> str:
     assert name is not None
     return '"' + name.replace('"', '""') + '"'
 
 
 def text_literal(name: str) -> str:
-    """A wire name inside an SQL string; per cent signs are doubled for the parameter style."""
+    """An SQL string literal; percent signs are doubled, since they mark parameters."""
     return "'" + name.replace("'", "''").replace("%", "%%") + "'"
 
 
@@ -179,114 +179,97 @@ def is_text(field: models.Field) -> bool:
 
 
 def column_sql(steps: tuple[Any, ...], alias: str, depth: int) -> str:
-    """The column at the end of a chain of foreign keys, as nested scalar subqueries."""
+    """The SQL of the field at the end of a chain of foreign keys, with a subquery for each of them."""
     first, *rest = steps
-    column = own_sql(first, alias)
+    # A computed field has no column, but SQL of its own.
+    column = first.sql_in(alias) if first.column is None else f"{alias}.{quote_name(first.column)}"
     if not rest:
         return column
     inner = f"s{depth}"
     target = first.related_model._meta
     return (
-        f"(SELECT {column_sql(tuple(rest), inner, depth + 1)} FROM {quoted(target.db_table)} {inner}"
-        f" WHERE {inner}.{quoted(first.target_field.column)} = {column})"
+        f"(SELECT {column_sql(tuple(rest), inner, depth + 1)} FROM {quote_name(target.db_table)} {inner}"
+        f" WHERE {inner}.{quote_name(first.target_field.column)} = {column})"
     )
 
 
-def own_sql(field: Any, alias: str) -> str:
-    """A field's value in the row called ``alias``; one that has no column says itself what it is."""
-    if field.column is None:
-        return field.sql_in(alias)
-    return f"{alias}.{quoted(field.column)}"
-
-
-def list_source(part: NavigationProperty, alias: str, inner: str) -> str:
-    """``FROM … WHERE …`` of a list part whose record is the row ``alias``."""
-    relation = part.relation
-    target = quoted(part.type.model._meta.db_table)
+def list_source(navigation: NavigationProperty, alias: str, inner: str) -> str:
+    """``FROM … WHERE …`` of the list of the record in the row ``alias``; its rows are called ``inner``."""
+    relation = navigation.relation
+    target = quote_name(navigation.type.model._meta.db_table)
     if relation.many_to_many:
         forward = relation if not relation.auto_created else relation.field
         through = forward.remote_field.through._meta
-        ours, theirs = forward.m2m_column_name(), forward.m2m_reverse_name()
+        owner_column, item_column = forward.m2m_column_name(), forward.m2m_reverse_name()
         if relation.auto_created:
-            ours, theirs = theirs, ours
+            owner_column, item_column = item_column, owner_column
         link = f"{inner}_link"
-        owner, other = forward.model._meta.pk.column, part.type.model._meta.pk.column
+        owner_key, item_key = forward.model._meta.pk.column, navigation.type.model._meta.pk.column
         return (
-            f" FROM {target} {inner} JOIN {quoted(through.db_table)} {link}"
-            f" ON {link}.{quoted(theirs)} = {inner}.{quoted(other)}"
-            f" WHERE {link}.{quoted(ours)} = {alias}.{quoted(owner)}"
+            f" FROM {target} {inner} JOIN {quote_name(through.db_table)} {link}"
+            f" ON {link}.{quote_name(item_column)} = {inner}.{quote_name(item_key)}"
+            f" WHERE {link}.{quote_name(owner_column)} = {alias}.{quote_name(owner_key)}"
         )
     back = relation.field
     return (
         f" FROM {target} {inner}"
-        f" WHERE {inner}.{quoted(back.column)} = {alias}.{quoted(back.target_field.column)}"
+        f" WHERE {inner}.{quote_name(back.column)} = {alias}.{quote_name(back.target_field.column)}"
     )
 
 
-class Writer:
-    """How one engine writes JSON; members are (wire name, SQL that yields JSON) pairs."""
+class Dialect:
+    """The JSON functions of one database; members are (wire name, SQL of the JSON value) pairs."""
 
-    collate = ""
+    collation = ""
 
     def members(
-        self,
-        type_: StructuredType,
-        alias: str,
-        selection: Selection,
-        depth: int,
-        placed: frozenset[str] = frozenset(),
+        self, type_: StructuredType, alias: str, selection: Selection, depth: int, lists: frozenset[str]
     ) -> list[tuple[str, str]]:
-        found = [
+        """The members of the object in the row ``alias``; ``lists`` become placeholders."""
+        pairs = [
             (name, self.value(prop, column_sql(prop.steps, alias, depth)))
-            for name, prop in type_.properties.items()
-            if selection.shows(name) and not prop.declaration.write_only
+            for name, prop in selection.properties_of(type_)
         ]
-        for name, inner in selection.navigations:
-            part = type_.navigations[name]
-            if f"{name}@odata.count" in placed:
-                found.append((f"{name}@odata.count", place_of(f"{name}@odata.count")))
-            found.append((name, place_of(name) if name in placed else self.part(part, alias, inner, depth)))
-        return found
+        for name, nested in selection.navigations:
+            if f"{name}@odata.count" in lists:
+                pairs.append((f"{name}@odata.count", placeholder(f"{name}@odata.count")))
+            if name in lists:
+                pairs.append((name, placeholder(name)))
+            else:
+                pairs.append((name, self.nested(type_.navigations[name], alias, nested, depth)))
+        return pairs
 
-    def part(self, part: NavigationProperty, alias: str, selection: Selection, depth: int) -> str:
-        if part.nesting is Nesting.EMBEDDED:
-            return self.embedded(part, alias, selection, depth)
+    def nested(self, navigation: NavigationProperty, alias: str, selection: Selection, depth: int) -> str:
+        """A nested object or list of the record in the row ``alias``."""
+        type_ = navigation.type
+        if navigation.nesting is Nesting.EMBEDDED:
+            columns = [column_sql(prop.steps, alias, depth) for prop in type_.properties.values()]
+            members = self.members(type_, alias, selection, depth, NO_LISTS)
+            return f"CASE WHEN {self.any_not_null(columns)} THEN {self.record(members)} END"
         inner = f"p{depth}"
-        if part.many:
-            source = list_source(part, alias, inner) + self.order_by(part.type, inner, depth + 1)
-            return self.array(self.members(part.type, inner, selection, depth + 1), source)
-        target = part.type.model._meta
-        key = f"{inner}.{quoted(part.relation.target_field.column)}"
-        source = (
-            f" FROM {quoted(target.db_table)} {inner} WHERE {key} = {column_sql(part.steps, alias, depth)}"
-        )
-        return self.record(self.members(part.type, inner, selection, depth + 1), source)
-
-    def embedded(self, part: NavigationProperty, alias: str, selection: Selection, depth: int) -> str:
-        columns = [column_sql(prop.steps, alias, depth) for prop in part.type.properties.values()]
-        members = self.members(part.type, alias, selection, depth)
-        return f"CASE WHEN {self.any_given(columns)} THEN {self.record(members)} END"
-
-    def any_given(self, columns: list[str]) -> str:
-        return "(" + " OR ".join(f"{column} IS NOT NULL" for column in columns) + ")"
-
-    def order_by(self, type_: StructuredType, alias: str, depth: int) -> str:
-        return " ORDER BY " + ", ".join(self.order_term(type_, term, alias, depth) for term in type_.order)
+        members = self.members(type_, inner, selection, depth + 1, NO_LISTS)
+        if navigation.many:
+            terms = [self.order_term(type_, term, inner, depth + 1) for term in type_.order]
+            source = list_source(navigation, alias, inner)
+            return self.array(members, f"{source} ORDER BY {', '.join(terms)}")
+        table = quote_name(type_.model._meta.db_table)
+        key = f"{inner}.{quote_name(navigation.relation.target_field.column)}"
+        reference = column_sql(navigation.steps, alias, depth)
+        return self.record(members, f" FROM {table} {inner} WHERE {key} = {reference}")
 
     def order_term(self, type_: StructuredType, term: str, alias: str, depth: int) -> str:
-        falling, path = term.startswith("-"), term.lstrip("-")
-        steps: list[Any] = []
-        model: Any = type_.model
-        for name in path.split("__"):
-            steps.append(model._meta.get_field(name))
-            model = steps[-1].related_model
-        column = column_sql(tuple(steps), alias, depth)
+        descending = term.startswith("-")
+        steps = fields_on_path(type_.model, term.lstrip("-"), type_.name)
+        column = column_sql(steps, alias, depth)
         if is_text(steps[-1]):
-            column += self.collate
+            column += self.collation
         nulls = ""
         if any(step.null for step in steps):
-            nulls = " NULLS LAST" if falling else " NULLS FIRST"
-        return f"{column}{' DESC' if falling else ''}{nulls}"
+            nulls = " NULLS LAST" if descending else " NULLS FIRST"
+        return f"{column}{' DESC' if descending else ''}{nulls}"
+
+    def any_not_null(self, columns: list[str]) -> str:
+        return "(" + " OR ".join(f"{column} IS NOT NULL" for column in columns) + ")"
 
     def value(self, prop: StructuralProperty, column: str) -> str:
         raise NotImplementedError
@@ -297,14 +280,14 @@ class Writer:
     def array(self, members: list[tuple[str, str]], source: str) -> str:
         raise NotImplementedError
 
-    def outermost(self, record: str) -> str:
+    def as_text(self, record: str) -> str:
         raise NotImplementedError
 
 
-class PostgreSQLWriter(Writer):
-    """``row_to_json`` keeps member order and every digit, and has no limit on members."""
+class PostgreSQLDialect(Dialect):
+    """``row_to_json`` keeps the order of members and all digits, and has no limit on members."""
 
-    collate = ' COLLATE "C"'
+    collation = ' COLLATE "C"'
 
     def value(self, prop: StructuralProperty, column: str) -> str:
         return column
@@ -316,19 +299,21 @@ class PostgreSQLWriter(Writer):
         return f"(SELECT coalesce(json_agg(_r),'[]'::json) FROM ({self.row(members)}{source}) _r)"
 
     def row(self, members: list[tuple[str, str]]) -> str:
-        return "SELECT " + ",".join(f"{sql} AS {quoted(name).replace('%', '%%')}" for name, sql in members)
+        return "SELECT " + ",".join(
+            f"{sql} AS {quote_name(name).replace('%', '%%')}" for name, sql in members
+        )
 
-    def any_given(self, columns: list[str]) -> str:
+    def any_not_null(self, columns: list[str]) -> str:
         return f"num_nonnulls({','.join(columns)})>0"
 
-    def outermost(self, record: str) -> str:
-        # A record is never null, and random() never asked. But no value that may be random is worked out
-        # before rows are sorted and cut, and rendering all rows of a table to show a page is what costs.
+    def as_text(self, record: str) -> str:
+        # A record is never null, so random() is never called. But PostgreSQL evaluates volatile expressions
+        # after sorting and LIMIT, and rendering all rows of a table for one page would be slow.
         return f"coalesce({record}::text,random()::text)"
 
 
-class SQLiteWriter(Writer):
-    """Concatenation; ``json_quote`` for texts, a registered function for times in the reader's zone."""
+class SQLiteDialect(Dialect):
+    """Concatenation; ``json_quote`` for texts, a registered function for times in the current zone."""
 
     def value(self, prop: StructuralProperty, column: str) -> str:
         edm = prop.edm
@@ -361,9 +346,9 @@ class SQLiteWriter(Writer):
         )
         return "||".join(pieces) + "||'}'"
 
-    def outermost(self, record: str) -> str:
+    def as_text(self, record: str) -> str:
         return record
 
 
-POSTGRESQL = PostgreSQLWriter()
-SQLITE = SQLiteWriter()
+POSTGRESQL = PostgreSQLDialect()
+SQLITE = SQLiteDialect()

@@ -1,15 +1,10 @@
-"""Request bodies: JSON becomes drafts, and every fault of every record is reported with its place."""
+"""Reads request bodies: JSON becomes drafts, and every fault of every record is reported with its target."""
 
 from __future__ import annotations
 
-import codecs
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 from django.conf import settings
@@ -18,8 +13,9 @@ from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
+from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 from apps.odata.write.json_values import JsonValueError, reader_of
-from apps.odata.write.targets import joined, key_name, record_target
+from apps.odata.write.targets import join_targets, key_name, record_target
 
 
 @dataclass(slots=True)
@@ -37,11 +33,11 @@ class Body:
 def read_records(entity_set: EntitySet, raw: bytes) -> Body:
     """The records of a POST body, ``{"value": [...]}`` or one bare record.
 
-    Raises ``BadBody`` for what is no such body and ``TooLarge`` for too many records; the answer holds all
+    Raises ``BadBody`` for what is no such body and ``TooLarge`` for too many records; the result has all
     other faults.
     """
     reader = record_reader(entity_set.type)
-    body = parse(raw, most_objects=settings.API_MAX_RECORDS * reader.most_objects + 1)
+    body = parse_body(raw, reader.most_objects)
     if "value" not in body:
         if body.keys().isdisjoint(reader.names):
             raise BadBody(
@@ -65,158 +61,33 @@ def read_records(entity_set: EntitySet, raw: bytes) -> Body:
 def read_record(entity_set: EntitySet, raw: bytes) -> Body:
     """The one bare record of a PUT body; raises as ``read_records`` does."""
     reader = record_reader(entity_set.type)
-    return read_drafts(reader, [parse(raw, most_objects=reader.most_objects)], raw, bare=True)
+    return read_drafts(reader, [parse_body(raw, reader.most_objects)], raw, bare=True)
 
 
 def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: bool) -> Body:
     body = Body([], bare)
     for number, record in enumerate(records):
-        draft, reading = reader.read(record, record_target(number, bare))
-        if reading.unknown:
+        draft, contents = reader.read(record, record_target(number, bare))
+        if contents.unknown:
             check_depth(raw)
-            for place, value in reading.unknown:
-                refuse_repeated_within(value, place, reading)
-            draft.invalid |= reading.invalid
+            for target, value in contents.unknown:
+                refuse_repeated_within(value, target, contents)
+            draft.invalid |= contents.invalid
         body.drafts.append(draft)
-        body.faults += [(number, fault) for fault in reading.faults]
+        body.faults += [(number, fault) for fault in contents.faults]
     if body.faults:
         check_depth(raw)
     return body
-
-
-# --- JSON -----------------------------------------------------------------------------------------------
-
-
-class RepeatedNames(dict[str, Any]):
-    """An object in which several members have one name: ``names`` are those."""
-
-    names: tuple[str, ...] = ()
-
-
-def parse(raw: bytes, most_objects: int) -> dict[str, Any]:
-    """The object that a body is, its numbers exact; ``BadBody`` where it is no JSON object."""
-    raw = raw.removeprefix(codecs.BOM_UTF8)
-    # No body has more records than objects, so that most bodies need no count of their own.
-    if raw.count(b"{") > most_objects:
-        check_records(raw)
-    if not raw.strip():
-        raise BadBody("The body is empty.")
-    try:
-        body = _DECODER.decode(raw.decode())
-    except UnicodeDecodeError as error:
-        raise BadBody(f"The body is not UTF-8: byte {error.start:,} cannot be read.") from None
-    except json.JSONDecodeError as error:
-        raise BadBody(
-            f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
-    except RecursionError:
-        raise too_deep() from None
-    if not isinstance(body, dict):
-        check_depth(raw)
-        raise BadBody("The body must be a JSON object.")
-    return body
-
-
-def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) == len(pairs):
-        return members
-    names = [name for name, _ in pairs]
-    repeated = RepeatedNames(members)
-    repeated.names = tuple(name for name in members if names.count(name) > 1)
-    return repeated
-
-
-def _exact_number(digits: str) -> Decimal:
-    try:
-        return Decimal(digits)
-    except InvalidOperation:  # an exponent of twenty digits
-        return Decimal("NaN")
-
-
-def _no_number(word: str) -> Any:
-    raise BadBody(f"The body is not JSON: {word} is no number.")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_json_object,
-    parse_float=_exact_number,
-    # Python refuses to read integers of thousands of digits.
-    parse_int=lambda digits: int(digits) if len(digits) < 40 else _exact_number(digits),
-    parse_constant=_no_number,
-)
-
-
-def refuse_repeated(value: RepeatedNames, place: str, reading: Reading) -> None:
-    for name in value.names:
-        target = joined(place, name)
-        reading.refuse(target, "Duplicate", target, f"{name} stands twice.")
-
-
-def refuse_repeated_within(value: Any, place: str, reading: Reading) -> None:
-    """Report repeated names anywhere inside a value that is otherwise ignored."""
-    if isinstance(value, RepeatedNames):
-        refuse_repeated(value, place, reading)
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            refuse_repeated_within(inner, joined(place, name), reading)
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            refuse_repeated_within(inner, f"{place}[{at}]", reading)
-
-
-# --- limits ---------------------------------------------------------------------------------------------
-
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-
-
-def brackets(raw: bytes) -> bytes:
-    """The brackets and braces of a JSON text, without those inside its strings."""
-    return _STRING.sub(b"", raw).translate(None, _NO_BRACKETS)
-
-
-def check_depth(raw: bytes) -> None:
-    """Refuse deep nesting. Members of a resource never nest so deep, others and wrong values may."""
-    if max(accumulate(map(_STEPS.__getitem__, brackets(raw))), default=0) > settings.API_MAX_DEPTH:
-        raise too_deep()
-
-
-def too_deep() -> BadBody:
-    return BadBody(f"The body nests deeper than {settings.API_MAX_DEPTH} levels.")
-
-
-def too_many_records() -> TooLarge:
-    return TooLarge(
-        f"A body may hold {settings.API_MAX_RECORDS:,} records at most; divide this one.", target="value"
-    )
-
-
-def check_records(raw: bytes) -> None:
-    """Refuse more records than a body may hold before anything is built of them.
-
-    Any list on the level of ``value`` counts, whatever its name.
-    """
-    depth = items = 0
-    for bracket in brackets(raw):
-        depth += _STEPS[bracket]
-        if depth == 2 and bracket == ord("["):
-            items = 0
-        elif depth == 3 and bracket == ord("{"):
-            items += 1
-            if items > settings.API_MAX_RECORDS:
-                raise too_many_records()
 
 
 # --- the members of a record ----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Reading:
+class RecordContents:
     """What was read of one record, its embedded objects included.
 
-    ``unknown``: (place, value) of objects and lists that no member is.
+    ``unknown``: (target, value) of objects and lists that no member is.
     """
 
     values: dict[str, Any]
@@ -225,14 +96,32 @@ class Reading:
     faults: list[ErrorDetail] = field(default_factory=list)
     unknown: list[tuple[str, Any]] = field(default_factory=list)
 
-    def refuse(self, attribute: str, code: str, place: str, sentence: str) -> None:
+    def refuse(self, attribute: str, code: str, target: str, sentence: str) -> None:
         self.mark_invalid(attribute)
-        self.faults.append(ErrorDetail(code, place, sentence))
+        self.faults.append(ErrorDetail(code, target, sentence))
 
     def mark_invalid(self, *attributes: str) -> None:
         self.invalid.update(attributes)
         for attribute in attributes:
             self.values.pop(attribute, None)
+
+
+def refuse_repeated(value: RepeatedNames, target: str, contents: RecordContents) -> None:
+    for name in value.names:
+        member_target = join_targets(target, name)
+        contents.refuse(member_target, "Duplicate", member_target, f"{name} stands twice.")
+
+
+def refuse_repeated_within(value: Any, target: str, contents: RecordContents) -> None:
+    """Report repeated names anywhere inside a value that is otherwise ignored."""
+    if isinstance(value, RepeatedNames):
+        refuse_repeated(value, target, contents)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            refuse_repeated_within(inner, join_targets(target, name), contents)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            refuse_repeated_within(inner, f"{target}[{at}]", contents)
 
 
 class Member:
@@ -250,13 +139,13 @@ class Member:
         """What makes the value of each of its attributes when it is left out."""
         raise NotImplementedError
 
-    def read(self, value: Any, place: str, reading: Reading) -> None:
+    def read(self, value: Any, target: str, contents: RecordContents) -> None:
         """Read a JSON value, ``None`` for a required member that was left out; report every fault."""
         raise NotImplementedError
 
-    def refuse_missing(self, place: str, reading: Reading) -> None:
+    def refuse_missing(self, target: str, contents: RecordContents) -> None:
         if self.required:
-            reading.refuse(self.attribute, "Required", place, f"{self.name} is required.")
+            contents.refuse(self.attribute, "Required", target, f"{self.name} is required.")
 
 
 class ValueMember(Member):
@@ -273,11 +162,11 @@ class ValueMember(Member):
     def defaults(self) -> dict[str, Callable[[], Any]]:
         return {self.attribute: self.source.get_default if self.source.has_default() else _null}
 
-    def read(self, value: None, place: str, reading: Reading) -> None:
-        self.refuse_missing(place, reading)
+    def read(self, value: None, target: str, contents: RecordContents) -> None:
+        self.refuse_missing(target, contents)
         if self.holds_null:
-            reading.values[self.attribute] = None
-            reading.given.add(self.attribute)
+            contents.values[self.attribute] = None
+            contents.given.add(self.attribute)
 
 
 def _null() -> None:
@@ -297,13 +186,13 @@ class NestedMember(Member):
         """How many JSON objects it may be made of, at most."""
         return 1
 
-    def is_list(self, value: Any, place: str, reading: Reading) -> bool:
+    def is_list(self, value: Any, target: str, contents: RecordContents) -> bool:
         """Whether it is a list with items; reports what else it must not be."""
         if value is None or value == []:
-            self.refuse_missing(place, reading)
+            self.refuse_missing(target, contents)
             return False
         if not isinstance(value, list):
-            reading.refuse(self.attribute, "WrongType", place, f"{self.name} must be a list.")
+            contents.refuse(self.attribute, "WrongType", target, f"{self.name} must be a list.")
             return False
         return True
 
@@ -322,15 +211,15 @@ class EmbeddedMember(NestedMember):
     def defaults(self) -> dict[str, Callable[[], Any]]:
         return self.reader.default_makers()
 
-    def read(self, value: Any, place: str, reading: Reading) -> None:
+    def read(self, value: Any, target: str, contents: RecordContents) -> None:
         if isinstance(value, dict):
-            self.reader.read_members(value, place, reading)
+            self.reader.read_members(value, target, contents)
         elif value is not None:
-            reading.refuse(self.name, "WrongType", place, f"{self.name} must be an object.")
+            contents.refuse(self.name, "WrongType", target, f"{self.name} must be an object.")
         elif self.required:
-            reading.refuse(self.name, "Required", place, f"{self.name} is required.")
-        if self.name in reading.invalid:
-            reading.mark_invalid(*self.reader.attributes)
+            contents.refuse(self.name, "Required", target, f"{self.name} is required.")
+        if self.name in contents.invalid:
+            contents.mark_invalid(*self.reader.attributes)
 
 
 class ReferenceMember(NestedMember):
@@ -346,33 +235,33 @@ class ReferenceMember(NestedMember):
     def defaults(self) -> dict[str, Callable[[], Any]]:
         return {self.attribute: _null}
 
-    def read(self, value: Any, place: str, reading: Reading) -> None:
+    def read(self, value: Any, target: str, contents: RecordContents) -> None:
         key = None
         if value is None:
-            self.refuse_missing(place, reading)
+            self.refuse_missing(target, contents)
         else:
-            key = self.read_key(value, place, reading)
-        if self.attribute not in reading.invalid and (key is not None or self.holds_null):
-            reading.values[self.attribute] = key
-            reading.given.add(self.attribute)
+            key = self.read_key(value, target, contents)
+        if self.attribute not in contents.invalid and (key is not None or self.holds_null):
+            contents.values[self.attribute] = key
+            contents.given.add(self.attribute)
 
-    def read_key(self, value: Any, place: str, reading: Reading) -> Any:
+    def read_key(self, value: Any, target: str, contents: RecordContents) -> Any:
         """The key, or ``None`` after a fault was reported."""
         if not isinstance(value, dict):
-            reading.refuse(self.attribute, "WrongType", place, f"{self.name} must be an object.")
+            contents.refuse(self.attribute, "WrongType", target, f"{self.name} must be an object.")
             return None
         if len(value) > 1 or isinstance(value, RepeatedNames):
-            refuse_repeated_within(value, place, reading)
+            refuse_repeated_within(value, target, contents)
         key = value.get(self.key_name)
         if key is None:
-            target = joined(place, self.key_name)
-            reading.refuse(self.attribute, "Required", target, f"{self.key_name} is required.")
+            key_target = join_targets(target, self.key_name)
+            contents.refuse(self.attribute, "Required", key_target, f"{self.key_name} is required.")
             return None
         try:
             return self.convert_key(key)
         except JsonValueError as error:
-            target = joined(place, self.key_name)
-            reading.refuse(self.attribute, error.code, target, f"{self.key_name} {error.sentence}")
+            key_target = join_targets(target, self.key_name)
+            contents.refuse(self.attribute, error.code, key_target, f"{self.key_name} {error.sentence}")
             return None
 
 
@@ -386,13 +275,13 @@ class ReferenceListMember(ReferenceMember):
     def defaults(self) -> dict[str, Callable[[], Any]]:
         return {self.attribute: list}
 
-    def read(self, value: Any, place: str, reading: Reading) -> None:
-        if not self.is_list(value, place, reading):
+    def read(self, value: Any, target: str, contents: RecordContents) -> None:
+        if not self.is_list(value, target, contents):
             return
-        keys = [self.read_key(item, f"{place}[{at}]", reading) for at, item in enumerate(value)]
-        if self.attribute not in reading.invalid:
-            reading.values[self.attribute] = keys
-            reading.given.add(self.attribute)
+        keys = [self.read_key(item, f"{target}[{at}]", contents) for at, item in enumerate(value)]
+        if self.attribute not in contents.invalid:
+            contents.values[self.attribute] = keys
+            contents.given.add(self.attribute)
 
 
 class ContainedMember(NestedMember):
@@ -409,21 +298,21 @@ class ContainedMember(NestedMember):
     def defaults(self) -> dict[str, Callable[[], Any]]:
         return {self.attribute: list}
 
-    def read(self, value: Any, place: str, reading: Reading) -> None:
-        if not self.is_list(value, place, reading):
+    def read(self, value: Any, target: str, contents: RecordContents) -> None:
+        if not self.is_list(value, target, contents):
             return
         if len(value) > settings.API_MAX_LINES:
-            raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=place)
+            raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=target)
         rows = []
         for at, item in enumerate(value):
-            row, inner = self.reader.read(item, f"{place}[{at}]")
+            row, inner = self.reader.read(item, f"{target}[{at}]")
             rows.append(row)
-            reading.unknown += inner.unknown
+            contents.unknown += inner.unknown
             if inner.invalid:
-                reading.invalid.add(f"{self.attribute}[{at}]")
-                reading.faults += inner.faults
-        reading.values[self.attribute] = rows
-        reading.given.add(self.attribute)
+                contents.invalid.add(f"{self.attribute}[{at}]")
+                contents.faults += inner.faults
+        contents.values[self.attribute] = rows
+        contents.given.add(self.attribute)
 
 
 class RecordReader:
@@ -459,38 +348,40 @@ class RecordReader:
             values[name] = make()
         return values
 
-    def read(self, value: Any, place: str) -> tuple[Draft, Reading]:
+    def read(self, value: Any, target: str) -> tuple[Draft, RecordContents]:
         """Read a JSON value that should be a record."""
-        reading = Reading(self.defaults())
+        contents = RecordContents(self.defaults())
         if isinstance(value, dict):
-            self.read_members(value, place, reading)
+            self.read_members(value, target, contents)
         else:
             message = f"A {self.type.name} record must be an object."
-            reading.faults.append(ErrorDetail("WrongType", place or None, message))
-            reading.mark_invalid(*self.attributes)
-        return self.draft_class(reading.values, reading.given, reading.invalid), reading
+            contents.faults.append(ErrorDetail("WrongType", target or None, message))
+            contents.mark_invalid(*self.attributes)
+        return self.draft_class(contents.values, contents.given, contents.invalid), contents
 
-    def read_members(self, value: dict[str, Any], place: str, reading: Reading) -> None:
+    def read_members(self, value: dict[str, Any], target: str, contents: RecordContents) -> None:
         """Read every member of an object."""
         if isinstance(value, RepeatedNames):
-            refuse_repeated(value, place, reading)
-        prefix = f"{place}/" if place else ""
+            refuse_repeated(value, target, contents)
+        prefix = f"{target}/" if target else ""
         names = [*filter(value.__contains__, self.names)]
         if len(names) < len(value):
             unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())
-            reading.unknown += [(prefix + name, one) for name, one in unknown if isinstance(one, dict | list)]
+            contents.unknown += [
+                (prefix + name, one) for name, one in unknown if isinstance(one, dict | list)
+            ]
         if self.required.difference(value):
             names = [name for name in self.names if name in value or self.is_missing(name, value)]
         if self.aliases.intersection(names):
-            names = [name for name in names if not self.refuse_alias(name, value, prefix, reading)]
-        values, given, by_name = reading.values, reading.given, self.by_name
+            names = [name for name in names if not self.refuse_alias(name, value, prefix, contents)]
+        values, given, by_name = contents.values, contents.given, self.by_name
         for name in names:
             member, item = by_name[name], value.get(name)
             if item is not None and member.convert is not None:
                 try:
                     item = member.convert(item)
                 except JsonValueError as error:
-                    reading.refuse(
+                    contents.refuse(
                         member.attribute, error.code, prefix + name, f"{member.name} {error.sentence}"
                     )
                     continue
@@ -498,17 +389,19 @@ class RecordReader:
                     values[member.attribute] = item
                     given.add(member.attribute)
                     continue
-            member.read(item, prefix + name, reading)
+            member.read(item, prefix + name, contents)
 
     def is_missing(self, name: str, value: Mapping[str, Any]) -> bool:
         return name in self.required and value.keys().isdisjoint(self.by_name[name].spellings)
 
-    def refuse_alias(self, alias: str, value: Mapping[str, Any], prefix: str, reading: Reading) -> bool:
+    def refuse_alias(
+        self, alias: str, value: Mapping[str, Any], prefix: str, contents: RecordContents
+    ) -> bool:
         """Report an alias of a member of which the object has another spelling as well."""
         spellings = self.by_name[alias].spellings
         first = next(name for name in spellings if name in value)
         if first != alias:
-            reading.refuse(alias, "Duplicate", prefix + alias, f"{alias} is {first}, given already.")
+            contents.refuse(alias, "Duplicate", prefix + alias, f"{alias} is {first}, given already.")
         return first != alias
 
 

@@ -21,7 +21,7 @@ from apps.odata.errors import (
 from apps.odata.write.bodies import Body, read_record, read_records
 from apps.odata.write.drafts import Draft, Issues, ValidationFailed, WarningsPresent
 from apps.odata.write.references import attach_references
-from apps.odata.write.targets import joined, record_target, wire_target
+from apps.odata.write.targets import join_targets, record_target, wire_target
 
 Result = TypeVar("Result")
 
@@ -142,7 +142,7 @@ def details_of(entity_set: EntitySet, body: Body, issues: Issues) -> list[tuple[
     details = []
     for number, issue in issues:
         inner = wire_target(entity_set.type, issue.field, issue.code)
-        target = joined(record_target(number, body.bare), inner)
+        target = join_targets(record_target(number, body.bare), inner)
         details.append((number, ErrorDetail(issue.code, target or None, issue.message, issue.severity)))
     return details
 

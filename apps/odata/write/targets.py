@@ -1,4 +1,4 @@
-"""Places in a record, in wire names: what rules call ``country`` the caller knows as ``Address/Country``."""
+"""Targets of errors: the field ``country`` of an issue is ``value[0]/Address/Country`` in a response."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from functools import lru_cache
 from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuredType
 
-Target = str | tuple[str | int, ...]
-
 
 @lru_cache(maxsize=256)
 def wire_names(type_: StructuredType) -> Mapping[str, str]:
-    """``{attribute: wire path}`` of all that drafts of this type hold; references and lists by their name."""
+    """``{attribute: wire path}`` of all attributes of drafts; references and lists have one name."""
     names = {prop.attribute: prop.name for prop in type_.writable_properties}
     for navigation in type_.writable_navigations:
         if navigation.nesting is Nesting.EMBEDDED:
@@ -35,13 +33,13 @@ def navigations_by_attribute(type_: StructuredType) -> Mapping[str, NavigationPr
     }
 
 
-def wire_target(type_: StructuredType, place: Target, code: str = "") -> str:
-    """Where a finding stands: ``("line_items", 1, "quantity")`` -> ``LineItems[1]/Quantity``.
+def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code: str = "") -> str:
+    """The field of an issue in wire names: ``("line_items", 1, "quantity")`` -> ``LineItems[1]/Quantity``.
 
-    What is wrong with a reference stands on its key (``PrimaryRole/RoleGuid``); that it is missing stands on
-    the member itself. An empty text stands for the record, as does what callers cannot name.
+    An invalid reference is reported on its key (``PrimaryRole/RoleGuid``), a missing one on the member.
+    The result is empty for the whole record, and for attributes that bodies have no name for.
     """
-    attribute, *rest = (place,) if isinstance(place, str) else place
+    attribute, *rest = (field,) if isinstance(field, str) else field
     name = wire_names(type_).get(str(attribute))
     if name is None:
         return ""
@@ -59,16 +57,16 @@ def wire_target(type_: StructuredType, place: Target, code: str = "") -> str:
 
 
 def key_name(navigation: NavigationProperty) -> str:
-    """The wire name by which bodies refer to a navigation's record."""
+    """The wire name of the key by which bodies refer to a record."""
     assert navigation.type.key is not None
     return navigation.type.key.name
 
 
 def record_target(number: int, bare: bool) -> str:
-    """Where a body's record stands: ``value[3]``; a bare record is the body itself, an empty text."""
+    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
     return "" if bare else f"value[{number}]"
 
 
-def joined(outer: str, inner: str) -> str:
-    """A place inside another."""
+def join_targets(outer: str, inner: str) -> str:
+    """The target ``inner`` within another; either may be empty."""
     return f"{outer}/{inner}" if outer and inner else outer or inner

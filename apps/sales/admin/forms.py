@@ -1,4 +1,4 @@
-"""Forms of the back office for opportunities and their templates: what is not available is not sent."""
+"""Forms of opportunities and their templates: values that are not available are not sent."""
 
 from __future__ import annotations
 
@@ -11,86 +11,58 @@ from django.db.models import Q
 from apps.core.admin_base import RecordForm
 from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
-from apps.sales.services import RESULT_MEMBERS, apply_defaults, apply_source_defaults
-from apps.sales.validation import REFERRER, is_in_result_stage
+from apps.sales.services import unavailable_members, unavailable_source_members
 
 
-class ProspectForm(RecordForm):
-    """What both forms share: lists offer what is current, and the origin follows the source."""
-
-    lists = ("team", "type", "stage")
-    settled: tuple[str, ...] = ("source_details", *REFERRER)
-    cleared: frozenset[str] = frozenset()
+class TemplateForm(RecordForm):
+    """Lists offer current entries; the page's script hides what the source makes unavailable."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        for name in self.lists:
+        for name in ("team", "type", "stage"):
             if name in self.fields:
-                self.offer_what_is_current(name, [getattr(self.instance, f"{name}_id")])
+                self.offer_current_entries(name, [getattr(self.instance, f"{name}_id")])
         if "stage" in self.fields:
             wrapper: Any = self.fields["stage"].widget
-            getattr(wrapper, "widget", wrapper).attrs["data-result"] = self.result_stage()
+            result = OpportunityStage.objects.filter(is_result=True).values_list("pk", flat=True).first()
+            getattr(wrapper, "widget", wrapper).attrs["data-result"] = str(result or "")
 
-    def offer_what_is_current(self, name: str, chosen: Iterable[Any]) -> None:
+    def offer_current_entries(self, name: str, chosen: Iterable[Any]) -> None:
         """Archived entries are offered only where they are chosen already."""
         field: Any = self.fields[name]
         field.queryset = field.queryset.filter(Q(archive_date=None) | Q(pk__in=[*chosen]))
 
-    def result_stage(self) -> str:
-        key = OpportunityStage.objects.filter(is_result=True).values_list("pk", flat=True).first()
-        return str(key or "")
-
     def clean(self) -> dict[str, Any]:
-        self.take_settled()
+        # A hidden field may have text from before it was hidden; the model's constraints would refuse it.
+        for name in self.unavailable_members(super().draft()) & self.cleaned_data.keys():
+            self.cleaned_data[name] = [] if name == "outcome_reasons" else None
         return super().clean()
 
-    def take_settled(self) -> None:
-        """Put into the form what follows from its other members; what cannot be seen is taken out."""
-        draft = self.draft()
-        draft.given = frozenset()
-        self.settle(draft)
-        for name in self.settled:
-            if name in self.cleaned_data and self.cleaned_data[name] and not draft.get(name):
-                self.cleaned_data[name] = draft.get(name)
-                self.cleared |= {name}
+    def unavailable_members(self, draft: Draft) -> set[str]:
+        return unavailable_source_members(draft)
 
     def draft(self) -> Draft:
-        """What was cleared here is given."""
         draft = super().draft()
-        draft.given |= self.cleared
+        draft.given -= self.unavailable_members(draft)
         return draft
 
-    def settle(self, draft: Draft) -> None:
-        apply_source_defaults(draft)
 
-
-class TemplateForm(ProspectForm):
-    """A template."""
-
-
-class OpportunityForm(ProspectForm):
-    """An opportunity; away from the result it has no outcome."""
-
-    settled = (*ProspectForm.settled, *RESULT_MEMBERS)
+class OpportunityForm(TemplateForm):
+    """Outcome and what depends on it are available in the result stage only."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if "outcome_reasons" in self.fields:
-            stands = self.instance.pk is not None
-            held = self.instance.outcome_reasons.values_list("pk", flat=True) if stands else ()
-            self.offer_what_is_current("outcome_reasons", held)
+            chosen = () if self.is_new else self.instance.outcome_reasons.values_list("pk", flat=True)
+            self.offer_current_entries("outcome_reasons", chosen)
             field: Any = self.fields["outcome_reasons"]
             field.label_from_instance = lambda reason: f"{reason.get_outcome_display()}: {reason}"
 
-    def settle(self, draft: Draft) -> None:
-        if "outcome_reasons" in self.changed_data and "stage" in draft.__dict__ and is_in_result_stage(draft):
-            draft.given |= {
-                "outcome_reasons"
-            }  # chosen here: those of another outcome are refused, not dropped
-        apply_defaults(draft)
+    def unavailable_members(self, draft: Draft) -> set[str]:
+        return unavailable_members(draft)
 
 
 class FollowUpForm(forms.Form):
-    """When to follow up next; nothing means that there is no need."""
+    """The date of the next follow-up; without one there is none."""
 
     next_date = forms.DateField(required=False)

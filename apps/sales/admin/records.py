@@ -1,4 +1,4 @@
-"""The back office's pages for opportunities, their templates and the lists they choose from."""
+"""The back office of opportunities, their templates and their short lists."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from apps.sales.models import (
     OpportunityType,
 )
 from apps.sales.services import (
+    MAILING_LIST,
+    TEMPLATE_INTERVALS,
+    TEMPLATE_MEMBERS,
     apply_template,
     create_opportunities,
     create_templates,
@@ -37,7 +40,7 @@ from apps.sales.services import (
 )
 
 ORIGIN = (
-    "Where it came from",
+    "Origin",
     {
         "fields": (
             ("source", "source_details"),
@@ -46,17 +49,16 @@ ORIGIN = (
         )
     },
 )
-WORTH = (
-    "What it is worth",
+VALUE = (
+    "Value",
     {"fields": (("upfront_value_of_sale", "recurring_annual_value"), "chance_of_sales")},
 )
-MAILING_LIST = "add_e_marketing_contact_list"
-#: Chosen from in full, since they are few, and since what else is asked hangs on some of them.
+#: Shown in full: they are short, and other fields depend on some of them.
 SHORT_LISTS = frozenset({"team", "type", "stage", "outcome_reasons"})
 
 
 class ProspectAdmin(RecordAdmin):
-    """What the pages of opportunities and templates have in common."""
+    """The base of opportunities and templates."""
 
     menu_group = "Sales"
 
@@ -69,7 +71,7 @@ class ProspectAdmin(RecordAdmin):
 
 @admin.register(Opportunity)
 class OpportunityAdmin(ProspectAdmin):
-    """Business that may be won."""
+    """Opportunities, with the pages of the pipeline."""
 
     form = OpportunityForm
     create = staticmethod(create_opportunities)
@@ -132,12 +134,12 @@ class OpportunityAdmin(ProspectAdmin):
                 )
             },
         ),
-        WORTH,
+        VALUE,
         ORIGIN,
     )
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Without what only the email marketing module makes available, where the subscription lacks it."""
+        """Without the mailing list where the subscription lacks the email marketing module."""
         fieldsets = super().get_fieldsets(request, obj)
         if Subscriber.current().email_marketing_module:
             return fieldsets
@@ -155,18 +157,20 @@ class OpportunityAdmin(ProspectAdmin):
         return Outcome(opportunity.outcome).label if opportunity.outcome else None
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the template named in the address fills in; the person at the form is the owner otherwise."""
-        usual: dict[str, Any] = {"owner": request.user.pk}
-        template = template_named(request.GET.get("template"))
+        """The values of the template in the address; without one the owner is the user."""
+        initial: dict[str, Any] = {"owner": request.user.pk}
+        template = find_template(request.GET.get("template"))
         if template is not None:
             draft = Draft({})
             apply_template(template, draft)
-            taken = {name: value for name, value in vars(draft).items() if value}
-            usual |= {name: getattr(value, "pk", value) for name, value in taken.items()}
-            usual["template"] = template.pk
-        asked = super().get_changeform_initial_data(request)
-        asked.pop("template", None)
-        return {**usual, **asked}
+            for name in (*TEMPLATE_MEMBERS, *TEMPLATE_INTERVALS):
+                value = draft.get(name)
+                if value:
+                    initial[name] = getattr(value, "pk", value)
+            initial["template"] = template.pk
+        query = super().get_changeform_initial_data(request)
+        query.pop("template", None)
+        return {**initial, **query}
 
     def get_urls(self) -> list[URLPattern]:
         views = {
@@ -176,19 +180,19 @@ class OpportunityAdmin(ProspectAdmin):
             "follow-ups/done/": (pages.follow_up_done, require_POST),
             "funnel/": (pages.funnel, require_GET),
         }
-        ours = [
+        urls = [
             path(
                 address,
-                self.admin_site.admin_view(only(partial(view, self))),
+                self.admin_site.admin_view(method(partial(view, self))),
                 name=f"sales_opportunity_{view.__name__}",
             )
-            for address, (view, only) in views.items()
+            for address, (view, method) in views.items()
         ]
-        return [*ours, *super().get_urls()]
+        return [*urls, *super().get_urls()]
 
 
-def template_named(guid: str | None) -> OpportunityTemplate | None:
-    """The current template of that guid, if there is one."""
+def find_template(guid: str | None) -> OpportunityTemplate | None:
+    """The current template with that guid, if there is one."""
     try:
         return OpportunityTemplate.objects.filter(pk=guid, archive_date=None).first() if guid else None
     except ValidationError:
@@ -197,7 +201,7 @@ def template_named(guid: str | None) -> OpportunityTemplate | None:
 
 @admin.register(OpportunityTemplate)
 class OpportunityTemplateAdmin(ProspectAdmin):
-    """What opportunities start from."""
+    """Templates of opportunities."""
 
     form = TemplateForm
     create = staticmethod(create_templates)
@@ -223,7 +227,7 @@ class OpportunityTemplateAdmin(ProspectAdmin):
                 )
             },
         ),
-        WORTH,
+        VALUE,
         ORIGIN,
     )
 
@@ -246,7 +250,7 @@ class OpportunityTypeAdmin(LookupAdmin):
 
 @admin.register(OpportunityStage)
 class OpportunityStageAdmin(LookupAdmin):
-    """Steps on the way to a result."""
+    """Stages of the pipeline."""
 
     menu_order = 851
     icon = "stairs"
@@ -255,7 +259,7 @@ class OpportunityStageAdmin(LookupAdmin):
     fieldsets = ((None, {"fields": ("name", "position", "is_result")}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """Whether a stage is the result stays once opportunities stand in it: their outcomes hang on it."""
+        """Whether a stage is the result is fixed once it has opportunities: their outcomes depend on it."""
         readonly = super().get_readonly_fields(request, obj)
         if obj is not None and obj.opportunities.exists():
             return (*readonly, "is_result")
@@ -264,7 +268,7 @@ class OpportunityStageAdmin(LookupAdmin):
 
 @admin.register(OpportunityOutcomeReason)
 class OpportunityOutcomeReasonAdmin(LookupAdmin):
-    """Why opportunities end as they do."""
+    """Reasons of outcomes."""
 
     menu_order = 852
     icon = "help_center"
@@ -275,7 +279,7 @@ class OpportunityOutcomeReasonAdmin(LookupAdmin):
     fieldsets = ((None, {"fields": ("name", "outcome")}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """Of which outcome it is stays once opportunities give it."""
+        """Its outcome is fixed once opportunities have the reason."""
         readonly = super().get_readonly_fields(request, obj)
         if obj is not None and obj.opportunities.exists():
             return (*readonly, "outcome")

@@ -1,4 +1,4 @@
-"""Registers an API application and tells its secret, once."""
+"""Register an API application and print its secret once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.access.services import register_application
 
 
 class Command(BaseCommand):
-    help = "Register an API application. Its secret is printed once and kept nowhere."
+    help = "Register an API application. Its secret is printed once and stored nowhere."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")

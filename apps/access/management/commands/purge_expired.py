@@ -1,4 +1,4 @@
-"""Deletes expired tokens, idempotency keys and usage counts; to be run once a day."""
+"""Delete expired tokens, idempotency keys and usage counts; to be run once a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes an API application its access, and every token it holds."""
+"""Revoke an API application and all its tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove files that no document speaks of."""
+"""Remove files without a document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 class Command(BaseCommand):
     help = (
-        "Removes files that no document speaks of: what is left when a process dies during an upload."
+        "Removes files without a document: those left by a process that died during an upload."
         " Safe at any time; run it once a day."
     )
 
@@ -25,26 +25,26 @@ class Command(BaseCommand):
         parser.add_argument(
             "--older-than",
             metavar="AGE",
-            type=age,
+            type=parse_age,
             default="1d",
-            help="leave files written since then alone: 30m, 6h, 1d (the default), 0m",
+            help="keep files written since then: 30m, 6h, 1d (the default), 0m",
         )
         parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
 
     def handle(self, *args: Any, older_than: dt.timedelta, dry_run: bool, **options: Any) -> None:
-        swept = sweep(older_than, dry_run)
+        result = sweep(older_than, dry_run)
         if options["verbosity"] > 1 or dry_run:
-            for key in swept.keys:
+            for key in result.keys:
                 self.stdout.write(key)
-        done = "would be removed" if dry_run else "removed"
-        self.stdout.write(f"{plural(len(swept.keys), 'file')} without a document {done}.")
-        if swept.unfinished:
-            self.stdout.write(f"{plural(swept.unfinished, 'unfinished upload')} given up.")
+        action = "would be removed" if dry_run else "removed"
+        self.stdout.write(f"{plural(len(result.keys), 'file')} without a document {action}.")
+        if result.unfinished:
+            self.stdout.write(f"{plural(result.unfinished, 'unfinished upload')} aborted.")
 
 
-def age(text: str) -> dt.timedelta:
+def parse_age(text: str) -> dt.timedelta:
     """``90m``, ``6h``, ``1d`` as a duration."""
     found = re.fullmatch(r"(\d{1,5})([mhd])", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no age: 30m, 6h and 1d are")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age: 30m, 6h and 1d are")
     return dt.timedelta(**{_UNITS[found[2]]: int(found[1])})

@@ -142,7 +142,7 @@ def merge_payments(pairs: Iterable[tuple[str, Decimal | None]]) -> Payments:
     for number, amount in pairs:
         key = normalised(number)
         if key in seen and amount is not None:
-            message = f"{number} stands there twice: sum its payments up."
+            message = f"{number} is given twice: sum its payments up."
             raise CommandError(message, returncode=UNUSABLE)
         if key not in seen:
             payments[number] = amount

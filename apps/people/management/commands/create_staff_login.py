@@ -1,4 +1,4 @@
-"""Gives a person a back-office login: the first administrator, or whoever lost their password."""
+"""Create a back-office login: for the first administrator, or for somebody who lost their password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from django.core.validators import validate_email
 from django.db import transaction
 
 from apps.core.identifiers import normalised
+from apps.core.saving import apply_model_defaults
 from apps.people.models import Role, Staff
+from apps.people.services import AnsweredDraft, create_staff
 
 ADMINISTRATOR = "Administrator"
 
@@ -27,10 +29,10 @@ class Command(BaseCommand):
         parser.add_argument("email", metavar="EMAIL")
         parser.add_argument(
             "--role",
-            help=f"the name of a role (default for a new login: {ADMINISTRATOR}, made when it is not there)",
+            help=f"the name of a role (default for a new login: {ADMINISTRATOR}, created if needed)",
         )
-        parser.add_argument("--first-name", help="default: what stands before the @")
-        parser.add_argument("--last-name", help="default: what stands behind the @")
+        parser.add_argument("--first-name", help="default: the part before the @")
+        parser.add_argument("--last-name", help="default: the part after the @")
         parser.add_argument(
             "--password-stdin", action="store_true", help="read the password from standard input"
         )
@@ -42,57 +44,64 @@ class Command(BaseCommand):
         email = email.strip()
         given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
         password = given if given is not None else secrets.token_urlsafe(18)
-        staff = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
-        if staff is not None and not options["reset"]:
+        existing = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
+        if existing is not None and not options["reset"]:
             raise CommandError(f"{email} has a login already. With --reset it gets a new password.")
         try:
-            if staff is None:
-                staff = new_staff(email, options["first_name"], options["last_name"])
+            staff = existing or new_staff(email, options["first_name"], options["last_name"])
+            if existing is None or options["role"]:
                 staff.role = role_named(options["role"] or ADMINISTRATOR)
-            elif options["role"]:
-                staff.role = role_named(options["role"])
             validate_password(password, staff)
-            staff.set_password(password)
-            staff.full_clean(exclude=["primary_email_key", "unique_code_key"])
+            staff.clean_fields(exclude=["password"])
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
+        if existing is None:
+            staff = store(staff)
+        staff.set_password(password)
         staff.save()
-        self.tell(staff, password, was_given=given is not None, as_json=options["json"])
-
-    def tell(self, staff: Staff, password: str, was_given: bool, as_json: bool) -> None:
-        if as_json:
+        if options["json"]:
             self.stdout.write(json.dumps({"email": staff.primary_email, "password": password}))
-            return
+        else:
+            self.print_login(staff, None if given is not None else password)
+
+    def print_login(self, staff: Staff, new_password: str | None) -> None:
         self.stdout.write(f"Login     {staff.primary_email}")
         self.stdout.write(f"Role      {staff.role}")
-        if not was_given:
-            self.stdout.write(f"Password  {password}  (not shown again)")
+        if new_password is not None:
+            self.stdout.write(f"Password  {new_password}  (not shown again)")
         if not staff.is_active:
-            self.stdout.write("This login is closed: the person is archived or the login is disabled.")
+            self.stdout.write("This login is disabled, or the staff member is archived.")
         elif not staff.is_staff:
-            self.stdout.write(
-                f"The role {staff.role} grants nothing yet: the back office stays closed to it."
-            )
+            self.stdout.write(f"The role {staff.role} grants nothing yet: no access to the back office.")
 
 
 def new_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:
     """Unsaved. ``ValidationError`` for what is no email address: the names would be taken from it."""
     validate_email(email)
-    local, _, domain = email.partition("@")
+    local_part, _, domain = email.partition("@")
     return Staff(
         primary_email=email,
         use_primary_email=True,
-        first_name=first_name or local,
+        first_name=first_name or local_part,
         last_name=last_name or domain,
     )
 
 
+def store(staff: Staff) -> Staff:
+    """Create the staff member by the service that every entry point uses."""
+    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role")
+    draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
+    apply_model_defaults(Staff, [draft])
+    (key,) = create_staff([draft])
+    return Staff.objects.get(pk=key)
+
+
 def role_named(name: str) -> Role:
-    """The role of that name; the administrator's is made when it is not there."""
+    """The role of that name; the administrator's is created when it does not exist."""
     found = Role.objects.filter(name_key=normalised(name)).first()
     if found is not None:
         return found
     if normalised(name) != normalised(ADMINISTRATOR):
-        known = ", ".join(Role.objects.values_list("name", flat=True)[:20]) or "none yet"
-        raise CommandError(f"There is no role {name}. Roles: {known}.")
+        existing = ", ".join(Role.objects.values_list("name", flat=True)[:20]) or "none yet"
+        raise CommandError(f"There is no role {name}. Roles: {existing}.")
     return Role.objects.create(name=ADMINISTRATOR, all_permissions=True)

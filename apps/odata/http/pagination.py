@@ -1,0 +1,56 @@
+"""Keyset paging: each page links to the next one with a $skiptoken."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.db.models import QuerySet
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.odata.http.headers import read_preferences
+from apps.odata.http.renderers import RecordPage
+from apps.odata.query.options import parameters
+from apps.odata.read.reader import RecordReader
+
+#: Options of one page that the link to the next one replaces.
+_OPTIONS_OF_A_PAGE = {"skiptoken", "skip", "top"}
+#: Characters that are not escaped in a link, so that people can read it.
+_READABLE = "$,()/:@'*"
+
+
+class KeysetPagination(BasePagination):
+    """Pages of API_PAGE_SIZE records, or as many as the Prefer header asks for."""
+
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
+        self.view = view
+        self.preferences = read_preferences(request)
+        self.reader = RecordReader(view.entity_set, queryset, view.query_options)
+        self.page = self.reader.page(self.preferences.max_page_size or settings.API_PAGE_SIZE)
+        return self.page.records
+
+    def get_paginated_response(self, data: list[str]) -> Response:
+        page = RecordPage(
+            self.view.context_url(self.reader.context),
+            data,
+            self.page.count,
+            "" if self.page.next_token is None else self.next_link(self.page.next_token),
+        )
+        applied = self.preferences.applied
+        return Response(page, headers={"Preference-Applied": applied} if applied else None)
+
+    def next_link(self, token: str) -> str:
+        """The same query, from the record after the last one of this page."""
+        options = [
+            (name, value)
+            for name, value in parameters(self.view.query_string)
+            if name.lower().removeprefix("$") not in _OPTIONS_OF_A_PAGE
+        ]
+        top = self.view.query_options.top
+        if top is not None:
+            options.append(("$top", str(top - len(self.page.records))))
+        options.append(("$skiptoken", token))
+        return f"{self.view.base_url}{self.view.entity_set.name}?{urlencode(options, safe=_READABLE)}"

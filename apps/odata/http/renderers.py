@@ -1,0 +1,169 @@
+"""Renderers: JSON, NDJSON and CSV of records, the metadata in XML and JSON, plain text.
+
+The database writes the JSON of each record, so a renderer only joins texts and never encodes a record again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from rest_framework.renderers import BaseRenderer
+
+from apps.odata.declaration.schema import StructuredType
+from apps.odata.declaration.service import Service
+from apps.odata.metadata.csdl import csdl_json, csdl_xml
+from apps.odata.read.flattening import cells, columns, formula_safe
+from apps.odata.read.record_json import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """The data of a response with a list of records, each the text of its JSON."""
+
+    context_url: str
+    records: Sequence[str]
+    count: int | None = None
+    next_link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRecord:
+    """The data of a response with one record, the text of its JSON."""
+
+    context_url: str
+    record: str
+
+
+class ODataJSONRenderer(BaseRenderer):
+    """``{"@odata.context", "@odata.count"?, "value": [...], "@odata.nextLink"?}``, or one record."""
+
+    media_type = "application/json; odata.metadata=minimal"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: RecordPage | SingleRecord | bytes | None,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        if isinstance(data, SingleRecord):
+            separator = "," if len(data.record) > 2 else ""
+            start = f'{{"@odata.context":{quote_json(data.context_url)}{separator}'
+            return start.encode() + data.record[1:].encode()
+        if not isinstance(data, RecordPage):
+            return data or b""
+        count = "" if data.count is None else f'"@odata.count":{data.count},'
+        start = f'{{"@odata.context":{quote_json(data.context_url)},{count}"value":['
+        end = f'],"@odata.nextLink":{quote_json(data.next_link)}}}' if data.next_link else "]}"
+        # Record by record: one letter beyond ASCII in a page would make encoding all of it slow.
+        return start.encode() + b",".join([record.encode() for record in data.records]) + end.encode()
+
+
+def quote_json(url: str) -> str:
+    """A URL as a JSON string."""
+    return '"' + url.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class NDJSONRenderer(BaseRenderer):
+    """A whole collection as a stream of constant memory, the JSON of a record on each line."""
+
+    media_type = "application/x-ndjson"
+    format = "ndjson"
+
+    def stream(self, type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
+        return ndjson_lines(records)
+
+
+class CSVRenderer(BaseRenderer):
+    """A whole collection as a stream of constant memory, nested members flattened (``Address/Suburb``)."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+    def stream(self, type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
+        return csv_lines(type_, selection, records)
+
+
+def ndjson_lines(records: Iterable[str]) -> Iterator[str]:
+    """The JSON of a record on each line."""
+    for record in records:
+        yield record.replace("\n", " ") + "\n"  # PostgreSQL puts line breaks between the items of lists
+
+
+def csv_lines(type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
+    """A header of member names, then a line for each record (RFC 4180).
+
+    Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.
+    """
+    selected = columns(type_, selection)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(column.name for column in selected)
+    for record in records:
+        yield take_text(buffer)
+        values = cells(json.loads(record, parse_float=Decimal), selected)
+        writer.writerow(formula_safe(value) for value in values)
+    yield take_text(buffer)
+
+
+def take_text(buffer: io.StringIO) -> str:
+    """The text of a buffer, which is empty afterwards."""
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+class PlainTextRenderer(BaseRenderer):
+    """The number of records (``/$count``)."""
+
+    media_type = "text/plain"
+    format = "txt"
+    charset = None
+
+    def render(
+        self,
+        data: int,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return str(data).encode()
+
+
+class CSDLXMLRenderer(BaseRenderer):
+    """``$metadata`` in XML."""
+
+    media_type = "application/xml"
+    format = "xml"
+    charset = None
+
+    def render(
+        self,
+        data: Service,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return csdl_xml(data)
+
+
+class CSDLJSONRenderer(BaseRenderer):
+    """``$metadata`` in JSON."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Service,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return csdl_json(data)

@@ -1,0 +1,170 @@
+"""Tokens of $filter and $orderby expressions (OData 4.01, URL Conventions 5.1.1)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn
+from uuid import UUID
+
+from apps.odata.errors import BadQuery, NotSupported
+from apps.odata.query.ast import EnumLiteral, Literal, ValueKind
+
+#: Characters of one expression.
+MAX_LENGTH = 16_384
+#: Characters of a number, and its greatest exponent.
+MAX_DIGITS = 60
+
+_IDENTIFIER = r"[^\W\d]\w{0,127}+(?!\w)"
+_NAME = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*+"
+_DATE = r"[0-9]{4,6}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,12})?+)?+"
+# All quantifiers are possessive: no text makes the expression backtrack.
+_TOKEN = re.compile(
+    rf"""
+    [ \t\r\n]*+ (?:
+    (?P<guid>[0-9A-Fa-f]{{8}}-(?:[0-9A-Fa-f]{{4}}-){{3}}[0-9A-Fa-f]{{12}}(?!\w))
+  | (?P<datetime>{_DATE}[Tt]{_TIME}(?:[Zz]|[-+\ ][0-9]{{2}}:[0-9]{{2}})?+(?![\w:]))
+  | (?P<date>{_DATE}(?![\w-]))
+  | (?P<time>{_TIME}(?![\w:]))
+  | (?P<number>[-+]?[0-9]++(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.]))
+  | (?P<typed>{_NAME}'(?:[^']++|'')*+')
+  | (?P<string>'(?:[^']++|'')*+')
+  | (?P<dollar>\$[A-Za-z]++)
+  | (?P<alias>@{_IDENTIFIER})
+  | (?P<name>{_NAME})
+  | (?P<mark>[-(),:/=])
+  | (?P<end>\Z)
+    )""",
+    re.VERBOSE,
+)
+
+_UNSUPPORTED_TYPES = ("duration", "binary", "geography", "geometry")
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+    spaced: bool  # white space is before it
+
+
+class Lexer:
+    """The tokens of one text; ``token`` is the next one. ``target`` names the option in errors."""
+
+    def __init__(self, text: str, target: str) -> None:
+        self.text = text
+        self.target = target
+        self.code = "Invalid" + target.rpartition("$")[2].capitalize()
+        if len(text) > MAX_LENGTH:
+            raise BadQuery(
+                f"{target} is longer than {MAX_LENGTH:,} characters.", target=target, code=self.code
+            )
+        self.position = 0
+        self.token = Token("end", "", 0, False)
+        self.advance()
+
+    def advance(self) -> Token:
+        """The next token; ``token`` is the one after it."""
+        match = _TOKEN.match(self.text, self.position)
+        if match is None:
+            self.fail_at_character()
+        kind = match.lastgroup or "end"
+        start = match.start(kind)
+        token, self.token = self.token, Token(kind, match[kind], start, start > self.position)
+        self.position = match.end()
+        return token
+
+    def accept(self, mark: str) -> bool:
+        if self.token.text != mark or self.token.kind != "mark":
+            return False
+        self.advance()
+        return True
+
+    def expect(self, mark: str) -> None:
+        if not self.accept(mark):
+            self.fail(f"{mark!r} is expected before {self.token_name()}")
+
+    def token_name(self) -> str:
+        return "the end" if self.token.kind == "end" else repr(self.token.text[:40])
+
+    def fail(self, reason: str, at: int | None = None) -> NoReturn:
+        position = self.token.at if at is None else at
+        raise BadQuery(
+            f"{self.target} cannot be read at position {position + 1}: {reason}.",
+            target=self.target,
+            code=self.code,
+        )
+
+    def fail_unsupported(self, what: str) -> NoReturn:
+        raise NotSupported(f"{what} is part of OData and not offered by this service.", target=self.target)
+
+    def fail_at_character(self) -> NoReturn:
+        rest = self.text[self.position :].lstrip(" \t\r\n")
+        at = len(self.text) - len(rest)
+        if rest[0] == "'":
+            self.fail("the string that begins here is not closed", at)
+        if rest[0] in "[{":
+            self.fail("JSON values are not read here; a list is written ('a','b')", at)
+        if rest[0] == '"':
+            self.fail("strings stand in single quotes", at)
+        if len(rest) > 128 and rest[:128].isidentifier():
+            self.fail("no name is longer than 128 characters", at)
+        if rest[0].isdigit():
+            self.fail("no number, date, time or guid has this form", at)
+        self.fail(f"{rest[0]!r} is not expected here", at)
+
+    # --- literals -------------------------------------------------------------------------------------
+
+    def literal(self, token: Token) -> Literal:
+        text = token.text
+        if token.kind == "number":
+            if text.lstrip("+-").isdigit() and len(text) <= MAX_DIGITS:
+                return Literal(token.at, ValueKind.INTEGER, int(text))
+            return Literal(token.at, ValueKind.DECIMAL, self.decimal(token))
+        if token.kind == "typed":
+            type_name, _, quoted = text.partition("'")
+            if type_name.lower() in _UNSUPPORTED_TYPES:
+                self.fail_unsupported(f"A {type_name.lower()} value")
+            return Literal(token.at, ValueKind.ENUM, EnumLiteral(type_name, unquote("'" + quoted)))
+        kind, read = _LITERALS[token.kind]
+        try:
+            return Literal(token.at, kind, read(text))
+        except ValueError:
+            self.fail(f"{text[:60]} is no {token.kind} that can be", token.at)
+
+    def decimal(self, token: Token) -> Decimal:
+        """A number that the databases can hold; the exponent is checked before the number is computed."""
+        _, _, exponent = token.text.lower().partition("e")
+        if len(token.text) <= MAX_DIGITS and abs(int(exponent or 0)) <= MAX_DIGITS:
+            return Decimal(token.text)
+        raise BadQuery(
+            f"{self.target}: the number at position {token.at + 1} has too many digits.",
+            target=self.target,
+            code="OutOfRange",
+        )
+
+
+def unquote(text: str) -> str:
+    """The value of a string literal."""
+    return text[1:-1].replace("''", "'")
+
+
+def in_microseconds(text: str) -> str:
+    """``text`` with a fraction of six digits at most, the precision of the databases."""
+    return re.sub(r"(\.\d{6})\d+", r"\1", text)
+
+
+_LITERALS: dict[str, tuple[ValueKind, Callable[[str], Any]]] = {
+    "string": (ValueKind.STRING, unquote),
+    "guid": (ValueKind.GUID, UUID),
+    "date": (ValueKind.DATE, dt.date.fromisoformat),
+    "time": (ValueKind.TIME, lambda text: dt.time.fromisoformat(in_microseconds(text))),
+    # A plus sign that was not escaped arrives as a blank.
+    "datetime": (
+        ValueKind.DATETIME,
+        lambda text: dt.datetime.fromisoformat(in_microseconds(text.upper().replace(" ", "+"))),
+    ),
+}

@@ -1,0 +1,148 @@
+"""Operands of $filter and $orderby: SQL values, known values, and literals in the type of a property."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from uuid import UUID
+
+from django.utils import timezone
+
+from apps.odata.declaration.schema import StructuralProperty
+from apps.odata.errors import BadQuery
+from apps.odata.query.ast import NUMBERS, EnumLiteral, Literal, ValueKind
+from apps.odata.query.functions import Constant
+
+KIND_OF_EDM = {
+    "Edm.Guid": ValueKind.GUID,
+    "Edm.Boolean": ValueKind.BOOLEAN,
+    "Edm.Date": ValueKind.DATE,
+    "Edm.DateTimeOffset": ValueKind.DATETIME,
+    "Edm.Int16": ValueKind.INTEGER,
+    "Edm.Int32": ValueKind.INTEGER,
+    "Edm.Int64": ValueKind.INTEGER,
+    "Edm.Decimal": ValueKind.DECIMAL,
+    "Edm.String": ValueKind.STRING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value in SQL; ``name`` is its name in errors, ``enum`` the property whose choices are its values."""
+
+    kind: ValueKind
+    sql: Any
+    nullable: bool
+    name: str
+    enum: StructuralProperty | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValue:
+    """A value that is known before the query: a literal, an alias, ``now()`` or a part of it."""
+
+    kind: ValueKind
+    value: Any
+
+    @property
+    def name(self) -> str:
+        match self.value:
+            case None:
+                return "null"
+            case EnumLiteral(type=type_, name=name):
+                return f"{type_}'{name}'"
+            case str():
+                return repr(self.value[:60])
+        return str(self.value)
+
+
+class LiteralBinder:
+    """Converts the known values of one option; ``target`` names the option in errors."""
+
+    def __init__(self, aliases: Mapping[str, Literal], target: str) -> None:
+        self.aliases = aliases
+        self.target = target
+        self.code = "Invalid" + target.rpartition("$")[2].capitalize()
+        self.zone = timezone.get_current_timezone()
+
+    def fail(self, message: str, code: str = "") -> NoReturn:
+        raise BadQuery(f"{self.target}: {message}", target=self.target, code=code or self.code)
+
+    def constant(self, known: KnownValue) -> Operand:
+        """A known value in its own type."""
+        kind, value = known.kind, known.value
+        if isinstance(value, EnumLiteral):
+            kind, value = ValueKind.STRING, value.name
+        if isinstance(value, dt.datetime):
+            value = self.to_utc(value)
+        return Operand(kind, Constant(kind, value), value is None, known.name)
+
+    def convert(self, known: KnownValue, other: Operand) -> Operand:
+        """A known value in the type of the operand beside it; ``BadQuery`` when that has no such value."""
+        value, kinds = known.value, (known.kind, other.kind)
+        if other.enum is not None:
+            kind, value = ValueKind.ENUM, self.enum_member(known, other.enum)
+        elif kinds == (ValueKind.STRING, ValueKind.GUID):
+            kind, value = ValueKind.GUID, self.guid(value, other)
+        elif kinds == (ValueKind.DATE, ValueKind.DATETIME):
+            midnight = dt.datetime.combine(value, dt.time.min)
+            kind, value = ValueKind.DATETIME, in_utc(midnight, self.zone)
+        elif kinds == (ValueKind.DATETIME, ValueKind.DATE):
+            kind, value = ValueKind.DATE, self.to_local(self.to_utc(value)).date()
+        elif known.kind is other.kind or {*kinds} <= {*NUMBERS}:
+            return self.constant(known)
+        else:
+            self.fail(f"{other.name} is {other.kind.value}; {known.name} is {known.kind.value}.")
+        return Operand(kind, Constant(kind, value), False, str(value))
+
+    def guid(self, text: str, other: Operand) -> UUID:
+        try:
+            return UUID(text)
+        except ValueError:
+            self.fail(f"{other.name} is a guid; {text[:60]!r} is none.", code="InvalidGuid")
+
+    def enum_member(self, known: KnownValue, prop: StructuralProperty) -> str:
+        """The stored name of the enumeration member that a literal gives by its name or number."""
+        name, value = None, known.value
+        if isinstance(value, EnumLiteral):
+            type_name = value.type.rpartition(".")[2]
+            if prop.enum is not None and type_name != prop.enum.__name__:
+                self.fail(f"{prop.name} is of the type {prop.enum.__name__}, not {value.type[:60]}.")
+            name = value.name
+        elif isinstance(value, str):
+            name = value
+        if known.kind is ValueKind.INTEGER:
+            name = prop.numbers.get(value)
+        elif name is not None and name.isdecimal() and len(name) < 20:
+            name = prop.numbers.get(int(name), name)
+        if name not in prop.choices:
+            self.fail(
+                f"{known.name} is no value of {prop.name}; it has {', '.join(prop.choices)}.",
+                code="NotAChoice",
+            )
+        return name
+
+    def to_utc(self, value: dt.datetime) -> dt.datetime:
+        """A literal in UTC; without an offset it is local time of the subscriber."""
+        if value.tzinfo is not None:
+            return in_utc(value, value.tzinfo)
+        utc = in_utc(value, self.zone)
+        if utc.year not in (1, 9999) and self.to_local(utc).replace(tzinfo=None) != value:
+            self.fail(f"the clocks in {self.zone} never showed {value.isoformat()}.", code="InvalidDate")
+        return utc
+
+    def to_local(self, utc: dt.datetime) -> dt.datetime:
+        try:
+            return utc.astimezone(self.zone)
+        except OverflowError:
+            return (dt.datetime.min if utc.year == 1 else dt.datetime.max).replace(tzinfo=self.zone)
+
+
+def in_utc(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """A time of ``zone`` in UTC, or the nearest one that the calendar has."""
+    try:
+        return value.replace(tzinfo=zone).astimezone(dt.UTC)
+    except OverflowError:
+        return (dt.datetime.min if value.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)

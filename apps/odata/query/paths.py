@@ -1,0 +1,153 @@
+"""Paths of $filter and $orderby (``Address/Suburb``), resolved to columns through declared names only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from django.db.models import F, OuterRef, QuerySet
+
+from apps.odata.declaration.resource import Nesting
+from apps.odata.declaration.schema import NavigationProperty, StructuredType
+from apps.odata.query import functions as sql
+from apps.odata.query.ast import Literal, Path, ValueKind
+from apps.odata.query.operands import KIND_OF_EDM, LiteralBinder, Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The record that names refer to: the filtered record, or the range variable of an any or all.
+
+    ``prefix`` is the ORM path from the rows of the queryset to the record, ``level`` the number of subqueries
+    around it.
+    """
+
+    variable: str
+    type: StructuredType
+    prefix: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The object that the first segments of a path lead to.
+
+    ``prefix`` is the ORM path to it, ``navigation`` the last navigation property on the path.
+    """
+
+    scope: Scope
+    type: StructuredType
+    prefix: str
+    nullable: bool = False
+    navigation: NavigationProperty | None = None
+
+
+class PathBinder(LiteralBinder):
+    """Resolves the paths of one option; the last of ``scopes`` is the innermost."""
+
+    def __init__(self, type_: StructuredType, aliases: Mapping[str, Literal], target: str) -> None:
+        super().__init__(aliases, target)
+        self.root = type_
+        self.scopes = [Scope("$it", type_, "", 0)]
+
+    def path(self, node: Path, allow_object: bool = False) -> Operand:
+        """The column of a path; with ``allow_object`` it may lead to an object too."""
+        position, segments = self.start(node)
+        name = "/".join(node.segments)
+        if not segments:
+            self.fail(f"{name} is a whole record; name one of its members, {name}/….")
+        for segment in segments[:-1]:
+            position = self.enter(position, segment)
+        prop = position.type.readable_properties.get(segments[-1])
+        if prop is None or (position.navigation is not None and position.navigation.many):
+            target = self.enter(position, segments[-1])
+            many = target.navigation is not None and target.navigation.many
+            if allow_object and not many:
+                return self.object(target, position, name)
+            self.fail(f"{name} is {'a list' if many else 'an object'}; a value is expected here.")
+        kind = KIND_OF_EDM[prop.edm.name]
+        enum = prop if kind is ValueKind.STRING and prop.choices else None
+        return Operand(
+            kind if enum is None else ValueKind.ENUM,
+            self.column(position.prefix + prop.path, position.scope, self.scopes[-1].level),
+            position.nullable or prop.nullable,
+            name,
+            enum,
+        )
+
+    def object(self, target: Position, owner: Position, name: str) -> Operand:
+        """An object, which can only be compared with null: a reference by its key, columns by all of them."""
+        level = self.scopes[-1].level
+        if target.navigation is not None and target.navigation.nesting is not Nesting.EMBEDDED:
+            column = self.column(owner.prefix + target.navigation.path, owner.scope, level)
+            return Operand(ValueKind.OBJECT, column, True, name)
+        columns = [
+            self.column(target.prefix + prop.path, target.scope, level)
+            for prop in target.type.properties.values()
+        ]
+        return Operand(ValueKind.OBJECT, sql.any_not_null(len(columns))(*columns), True, name)
+
+    def start(self, path: Path) -> tuple[Position, tuple[str, ...]]:
+        """The record at the start of a path, and the other segments."""
+        for scope in reversed(self.scopes):
+            if scope.variable == path.segments[0]:
+                return Position(scope, scope.type, scope.prefix), path.segments[1:]
+        scope = self.scopes[0]
+        return Position(scope, scope.type, scope.prefix), path.segments
+
+    def enter(self, position: Position, name: str) -> Position:
+        """The object or list that the next segment leads to."""
+        if position.navigation is not None and position.navigation.many:
+            list_name = position.navigation.name
+            self.fail(f"{list_name} is a list; {list_name}/any(item:item/{name} …) looks into it.")
+        navigation = position.type.navigations.get(name)
+        if navigation is None:
+            if name in position.type.readable_properties:
+                self.fail(f"{name} has no members.")
+            self.fail_unknown(name, position.type)
+        if navigation.item_only:
+            self.fail(f"{name} shows on a single {self.root.name} only; it cannot be asked for in a list.")
+        is_embedded = navigation.nesting is Nesting.EMBEDDED
+        prefix = position.prefix if is_embedded else f"{position.prefix}{navigation.path}__"
+        nullable = position.nullable or (not navigation.many and any(step.null for step in navigation.steps))
+        return Position(position.scope, navigation.type, prefix, nullable, navigation)
+
+    def fail_unknown(self, name: str, type_: StructuredType) -> NoReturn:
+        close = type_.closest(name)
+        is_readable = close in type_.navigations or close in type_.readable_properties
+        hint = f" Is {close} meant?" if close and is_readable else ""
+        self.fail(f"{type_.name} has no member {name[:60]}.{hint}")
+
+    def rows_of(self, path: Path, variable: str) -> tuple[QuerySet[Any], Scope]:
+        """The rows of the list at the end of a path, and the scope of its items."""
+        position, segments = self.start(path)
+        for segment in segments:
+            position = self.enter(position, segment)
+        navigation = position.navigation
+        if navigation is None or not navigation.many:
+            self.fail(f"{'/'.join(path.segments)} is no list.")
+        relation, level = navigation.relation, self.scopes[-1].level + 1
+        owner = position.prefix.removesuffix(navigation.path + "__")
+        owner += "".join(f"{step.name}__" for step in navigation.steps[:-1])
+        if not relation.many_to_many:
+            back = relation.field
+            outer = self.column(f"{owner}{back.target_field.name}", position.scope, level)
+            rows = back.model._base_manager.filter(**{back.attname: outer})
+            return rows, Scope(variable, navigation.type, "", level)
+        forward = relation.field if relation.auto_created else relation
+        owner_field, item_field = forward.m2m_field_name(), forward.m2m_reverse_field_name()
+        if relation.auto_created:
+            owner_field, item_field = item_field, owner_field
+        through = forward.remote_field.through
+        key = through._meta.get_field(owner_field).target_field.name
+        outer = self.column(f"{owner}{key}", position.scope, level)
+        rows = through._base_manager.filter(**{owner_field: outer})
+        return rows, Scope(variable, navigation.type, f"{item_field}__", level)
+
+    def column(self, path: str, scope: Scope, level: int) -> Any:
+        """A column of the record of ``scope``, in a subquery that is ``level`` subqueries deep."""
+        reference: Any = path
+        for _ in range(level - scope.level):
+            reference = OuterRef(reference)
+        return F(path) if isinstance(reference, str) else reference

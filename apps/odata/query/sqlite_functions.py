@@ -1,0 +1,127 @@
+"""SQL functions that PostgreSQL has and SQLite does not: decimals, Unicode case mapping, times in a zone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+
+#: Fractional digits of a quotient, the same on both engines.
+QUOTIENT_DIGITS = 12
+#: A length that no text reaches.
+MAX_TEXT_LENGTH = 2**30
+
+
+def register_functions(sender: Any, connection: Any, **_: Any) -> None:
+    """Receiver of Django's ``connection_created``."""
+    if connection.vendor != "sqlite":
+        return
+    driver = connection.connection
+    for name, function in _FUNCTIONS_OF_ONE.items():
+        driver.create_function(name, 1, function, deterministic=True)
+    for name, function in _FUNCTIONS_OF_TWO.items():
+        driver.create_function(name, 2, function, deterministic=True)
+    driver.create_function("odata_part", 3, part_in_zone, deterministic=True)
+    driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
+
+
+def datetime_json(stored: str | None) -> str | None:
+    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone.
+
+    As in PostgreSQL's JSON, the fraction has no trailing zeros.
+    """
+    if stored is None:
+        return None
+    time = dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC)
+    text = timezone.localtime(time).isoformat()
+    if time.microsecond:
+        start, _, fraction = text.partition(".")
+        text = f"{start}.{fraction[:6].rstrip('0')}{fraction[6:]}"
+    return f'"{text}"'
+
+
+def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:
+    """A part of a stored UTC time in the local time of ``zone``; null outside the calendar."""
+    if stored is None:
+        return None
+    try:
+        local = dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC).astimezone(ZoneInfo(zone))
+    except OverflowError:
+        return None
+    if part in ("date", "time"):
+        return str(getattr(local, part)())
+    number: int = getattr(local, part)
+    return number
+
+
+#: Digits enough for any double; a division by zero is an error, not infinity.
+_EXACT = decimal.Context(prec=400, traps=[decimal.InvalidOperation, decimal.DivisionByZero])
+
+
+def with_decimals(compute: Callable[..., Decimal]) -> Callable[..., int | float | None]:
+    """A function of SQLite numbers that computes in decimals; null for null and for an undefined result."""
+
+    def function(*numbers: int | float | str | None) -> int | float | None:
+        if None in numbers:
+            return None
+        try:
+            return to_sqlite_number(compute(*(Decimal(str(number)) for number in numbers)))
+        except ArithmeticError:
+            return None
+
+    return function
+
+
+def to_sqlite_number(number: Decimal) -> int | float:
+    """A number as SQLite stores it: an integer where possible, else the nearest double."""
+    if not number.is_finite() or number.adjusted() > 18 or number != (integer := int(number)):
+        return float(number)
+    return integer if -(2**63) <= integer < 2**63 else float(number)
+
+
+def divide(left: Decimal, right: Decimal) -> Decimal:
+    """Rounded half away from zero, as PostgreSQL's ROUND does."""
+    digits = Decimal(1).scaleb(-QUOTIENT_DIGITS)
+    return _EXACT.divide(left, right).quantize(digits, decimal.ROUND_HALF_UP, _EXACT)
+
+
+def round_to_integer(rounding: str) -> Callable[..., int | float | None]:
+    return with_decimals(lambda number: number.quantize(Decimal(1), rounding, _EXACT))
+
+
+def limit_length(number: float | None, offset: int) -> int | None:
+    """See ``functions.LIMITED_LENGTH``."""
+    return None if number is None else int(min(max(number, 0), MAX_TEXT_LENGTH)) + offset
+
+
+def map_case(text: str | None, convert: Callable[[str], str]) -> str | None:
+    """Case mapping character by character, as PostgreSQL does it: ``ß`` stays ``ß`` in capitals."""
+    if text is None:
+        return None
+    if text.isascii():
+        return convert(text)
+    return "".join(new if len(new := convert(old)) == 1 else old for old in text)
+
+
+_FUNCTIONS_OF_TWO: dict[str, Callable[..., Any]] = {
+    "odata_length": limit_length,
+    "odata_add": with_decimals(_EXACT.add),
+    "odata_sub": with_decimals(_EXACT.subtract),
+    "odata_mul": with_decimals(_EXACT.multiply),
+    "odata_mod": with_decimals(_EXACT.remainder),
+    "odata_div": with_decimals(_EXACT.divide_int),
+    "odata_divby": with_decimals(divide),
+}
+_FUNCTIONS_OF_ONE: dict[str, Callable[..., Any]] = {
+    "odata_lower": lambda text: map_case(text, str.lower),
+    "odata_upper": lambda text: map_case(text, str.upper),
+    "odata_negative": with_decimals(_EXACT.minus),
+    "odata_round": round_to_integer(decimal.ROUND_HALF_UP),
+    "odata_floor": round_to_integer(decimal.ROUND_FLOOR),
+    "odata_ceiling": round_to_integer(decimal.ROUND_CEILING),
+}
