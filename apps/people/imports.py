@@ -49,6 +49,13 @@ def clean_state(text: str) -> CleanedText:
     return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
 
 
+def clean_mobile(text: str) -> CleanedText:
+    """A mobile number that a spreadsheet took for a number, without its leading zero."""
+    if not re.fullmatch(r"4[0-9]{8}", text):
+        return CleanedText(text)
+    return CleanedText(f"0{text}", "LeadingZeroRestored", f"It is taken as 0{text}.")
+
+
 def is_australian(draft: Draft) -> bool:
     return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
 
@@ -67,6 +74,15 @@ def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Issue]:
         meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
         yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
 
+
+CLEANERS = {
+    "Address/State": clean_state,
+    "PostalAddress/PostalState": clean_state,
+    "Phone1": clean_mobile,
+    "Phone2": clean_mobile,
+    "BusinessPhone": clean_mobile,
+    "BusinessPhone2": clean_mobile,
+}
 
 ADDRESS_WARNINGS: tuple[Rule, ...] = (
     an_australian_state_is_abbreviated,
@@ -218,7 +234,7 @@ class StaffImport(ImportDefinition):
 
     header_synonyms = STAFF_HEADERS
     match_fields = ("UniqueCode", "PrimaryEmail")
-    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_staff)
@@ -232,7 +248,7 @@ class ClientImport(ImportDefinition):
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
-    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    cleaners = CLEANERS
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_clients)
@@ -246,7 +262,7 @@ class ContactImport(ImportDefinition):
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
-    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_contacts)

@@ -28,6 +28,9 @@ ORDER = (
 )  # fmt: skip
 #: What a new database has: permissions, the scheme's categories, and prices once the price guide is imported.
 KEPT = {SupportCategory, PriceBook, PriceBookEntry, Price, Product}
+#: Claims on PACE plans, which are in no export, and second claims on a provider invoice whose first one
+#: was rejected or archived: statuses are not imported.
+NOT_BROUGHT = ("NoEngagement", "AlreadyUsed", "Duplicate")
 
 
 @pytest.fixture
@@ -90,8 +93,7 @@ def test_exports_of_one_database_go_into_another_by_name(tmp_path, demo):
     for name in ORDER:
         result = imported(name, files[name], "--by-name", "--ignore-warnings")
         errors = [line for line in result.remarks if line.startswith("row") and ": warning " not in line]
-        # Plans of the kind PACE are in no export, so that claims on them lack their plan.
-        assert [line for line in errors if "NoEngagement" not in line] == [], (name, result.out)
+        assert [line for line in errors if not any(code in line for code in NOT_BROUGHT)] == [], result.out
 
     assert named_links() == before
     for name in ORDER:
