@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -84,8 +82,8 @@ class WriteBatch:
         if connection.vendor == "postgresql":
             values, guids = "SELECT unnest(%s::uuid[])", array_of_guids(keys)
         self.execute(
-            f"UPDATE {quoted(model._meta.db_table)} SET {quoted(column)} = TRUE"  # noqa: S608  our own names
-            f" WHERE {quoted(str(key.column))} IN ({values})",
+            f"UPDATE {quote_name(model._meta.db_table)} SET {quote_name(column)} = TRUE"  # noqa: S608  our own names
+            f" WHERE {quote_name(str(key.column))} IN ({values})",
             [guids],
         )
 
@@ -100,10 +98,9 @@ class WriteBatch:
 
 def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows at once: ``WriteBatch.insert`` in a batch of its own."""
-    batch = _DEFERRED.get() or WriteBatch()
+    batch = WriteBatch()
     batch.insert(model, columns, rows)
-    if batch is not _DEFERRED.get():
-        batch.send()
+    batch.send()
 
 
 def missing_columns(
@@ -163,7 +160,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             execute_together(cursor, waiting)
             waiting = []
             # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
-            statement = f"COPY {quoted(write.table)} ({column_list(write.fields)}) FROM STDIN"
+            statement = f"COPY {quote_name(write.table)} ({column_list(write.fields)}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
@@ -186,7 +183,7 @@ def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
 def insert_statement(table: str, fields: tuple[models.Field, ...]) -> str:
     """An INSERT of one row."""
     places = ", ".join(["%s"] * len(fields))
-    return f"INSERT INTO {quoted(table)} ({column_list(fields)}) VALUES ({places})"  # noqa: S608  our own names
+    return f"INSERT INTO {quote_name(table)} ({column_list(fields)}) VALUES ({places})"  # noqa: S608  our own names
 
 
 # --- SQLite ---------------------------------------------------------------------------------------------
@@ -241,41 +238,9 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     return connection.ops.quote_name(name)
 
 
 def column_list(fields: Sequence[models.Field]) -> str:
-    return ", ".join(quoted(str(field.column)) for field in fields)
-
-
-# --- until the last callers have a batch of their own ---------------------------------------------------
-
-_DEFERRED: ContextVar[WriteBatch | None] = ContextVar("deferred_writes", default=None)
-
-
-@contextmanager
-def deferred_writes() -> Iterator[None]:
-    """Within the block, inserts and flags wait for its end."""
-    batch = WriteBatch()
-    token = _DEFERRED.set(batch)
-    try:
-        yield
-    finally:
-        _DEFERRED.reset(token)
-    batch.send()
-
-
-def is_deferred(statement: str, params: Sequence[Any]) -> bool:
-    """Whether a statement waits for the end of the block."""
-    batch = _DEFERRED.get()
-    if batch is not None:
-        batch.execute(statement, params)
-    return batch is not None
-
-
-def set_flag(model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
-    batch = _DEFERRED.get() or WriteBatch()
-    batch.set_flag(model, column, keys)
-    if batch is not _DEFERRED.get():
-        batch.send()
+    return ", ".join(quote_name(str(field.column)) for field in fields)

@@ -52,7 +52,7 @@ def as_author(who: Author) -> Iterator[None]:
         _AUTHOR.reset(token)
 
 
-def column_values(record: models.Model) -> dict[str, Any]:
+def loaded_values(record: models.Model) -> dict[str, Any]:
     """The values of the record's loaded columns, without the normalised columns."""
     loaded = record.__dict__  # an attribute that is not loaded would be read from the database
     return {
@@ -70,9 +70,9 @@ def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, 
     before = getattr(record, "_stored", {})
     left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
     found: dict[str, list[Any]] = {}
-    values = column_values(record) if columns is None else {name: record.__dict__[name] for name in columns}
+    values = loaded_values(record) if columns is None else {name: record.__dict__[name] for name in columns}
     for name, value in values.items():
-        if name in left_out or name not in before or is_same(before[name], value):
+        if name in left_out or name not in before or values_are_equal(before[name], value):
             continue
         if name in record.secret_columns:
             found[name] = ["•••", "•••"]
@@ -81,7 +81,7 @@ def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, 
     return found
 
 
-def is_same(before: Any, after: Any) -> bool:
+def values_are_equal(before: Any, after: Any) -> bool:
     """Whether two values are equal; moments by UTC, as Python calls none in a clock change's hour equal."""
     if isinstance(before, dt.datetime) and isinstance(after, dt.datetime):
         return before.astimezone(dt.UTC) == after.astimezone(dt.UTC)
@@ -117,7 +117,7 @@ def record_delete(record: Any) -> None:
     """Write the entry of a record about to be deleted, with all its values."""
     values = {
         name: [json_value(value), None]
-        for name, value in column_values(record).items()
+        for name, value in loaded_values(record).items()
         if value is not None and name not in record.secret_columns
     }
     write_entries(type(record), [record.pk], "Deleted", values)

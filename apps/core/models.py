@@ -69,7 +69,7 @@ class TimestampedModel(models.Model):
         with transaction.atomic(using=options.get("using")):
             super().save(*args, **options)
             history.record_save(self, adding)
-        self._stored = history.column_values(self)
+        self._stored = history.loaded_values(self)
 
     def delete(self, *args: Any, **options: Any) -> Any:
         with transaction.atomic():
@@ -84,7 +84,7 @@ class TimestampedModel(models.Model):
 
     def refresh_from_db(self, *args: Any, **options: Any) -> None:
         super().refresh_from_db(*args, **options)
-        self._stored = history.column_values(self)
+        self._stored = history.loaded_values(self)
 
     @property
     def is_archived(self) -> bool:

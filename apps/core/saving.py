@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, plain, quoted
+from apps.core.bulk_insert import FEW, WriteBatch, plain, quote_name
 from apps.core.identifiers import normalised
 from apps.core.unique import find_conflicts
 from apps.odata import clock
@@ -48,25 +48,16 @@ def validate(
 ) -> None:
     """Raise ``ValidationFailed`` with every issue that the lists of rules, and the unique columns, find.
 
-    Each list is applied only when those before it found nothing. A ``context`` is passed to every rule after
-    the draft.
+    Conflicts of unique columns are reported with the issues of the first list; each further list is applied
+    only when there are none so far. A ``context`` is passed to every rule after the draft.
     """
-    validate_with(find_conflicts(model, drafts), drafts, *rule_lists, context=context)
-
-
-def validate_with(
-    found: list[tuple[int, Issue]],
-    drafts: Sequence[Draft],
-    *rule_lists: Sequence[Rule],
-    context: Any = None,
-) -> None:
-    """``validate`` where some issues were found already."""
-    more = () if context is None else (context,)
+    issues = find_conflicts(model, drafts)
+    arguments = () if context is None else (context,)
     for rules in rule_lists:
-        found += apply_rules(drafts, rules, *more)
-        if found and rules is not rule_lists[-1]:
+        issues += apply_rules(drafts, rules, *arguments)
+        if issues:
             break
-    raise_if_invalid(drafts, found)
+    raise_if_invalid(drafts, issues)
 
 
 def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any) -> list[tuple[int, Issue]]:
@@ -177,7 +168,7 @@ def new_keys(model: type[models.Model], number: int) -> list[Any]:
         if connection.vendor == "postgresql":
             cursor.execute(
                 "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
-                [quoted(table), key.column, number],
+                [quote_name(table), key.column, number],
             )
             return [value for (value,) in cursor.fetchall()]
         # SQLite has one writer at a time, and a number is used once even when its record is deleted.
@@ -291,9 +282,7 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         values = [*(field.pre_save(record, False) for field in fields), record.pk]
         prepared = zip([*fields, key], values, strict=True)
         rows.append([field.get_db_prep_save(value, connection) for field, value in prepared])
-    assignments = ", ".join(f"{quoted(str(field.column))} = %s" for field in fields)
+    assignments = ", ".join(f"{quote_name(str(field.column))} = %s" for field in fields)
+    table, key_column = quote_name(model._meta.db_table), quote_name(str(key.column))
     with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {quoted(model._meta.db_table)} SET {assignments} WHERE {quoted(str(key.column))} = %s",  # noqa: S608  our own names
-            rows,
-        )
+        cursor.executemany(f"UPDATE {table} SET {assignments} WHERE {key_column} = %s", rows)  # noqa: S608  our own names

@@ -12,9 +12,9 @@ costs as much again. A prepared query keeps its text; ``fetch_all`` sends severa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from django.db import connections, models
 
@@ -125,51 +125,3 @@ def fetch_groups(*groups: Sequence[Query | None]) -> list[list[Rows]]:
     """``fetch_all`` of groups of queries, all in one trip: the rows of each query of each group."""
     rows = iter(fetch_all([query for group in groups for query in group]))
     return [[next(rows) for _ in group] for group in groups]
-
-
-# --- look-ups written as generators, until their last callers send queries themselves --------------------
-
-Result = TypeVar("Result")
-
-#: Yields queries (one, or a list of them), is sent the rows of each, and returns what it found.
-Conversation = Generator[Any, Any, Result]
-
-
-def all_of(*conversations: Conversation[Any]) -> Conversation[list[Any]]:
-    """One conversation of several: what each found. They ask at the same time what they wait for together."""
-    found: list[Any] = [None] * len(conversations)
-    waiting: list[tuple[int, Any]] = []
-
-    def go_on(number: int, told: Any) -> None:
-        try:
-            waiting.append((number, conversations[number].send(told)))
-        except StopIteration as end:
-            found[number] = end.value
-
-    for number in range(len(conversations)):
-        go_on(number, None)
-    while waiting:
-        asked, waiting = waiting, []
-        answers = iter(
-            (yield [each for _, one in asked for each in (one if isinstance(one, list) else [one])])
-        )
-        for number, one in asked:
-            go_on(number, [next(answers) for _ in one] if isinstance(one, list) else next(answers))
-    return found
-
-
-def together(*conversations: Conversation[Any]) -> list[Any]:
-    """What each conversation found; the questions that wait at the same time are asked in one trip."""
-    held = all_of(*conversations)
-    try:
-        questions = next(held)
-        while True:
-            questions = held.send(fetch_all(questions))
-    except StopIteration as end:
-        return list(end.value)
-
-
-def alone(conversation: Conversation[Result]) -> Result:
-    """What one conversation found."""
-    result: Result = together(conversation)[0]
-    return result
