@@ -36,6 +36,7 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
+from apps.engagements.validation import EngagementDraft
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
@@ -359,7 +360,7 @@ class Run:
             if total == allocated and change:
                 grown[key] = total + change
         drafts = [
-            Draft({"total_budget_amount": total}, ["total_budget_amount"], key=key)
+            EngagementDraft({"total_budget_amount": total}, ["total_budget_amount"], key=key)
             for key, total in grown.items()
         ]
         if drafts:
@@ -513,7 +514,7 @@ def new_plan(lines: Sequence[Line], manager: Client | None) -> Draft:
         "plan_manager": manager if ManagementType.PLAN.value in managed else None,
         "total_budget_amount": ZERO,  # grows with its bookings
     }
-    return Draft(values, values)
+    return EngagementDraft(values, values)
 
 
 def changes_of(line: Line, told: dict[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.core.identifiers import normalised
+from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.odata.write.json_values import JsonValueError
+from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import (
     create_clients,
     create_contacts,
     create_roles,
     create_staff,
+    stored_answers,
     update_clients,
     update_contacts,
     update_roles,
@@ -209,6 +216,41 @@ CLIENT_HEADERS = {
 # --- the resources --------------------------------------------------------------------------------------
 
 
+class AnswersColumn(RelatedColumn):
+    """The answers to custom fields, which are known by their name in every database."""
+
+    name = "CustomFields"
+    attribute = "custom_answers"
+
+    def __init__(self, model: type[Staff | Client | Contact]) -> None:
+        super().__init__(model)
+        fields = CustomField.objects.filter(applies_to=model.__name__)
+        self.fields = {normalised(name): key for key, name in fields.values_list("pk", "name")}
+
+    def convert(self, text: str) -> dict[Any, list[str]]:
+        try:
+            answers = {
+                str(answer["Name"]): [str(one["Response"]) for one in answer["Responses"]]
+                for answer in json.loads(text)
+            }
+        except (ValueError, KeyError, TypeError):
+            message = 'must be JSON such as [{"Name": "Diet", "Responses": [{"Response": "Vegan"}]}].'
+            raise JsonValueError("InvalidJson", message) from None
+        unknown = [name for name in answers if normalised(name) not in self.fields]
+        if unknown:
+            raise JsonValueError("NotFound", f"answers a custom field that does not exist: {unknown[0]}.")
+        return {self.fields[normalised(name)]: responses for name, responses in answers.items()}
+
+    def load(self, keys: Sequence[Any]) -> dict[Any, dict[Any, list[str]]]:
+        found: dict[Any, dict[Any, list[str]]] = defaultdict(dict)
+        for (key, field), answer in stored_answers(self.model, keys).items():
+            found[key][field] = answer.texts
+        return found
+
+    def is_same(self, existing: dict[Any, list[str]] | None, given: dict[Any, list[str]]) -> bool:
+        return all((existing or {}).get(field, []) == responses for field, responses in given.items())
+
+
 class PermissionType(NestedType):
     """A permission, as files of roles name it."""
 
@@ -234,6 +276,7 @@ class StaffImport(ImportDefinition):
 
     header_synonyms = STAFF_HEADERS
     match_fields = ("UniqueCode", "PrimaryEmail")
+    related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
@@ -248,6 +291,7 @@ class ClientImport(ImportDefinition):
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
+    related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
@@ -262,6 +306,7 @@ class ContactImport(ImportDefinition):
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
+    related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 

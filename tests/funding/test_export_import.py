@@ -13,7 +13,7 @@ from apps.core.models import Change
 from apps.engagements.models import SupportCategory
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.odata.declaration import service
-from apps.people.models import Client, Location, Staff
+from apps.people.models import Client, CustomFieldResponse, Location, Staff
 from apps.sales.models import Opportunity
 from tests.people.import_files import imported
 
@@ -82,12 +82,14 @@ def named_links():
         {staff.primary_email: {team.name for team in staff.teams.all()} for staff in Staff.objects.all()},
         sorted(Client.objects.values_list("business_name", "key_contact__last_name"), key=str),
         sorted(Opportunity.objects.values_list("name", "outcome_moment", "follow_up_date"), key=str),
+        sorted(CustomFieldResponse.objects.values_list("answer__custom_field__name", "response")),
     )
 
 
 def test_exports_of_one_database_go_into_another_by_name(tmp_path, demo):
     files = {name: exported(name, tmp_path / f"{name}.csv") for name in ORDER}
     before = named_links()
+    assert all(before)
     delete_records()
 
     for name in ORDER:
