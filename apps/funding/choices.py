@@ -1,4 +1,4 @@
-"""The words that funding chooses from: the scheme's price guide's, and those of interface.md 2 to 4."""
+"""The choices of funding: those of the scheme's price guide, and those of interface.md 2 to 4."""
 
 from django.db import models
 
@@ -66,7 +66,7 @@ class MissingAbnReason(models.TextChoices):
 
 
 class ApprovalStatus(models.TextChoices):
-    """What was decided about a provider's invoice."""
+    """The approval status of a provider invoice."""
 
     UNACTIONED = "Unactioned", "To review"
     APPROVED = "Approved"
@@ -76,17 +76,17 @@ class ApprovalStatus(models.TextChoices):
 
 
 class ApprovalAction(models.TextChoices):
-    """What can be decided about a provider's invoice (decisions.md 7)."""
+    """An action on a provider invoice (decisions.md 7)."""
 
     APPROVE = "Approve"
     REJECT = "Reject"
-    HOLD_BY_CLIENT = "HoldByClient", "Hold by the client"
-    HOLD_BY_PLAN_MANAGER = "HoldByPlanManager", "Hold by the plan manager"
+    HOLD_BY_CLIENT = "HoldByClient", "Hold for the client"
+    HOLD_BY_PLAN_MANAGER = "HoldByPlanManager", "Hold for the plan manager"
     RELEASE = "Release"
 
 
 class ClaimStatus(models.TextChoices):
-    """Where a claim stands."""
+    """The status of a claim; its meaning is a row in statuses.py."""
 
     AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
     SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"
@@ -101,7 +101,7 @@ class ClaimStatus(models.TextChoices):
 
 
 class InvoiceStatus(models.TextChoices):
-    """Where an invoice stands: like a claim, or with the client or plan manager it was sent to."""
+    """The status of an invoice: like a claim's, or with the client or plan manager it was sent to."""
 
     AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
     SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"

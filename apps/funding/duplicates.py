@@ -17,7 +17,7 @@ from django.db import connection
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.statuses import ENDED
 from apps.odata.any_of import array_of_guids
-from apps.odata.batched_queries import RawQuery
+from apps.odata.batched_queries import RawQuery, Rows
 
 
 class LineKey(NamedTuple):
@@ -104,44 +104,42 @@ CLAIM_REFERENCES = Source(
 )
 
 
-def first_numbers(keys: Iterable[Key | None]) -> dict[Key, int]:
-    """The number of the first draft with each key."""
-    first: dict[Key, int] = {}
-    for number, key in enumerate(keys):
-        if key is not None:
-            first.setdefault(key, number)
-    return first
+class DuplicateSearch:
+    """The duplicates of drafts: send ``query`` in a trip of your own, and give its rows to ``find``.
 
-
-def find_duplicates(
-    keys: Sequence[Key | None],
-    first: Mapping[Key, int],
-    rows: Iterable[tuple[Any, ...]],
-    label: Callable[[int, int], str],
-) -> Iterator[tuple[int, str]]:
-    """(number of a draft, its duplicate in words): an existing bill, or the first draft with the same key.
-
-    ``rows`` are those of the ``duplicates_query`` for ``first``; ``label`` names the first draft for another.
+    ``keys`` are those of the drafts, in their order; ``None`` has no duplicates. ``excluded`` bills are none.
     """
-    distinct = list(first)
-    existing = {distinct[n]: bill_number for n, bill_number in rows}
-    for number, key in enumerate(keys):
-        if key is None:
-            continue
-        if key in existing:
-            yield number, existing[key]
-        elif first[key] != number:
-            yield number, label(first[key], number)
+
+    def __init__(self, source: Source, keys: Sequence[Key | None], excluded: Iterable[UUID]) -> None:
+        self.keys = keys
+        #: The number of the first draft with each key.
+        self.first: dict[Key, int] = {}
+        for number, key in enumerate(keys):
+            if key is not None:
+                self.first.setdefault(key, number)
+        self.query = duplicates_query(source, list(self.first), excluded) if self.first else None
+
+    def find(self, rows: Rows, label: Callable[[int, int], str]) -> Iterator[tuple[int, str]]:
+        """(number of a draft, its duplicate in words): an existing bill, or the first draft with its key.
+
+        ``label`` names the first draft for another, by their numbers.
+        """
+        distinct = list(self.first)
+        existing = {distinct[n]: bill_number for n, bill_number in rows}
+        for number, key in enumerate(self.keys):
+            if key is None:
+                continue
+            if key in existing:
+                yield number, existing[key]
+            elif self.first[key] != number:
+                yield number, label(self.first[key], number)
 
 
 # --- queries --------------------------------------------------------------------------------------------
 
 
-def duplicates_query(source: Source, keys: Iterable[Key], excluded: Iterable[UUID] = ()) -> RawQuery | None:
-    """Rows of (number of a key, smallest number of the current bills that have it); ``None`` without keys."""
-    keys = list(keys)
-    if not keys:
-        return None
+def duplicates_query(source: Source, keys: Sequence[Key], excluded: Iterable[UUID]) -> RawQuery:
+    """Rows of (number of a key, smallest number of the current bills that have it)."""
     wanted, params = wanted_rows(keys)
     current = f"bill.archive_date IS NULL AND bill.funding_status NOT IN ({', '.join(['%s'] * len(ENDED))})"
     others, others_params = any_of_guids("bill.guid", excluded)

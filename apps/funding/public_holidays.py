@@ -1,4 +1,4 @@
-"""What kind of day a day is where a participant lives: public holidays differ between the states."""
+"""The type of a day where a participant lives: public holidays differ between the states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holidays import country_holidays
 
 
 class DayType(Enum):
-    """The kinds of day that the price guide has prices for."""
+    """The types of day that the price guide has prices for."""
 
     WEEKDAY = "a weekday"
     SATURDAY = "a Saturday"
@@ -32,8 +32,8 @@ STATES = {
 
 _CODES = {name: code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
 
-#: Holidays of a part of their state only; who lives elsewhere in it works.
-LOCAL = frozenset({"The Royal Queensland Show"})
+#: Holidays of a part of their state only.
+LOCAL_HOLIDAYS = frozenset({"The Royal Queensland Show"})
 
 
 def state_code(text: str | None) -> str | None:
@@ -43,27 +43,27 @@ def state_code(text: str | None) -> str | None:
 
 @lru_cache(maxsize=4096)
 def day_types(day: dt.date, state: str | None) -> frozenset[DayType]:
-    """What the day is in a state (a code of ``STATES``), or may be where that is not sure.
+    """The type of a day in a state (a code of ``STATES``), or the possible types where that is uncertain.
 
-    It is not sure on the eves that are holidays from the evening on, on holidays of a part of the state, and,
+    It is uncertain on eves that are holidays from the evening on, on holidays of a part of the state, and,
     without a state, on holidays of some states only.
     """
-    plain = PLAIN[day.weekday()]
-    sure = [holiday_in(each, day) for each in ((state,) if state else STATES)]
-    if all(each is True for each in sure):
+    ordinary = DAYS_OF_THE_WEEK[day.weekday()]
+    holidays = [holiday_in(each, day) for each in ((state,) if state else STATES)]
+    if all(each is True for each in holidays):
         return frozenset({DayType.PUBLIC_HOLIDAY})
-    if all(each is False for each in sure):
-        return frozenset({plain})
-    return frozenset({plain, DayType.PUBLIC_HOLIDAY})
+    if all(each is False for each in holidays):
+        return frozenset({ordinary})
+    return frozenset({ordinary, DayType.PUBLIC_HOLIDAY})
 
 
-PLAIN = (*[DayType.WEEKDAY] * 5, DayType.SATURDAY, DayType.SUNDAY)
+DAYS_OF_THE_WEEK = (*[DayType.WEEKDAY] * 5, DayType.SATURDAY, DayType.SUNDAY)
 
 
 def holiday_in(state: str, day: dt.date) -> bool | None:
     """Whether the whole day is a public holiday in all of the state; ``None`` when a part of either is."""
     whole, part = holidays_of(state, day.year)
-    if day in whole and whole[day] not in LOCAL:
+    if day in whole and whole[day] not in LOCAL_HOLIDAYS:
         return True
     return None if day in whole or day in part else False
 
@@ -79,7 +79,7 @@ def holidays_of(state: str, year: int) -> tuple[Mapping[dt.date, str], Mapping[d
 
 
 def holiday_name(day: dt.date, state: str | None) -> str | None:
-    """What the holiday is called in the state, or in the first state that has it."""
+    """The name of the holiday in the state, or in the first state that has it."""
     for each in (state,) if state else STATES:
         for holidays in holidays_of(each, day.year):
             if day in holidays:

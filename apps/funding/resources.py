@@ -93,7 +93,7 @@ def amounts() -> tuple[Property, ...]:
 
 
 def classification() -> tuple[Property, ...]:
-    """How a line is taxed and claimed, and its stamps."""
+    """How a line is taxed and claimed, and its dates of creation, change and archiving."""
     return (
         Optional("TaxChoice"),
         Optional("ClaimType"),

@@ -109,7 +109,7 @@ def test_what_the_provider_invoice_says_may_be_left_out(client, scene):
     assert claim.provider_invoice_reference == "INV-7"
 
 
-def test_faults_stand_on_their_fields_and_on_their_lines(client, scene):
+def test_issues_are_shown_on_their_fields_and_lines(client, scene):
     answer = enter(
         client,
         scene,
@@ -132,7 +132,7 @@ def test_faults_stand_on_their_fields_and_on_their_lines(client, scene):
     assert b"Not saved" in answer.content
 
 
-def test_what_cannot_be_is_told_where_it_stands(client, scene):
+def test_invalid_values_are_shown_on_their_fields(client, scene):
     cancelled = {"cancellation_reason": "HealthReason", "from_date": "13/08/2026", "to_date": "12/08/2026"}
     days = {"start_date": "13/08/2026", "end_date": "12/08/2026"}
     answer = enter(client, scene, line(scene.entry, "0"), line(scene.entry, **cancelled), **days)
@@ -151,13 +151,13 @@ def test_what_was_typed_is_not_lost_when_something_is_wrong(client, scene):
     assert scene.product.name in html
 
 
-def test_numbers_are_taken_as_they_stand_on_papers(client, scene):
+def test_numbers_are_read_as_invoices_show_them(client, scene):
     assert enter(client, scene, line(scene.entry, " 1 ", price="$ 0,055.50")).status_code == 302
     assert Claim.objects.get().total == Decimal("55.50")
 
 
 @pytest.mark.parametrize("typed", ["1e3", "NaN", "Infinity", "1.2.3", "--1", "1 hour", "0.00001", "١٢"])
-def test_what_is_no_number_is_a_fault_there(client, scene, typed):
+def test_an_invalid_number_is_shown_in_its_cell(client, scene, typed):
     answer = enter(client, scene, line(scene.entry, typed))
     assert set(faults(answer)[1][0]) == {"quantity"}
     assert not Claim.objects.exists()
@@ -176,7 +176,7 @@ def test_empty_rows_between_lines_are_no_lines(client, scene):
     assert Claim.objects.get().line_items.count() == 1
 
 
-def test_a_fault_of_a_line_after_an_empty_row_stands_on_that_line(client, scene):
+def test_an_issue_of_a_line_after_an_empty_row_is_shown_on_that_line(client, scene):
     answer = enter(client, scene, {}, line(scene.entry), line(scene.entry, "0"))
     assert [sorted(found) for found in faults(answer)[1]] == [[], [], ["quantity"]]
 
@@ -257,7 +257,7 @@ def test_another_figure_is_another_warning(client, scene):
     assert not Claim.objects.exists()
 
 
-def test_the_record_shows_who_stored_it_in_spite_of_what(client, scene):
+def test_the_record_shows_its_warnings_and_who_confirmed_them(client, scene):
     claim = enter_anyway(client, scene, line(scene.entry, price="80"))
     page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
     assert "Saved with 1 warning" in page
@@ -373,7 +373,7 @@ def test_an_invoice_has_credits_and_cost_centres(client, scene):
     assert invoice.total == Decimal("199.99")
 
 
-def test_a_cost_centre_that_is_not_known_is_a_fault(client, scene):
+def test_an_unknown_cost_centre_is_refused(client, scene):
     answer = an_invoice_sent(client, scene, line(scene.entry, cost_centre="Nowhere"))
     assert faults(answer)[1] == [{"cost_centre": ["No cost centre has this name."]}]
 

@@ -70,7 +70,7 @@ def test_a_claim_is_approved_with_one_click_and_the_page_tells_who_did_it(client
     assert (told["label"], told["to"], told["who"]) == ("Approve", "Approved", ada)
 
 
-def test_a_hold_asks_why(client):
+def test_a_hold_asks_for_its_reason(client):
     claim = a_claim()
     page = client.get(f"{CLAIMS}{claim.pk}/do/hold/")
     assert "reason" in page.context["form"].fields
@@ -80,13 +80,13 @@ def test_a_hold_asks_why(client):
     assert (fresh(claim).funding_status, fresh(claim).status_reason) == (ON_HOLD, "Hours to be confirmed")
 
 
-def test_looking_at_the_page_that_asks_changes_nothing(client):
+def test_opening_the_form_of_an_action_changes_nothing(client):
     claim = a_claim()
     assert client.get(f"{CLAIMS}{claim.pk}/do/approve/").status_code == 200
     assert fresh(claim).funding_status == AWAITING
 
 
-def test_a_part_payment_asks_how_much(client):
+def test_a_part_payment_asks_for_its_amount(client):
     claim = a_claim(funding_status="AgencyClaimed")
     answer = do(client, claim, "pay-in-part", amount="200", day="01/07/2025")
     assert "more than the 140.00 that is outstanding" in answer.content.decode()
@@ -102,7 +102,7 @@ def test_a_resubmitted_claim_leads_to_its_successor(client):
     assert answer.redirect_chain[-1][0] == f"{CLAIMS}{new.pk}/change/"
 
 
-def test_what_moved_on_meanwhile_is_told(client):
+def test_an_action_that_is_no_longer_possible_is_refused(client):
     claim = a_claim(funding_status=APPROVED)
     assert "has changed" in do(client, claim, "hold", reason="x").content.decode()
     assert "has changed" in do(client, claim, "no-such-verb").content.decode()
@@ -155,7 +155,7 @@ def test_refused_ones_are_listed_with_their_reasons_and_the_others_done(client):
     assert refused["link"] == f"{CLAIMS}{held.pk}/change/"
 
 
-def test_all_of_the_filter_are_moved_and_no_others(client, ada):
+def test_an_action_on_all_of_a_filter_changes_no_others(client, ada):
     mine = [a_claim(staff=ada) for _ in range(3)]
     other = a_claim()
     address = f"{CLAIMS}?status={AWAITING}&staff={ada.pk}"
@@ -164,7 +164,7 @@ def test_all_of_the_filter_are_moved_and_no_others(client, ada):
     assert fresh(other).funding_status == AWAITING
 
 
-def test_holding_many_asks_why_first(client):
+def test_holding_many_claims_asks_for_the_reason_first(client):
     claims = [a_claim(), a_claim()]
     address = f"{CLAIMS}?status={AWAITING}"
     page = do_to_many(client, address, "hold", claims)
@@ -193,7 +193,7 @@ def test_archived_claims_are_restored_from_their_list(client):
     assert fresh(claim).takes_provider_invoice
 
 
-def test_without_the_permission_nothing_is_moved(client):
+def test_without_the_permission_no_status_changes(client):
     claim = a_claim()
     role = a_role("funding.view_claim", "funding.administer_funding_invoices")
     client.force_login(a_staff_member(role=role), BACKEND)
@@ -250,7 +250,7 @@ def test_the_hold_list_is_worked_by_reason_and_age(client):
     assert "hold_reason" in page.context["cl"].list_display
 
 
-def test_claims_are_found_by_what_is_on_the_paper(client):
+def test_claims_are_found_by_what_the_provider_invoice_shows(client):
     mia = a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
     harbour = a_client(business_name="Harbour Lights", business_number="51 824 753 556")
     claim = a_claim(
@@ -301,7 +301,7 @@ def a_paper(**columns):
     return a_provider_invoice(**{"contact": a_contact(), "provider": a_client(), **columns})
 
 
-def test_the_inbox_holds_what_nobody_claimed_the_oldest_first(client):
+def test_provider_invoices_without_a_claim_are_listed_oldest_first(client):
     first, claimed, rejected, held, last = (a_paper() for _ in range(5))
     a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
     for paper, status in ((rejected, "Rejected"), (held, "OnHoldByClient")):
@@ -358,7 +358,7 @@ def test_what_a_claim_is_built_on_stays_reusable_or_not(client):
     assert not fresh(paper).is_reusable
 
 
-def test_provider_invoices_are_decided_about_one_by_one(client, ada):
+def test_an_action_is_applied_to_one_provider_invoice(client, ada):
     paper = a_paper()
     assert verbs(client, paper) == ["Approve", "Reject", "Hold for the client", "Hold for the plan manager"]
     do(client, paper, "HoldByClient", reason="Not my signature")
@@ -368,7 +368,7 @@ def test_provider_invoices_are_decided_about_one_by_one(client, ada):
     assert [move["label"] for move in answer.context["moves"]] == ["Release", "Hold for the client"]
 
 
-def test_many_provider_invoices_are_decided_about_and_refused_ones_listed(client):
+def test_an_action_is_applied_to_many_provider_invoices_and_refused_ones_are_listed(client):
     claimed, free = a_paper(), a_paper()
     claim = a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
     page = do_to_many(client, PAPERS, "Reject", [claimed, free])

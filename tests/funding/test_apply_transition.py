@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def somebody(**columns):
-    """Who may move claims and invoices."""
+    """A staff member with the permission for transitions."""
     role = a_role()
     role.permissions.add(Permission.objects.get(codename="administer_funding_invoices"))
     return a_staff_member(role=role, **columns)
@@ -35,8 +35,8 @@ def moves(bill):
     return [(each.verb, each.from_status, each.to_status, each.reason) for each in rows]
 
 
-def moved(bill, verb, **options):
-    """The bill after a move that must succeed."""
+def applied(bill, verb, **options):
+    """The bill after a transition that must succeed."""
     result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == [bill.pk], [each.message for each in result.refused]
     return fresh(bill)
@@ -47,13 +47,13 @@ def fresh(bill):
 
 
 def refused(bill, verb, **options):
-    """Why a bill was not moved; it is as it was."""
+    """Why a bill was refused; it did not change."""
     before = fresh(bill).__dict__ | {"_state": None}
-    told, lines = moves(bill), Change.objects.count()
+    history, lines = moves(bill), Change.objects.count()
     result = apply_transition(type(bill), [bill.pk], verb, **options)
     assert result.done == []
     assert fresh(bill).__dict__ | {"_state": None} == before
-    assert (moves(bill), Change.objects.count()) == (told, lines)
+    assert (moves(bill), Change.objects.count()) == (history, lines)
     (refusal,) = result.refused
     assert (refusal.key, refusal.label) == (bill.pk, str(bill))
     return refusal.message
@@ -86,14 +86,14 @@ def settings_saved(db):
 
 def test_a_claim_goes_the_usual_way():
     jo, claim = somebody(), a_claim()
-    held_up = moved(claim, "hold", staff=jo, reason="No dates")
+    held_up = applied(claim, "hold", staff=jo, reason="No dates")
     assert (held_up.funding_status, held_up.status_reason) == ("OnHold", "No dates")
-    released = moved(claim, "release", staff=jo)
+    released = applied(claim, "release", staff=jo)
     assert (released.funding_status, released.status_reason) == ("AwaitingStaffApproval", None)
-    approved = moved(claim, "approve", staff=jo)
+    approved = applied(claim, "approve", staff=jo)
     assert approved.approved_date == approved.status_date == clock.now()
-    moved(claim, "claim", staff=jo)
-    paid = moved(claim, "pay", staff=jo)
+    applied(claim, "claim", staff=jo)
+    paid = applied(claim, "pay", staff=jo)
     assert (paid.funding_status, paid.amount_paid, paid.payment_date) == (
         "AgencyFullyPaid",
         paid.total,
@@ -111,19 +111,19 @@ def test_a_claim_goes_the_usual_way():
 
 def test_an_invoice_to_the_client_goes_its_way():
     invoice = an_invoice(invoice_claim_type="InvoiceToClient")
-    moved(invoice, "approve")
-    moved(invoice, "send")
-    rejected = moved(invoice, "client-rejects", reason="Wrong hours")
+    applied(invoice, "approve")
+    applied(invoice, "send")
+    rejected = applied(invoice, "client-rejects", reason="Wrong hours")
     assert (rejected.funding_status, rejected.status_reason) == ("ClientRejected", "Wrong hours")
-    reopened = moved(invoice, "reopen")
+    reopened = applied(invoice, "reopen")
     assert (reopened.funding_status, reopened.resubmitted, reopened.approved_date) == (
         "AwaitingStaffApproval",
         True,
         None,
     )
-    moved(invoice, "approve")
-    moved(invoice, "send")
-    paid = moved(invoice, "pay", day=dt.date(2026, 1, 2))
+    applied(invoice, "approve")
+    applied(invoice, "send")
+    paid = applied(invoice, "pay", day=dt.date(2026, 1, 2))
     assert (paid.funding_status, paid.payment_date) == ("Paid", dt.date(2026, 1, 2))
 
 
@@ -150,7 +150,7 @@ def verbs(bill, staff=None):
     return [str(row.name) for row in list_transitions(bill, staff)]
 
 
-def test_an_unknown_bill_is_refused_and_the_others_moved():
+def test_an_unknown_bill_is_refused_and_the_others_are_changed():
     claim, unknown = a_claim(), uuid.uuid4()
     result = apply_transition(Claim, [unknown, claim.pk, claim.pk], "approve")
     assert result.done == [claim.pk]
@@ -169,7 +169,7 @@ def test_an_archived_bill_is_only_restored():
 # --- who, and why ---------------------------------------------------------------------------------------
 
 
-def test_only_whoever_may_administer_funding_invoices_moves():
+def test_a_transition_needs_the_permission_to_administer_funding_invoices():
     claim, nobody = a_claim(), a_staff_member()
     message = refused(claim, "approve", staff=nobody)
     assert f"{nobody} may not change the status of claims and invoices" in message
@@ -187,12 +187,12 @@ def test_with_four_eyes_nobody_approves_what_they_entered(settings_saved):
         "You entered it yourself: with four eyes, somebody else approves it."
     )
     assert verbs(claim, jo) == ["hold", "archive"]
-    moved(claim, "approve", staff=lee)
+    applied(claim, "approve", staff=lee)
 
 
 def test_without_four_eyes_one_may():
     jo = somebody()
-    moved(a_claim(entered_by=jo), "approve", staff=jo)
+    applied(a_claim(entered_by=jo), "approve", staff=jo)
 
 
 @pytest.mark.parametrize("reason", [None, "", "  "])
@@ -212,20 +212,20 @@ def test_approval_is_withdrawn_one_at_a_time():
     assert [each.message for each in result.refused] == [
         "Withdraw approval: one at a time, not 2 at once."
     ] * 2
-    assert moved(one, "withdraw").approved_date is None
+    assert applied(one, "withdraw").approved_date is None
 
 
 def test_a_move_without_anybody_is_whoever_writes(settings_saved):
     jo = somebody()
     with history.as_author(history.Author("API", application="Sync", staff_id=jo.pk)):
-        moved(a_claim(), "approve")
+        applied(a_claim(), "approve")
     move_ = StatusMove.objects.get()
     assert (move_.staff_id, move_.application) == (jo.pk, "Sync")
 
 
 def test_the_history_says_what_changed():
     claim = a_claim()
-    moved(claim, "approve")
+    applied(claim, "approve")
     line = Change.objects.filter(record_type="funding.claim", record_key=str(claim.pk)).first()
     assert line.kind == "Changed"
     assert line.differences == {
@@ -258,8 +258,8 @@ def test_without_a_payment_provider_nothing_is_submitted_to_one(settings_saved):
     claim = a_claim(funding_status="Approved")
     assert "No payment provider is used here" in refused(claim, "submit")
     settings_saved(payment_provider_module=True)
-    moved(claim, "submit")
-    assert moved(claim, "accept").funding_status == "AgencyClaimed"
+    applied(claim, "submit")
+    assert applied(claim, "accept").funding_status == "AgencyClaimed"
 
 
 def test_an_invoice_goes_to_the_agency_or_to_the_client():
@@ -277,10 +277,10 @@ def test_an_invoice_goes_to_the_agency_or_to_the_client():
 def test_a_refused_cancellation_leads_back(before):
     claim = a_claim(funding_status=before)
     for _ in range(2):
-        assert moved(claim, "ask-to-cancel").funding_status == "PaymentProviderCancellationRequested"
-        assert moved(claim, "refuse-cancellation").funding_status == before
-    moved(claim, "ask-to-cancel")
-    assert moved(claim, "confirm-cancellation").funding_status == "PaymentProviderCancelled"
+        assert applied(claim, "ask-to-cancel").funding_status == "PaymentProviderCancellationRequested"
+        assert applied(claim, "refuse-cancellation").funding_status == before
+    applied(claim, "ask-to-cancel")
+    assert applied(claim, "confirm-cancellation").funding_status == "PaymentProviderCancelled"
 
 
 # --- payments -------------------------------------------------------------------------------------------
@@ -292,11 +292,11 @@ def paid_of_lines(bill):
 
 def test_a_part_payment_fills_the_lines_in_their_order():
     claim = a_claim(priced("50.00", "30.00", "20.00"), funding_status="AgencyClaimed")
-    paid = moved(claim, "pay-in-part", amounts={claim.pk: Decimal("60.05")}, day=dt.date(2026, 1, 2))
+    paid = applied(claim, "pay-in-part", amounts={claim.pk: Decimal("60.05")}, day=dt.date(2026, 1, 2))
     assert (paid.funding_status, str(paid.amount_paid)) == ("AgencyPartiallyPaid", "60.05")
     assert paid_of_lines(claim) == ["50.00", "10.05", "0.00"]
     assert timezone.localtime(paid.payment_date).isoformat() == "2026-01-02T00:00:00+11:00"
-    paid = moved(claim, "pay-the-rest")
+    paid = applied(claim, "pay-the-rest")
     assert (paid.funding_status, paid.amount_paid) == ("AgencyFullyPaid", paid.total)
     assert paid_of_lines(claim) == ["50.00", "30.00", "20.00"]
 
@@ -304,7 +304,7 @@ def test_a_part_payment_fills_the_lines_in_their_order():
 def test_credits_are_used_up_before_anything_is_paid():
     lines = [*priced("50.00", "30.00"), *priced("20.00", is_credit_item=True)]
     invoice = an_invoice(lines, funding_status="AgencyClaimed")
-    moved(invoice, "pay-in-part", amounts={invoice.pk: Decimal("45.00")})
+    applied(invoice, "pay-in-part", amounts={invoice.pk: Decimal("45.00")})
     assert paid_of_lines(invoice) == ["50.00", "15.00", "-20.00"]
 
 
@@ -318,7 +318,7 @@ def test_a_part_payment_may_say_the_lines():
         claim, "pay-in-part", amounts={claim.pk: {uuid.uuid4(): Decimal("1.00")}}
     )
     amounts_ = {first.pk: Decimal("1.00"), second.pk: Decimal("30.00")}
-    assert moved(claim, "pay-in-part", amounts={claim.pk: amounts_}).amount_paid == Decimal("31.00")
+    assert applied(claim, "pay-in-part", amounts={claim.pk: amounts_}).amount_paid == Decimal("31.00")
     assert paid_of_lines(claim) == ["1.00", "30.00"]
 
 
@@ -343,30 +343,30 @@ def test_a_full_payment_of_another_amount_is_refused():
     claim = a_claim(priced("100.00"), funding_status="AgencyClaimed")
     said = refused(claim, "pay", amounts={claim.pk: Decimal("90.00")})
     assert said == "100.00 is outstanding, and 90.00 is not that."
-    moved(claim, "pay", amounts={claim.pk: Decimal("100.00")})
+    applied(claim, "pay", amounts={claim.pk: Decimal("100.00")})
 
 
 def test_nothing_is_paid_tomorrow(at):
     at("2026-05-03 23:00")
     claim = a_claim(funding_status="AgencyClaimed")
     assert "lies ahead" in refused(claim, "pay", day=dt.date(2026, 5, 4))
-    assert moved(claim, "pay", day=dt.date(2026, 5, 3)).payment_date == clock.now()
+    assert applied(claim, "pay", day=dt.date(2026, 5, 3)).payment_date == clock.now()
 
 
 # --- budgets --------------------------------------------------------------------------------------------
 
 
-def test_budgets_are_told_at_every_move():
+def test_budgets_follow_every_transition():
     booking, category = a_booking(), a_category_budget()
     claim = a_claim([*priced("60.00", booking=booking), *priced("40.00", category_budget=category)])
     budgets.recount_budgets()
     assert (held(booking), held(category)) == (amounts(waiting="60.00"), amounts(waiting="40.00"))
-    moved(claim, "approve")
-    moved(claim, "claim")
+    applied(claim, "approve")
+    applied(claim, "claim")
     assert (held(booking), held(category)) == (amounts("60.00"), amounts("40.00"))
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
     assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("40.00", "10.00"))
-    moved(claim, "write-off", reason="Too small")
+    applied(claim, "write-off", reason="Too small")
     assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("10.00", "10.00"))
     assert budgets.recount_budgets() == (0, 0)
 
@@ -375,9 +375,9 @@ def test_an_archived_claim_draws_nothing_and_a_restored_one_again():
     booking = a_booking()
     claim = a_claim(priced("60.00", booking=booking))
     budgets.recount_budgets()
-    assert moved(claim, "archive").is_archived
+    assert applied(claim, "archive").is_archived
     assert held(booking) == Amounts()
-    moved(claim, "restore")
+    applied(claim, "restore")
     assert held(booking) == amounts(waiting="60.00")
 
 
@@ -386,11 +386,11 @@ def test_an_archived_claim_draws_nothing_and_a_restored_one_again():
 
 def test_archiving_frees_the_provider_invoice_and_restoring_takes_it_again():
     claim = a_claim()
-    archived = moved(claim, "archive", reason="Entered twice")
+    archived = applied(claim, "archive", reason="Entered twice")
     assert not archived.takes_provider_invoice
     kinds = Change.objects.filter(record_key=str(claim.pk)).values_list("kind", flat=True)
     assert list(kinds) == ["Archived", "Created"]
-    assert moved(claim, "restore").takes_provider_invoice
+    assert applied(claim, "restore").takes_provider_invoice
     assert moves(claim) == [
         ("archive", "AwaitingStaffApproval", "AwaitingStaffApproval", "Entered twice"),
         ("restore", "AwaitingStaffApproval", "AwaitingStaffApproval", None),
@@ -399,31 +399,31 @@ def test_archiving_frees_the_provider_invoice_and_restoring_takes_it_again():
 
 def test_a_claim_is_not_restored_while_another_has_its_provider_invoice():
     claim = a_claim()
-    moved(claim, "archive")
+    applied(claim, "archive")
     other = a_claim(provider_invoice=claim.provider_invoice)
     assert refused(claim, "restore") == (
         f"Its provider invoice is meanwhile claimed by {other}: archive that one first."
     )
-    moved(other, "archive")
-    moved(claim, "restore")
+    applied(other, "archive")
+    applied(claim, "restore")
 
 
 def test_of_two_restored_together_the_first_has_the_provider_invoice():
     one = a_claim()
-    moved(one, "archive")
+    applied(one, "archive")
     other = a_claim(provider_invoice=one.provider_invoice)
-    moved(other, "archive")
+    applied(other, "archive")
     result = apply_transition(Claim, [other.pk, one.pk], "restore")
     assert result.done == [other.pk]
     assert "meanwhile claimed by" in result.refused[0].message
 
 
-def test_a_reusable_provider_invoice_is_nobodys():
+def test_a_reusable_provider_invoice_has_no_single_claim():
     paper = a_provider_invoice(is_reusable=True)
     one, other = a_claim(provider_invoice=paper), a_claim(provider_invoice=paper)
     for claim in (one, other):
-        moved(claim, "archive")
-        assert not moved(claim, "restore").takes_provider_invoice
+        applied(claim, "archive")
+        assert not applied(claim, "restore").takes_provider_invoice
 
 
 @pytest.mark.parametrize("status", ["Approved", "AgencyClaimed", "AgencyPartiallyPaid", "AgencyFullyPaid"])
@@ -435,7 +435,7 @@ def test_what_money_is_asked_for_is_not_archived(status):
 
 def test_an_invoice_of_nothing_is_paid_all_the_same():
     invoice = an_invoice(priced("0.00"), funding_status="Sent", invoice_claim_type="InvoiceToClient")
-    assert moved(invoice, "pay").funding_status == "Paid"
+    assert applied(invoice, "pay").funding_status == "Paid"
 
 
 def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
@@ -443,10 +443,10 @@ def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
     paper = claim.provider_invoice
     paper.approval_status, paper.claim_on_hold = "OnHoldByClient", True
     paper.save()
-    moved(claim, "archive")
+    applied(claim, "archive")
     paper.refresh_from_db()
     assert not paper.claim_on_hold
-    moved(claim, "restore")
+    applied(claim, "restore")
     paper.refresh_from_db()
     assert paper.claim_on_hold
 
@@ -468,7 +468,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
         due_date=dt.date(2026, 1, 1),
     )
     budgets.recount_budgets()
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
     new = resubmitted(claim, "resubmit", staff=jo, reason="Price was wrong")
     assert (new.funding_status, new.resubmitted, new.resubmission_of_id) == (
         "AwaitingStaffApproval",
@@ -487,10 +487,10 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
     )
     assert moves(claim)[-1] == ("resubmit", "AgencyPartiallyPaid", "AgencyPartiallyPaid", "Price was wrong")
     assert held(booking) == amounts("70.00", "70.00", "30.00")
-    moved(new, "approve")
-    moved(new, "claim")
+    applied(new, "approve")
+    applied(new, "claim")
     assert held(booking) == amounts("100.00", "70.00")
-    moved(new, "pay")
+    applied(new, "pay")
     assert held(booking) == amounts("100.00", "100.00")
     assert budgets.recount_budgets() == (0, 0)
 
@@ -504,7 +504,7 @@ def test_the_gap_has_what_is_missing_to_the_cent():
     ]
     claim = a_claim(lines, funding_status="AgencyClaimed")
     budgets.recount_budgets()
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("110.11")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("110.11")})
     new = resubmitted(claim, "resubmit-gap")
     assert new.total == claim.total - Decimal("110.11") == Decimal("70.01")
     assert (new.amount_paid, new.paid_earlier) == (0, 0)
@@ -525,12 +525,12 @@ def test_what_was_refused_or_cancelled_is_resubmitted_whole(status, verb):
     new = resubmitted(claim, verb)
     assert (new.total, new.takes_provider_invoice) == (claim.total, True)
     assert held(booking) == amounts(waiting="60.00")
-    assert moved(claim, "archive").is_archived
+    assert applied(claim, "archive").is_archived
 
 
 def test_a_claim_is_resubmitted_once_and_its_gap_is_no_longer_its_own():
     claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
     new = resubmitted(claim, "resubmit-gap")
     said = f"It was resubmitted as {new}: go on with that one."
     assert refused(claim, "resubmit") == refused(claim, "pay-the-rest") == said
@@ -542,27 +542,27 @@ def test_an_archived_resubmission_gives_everything_back():
     booking = a_booking()
     claim = a_claim(priced("60.00", booking=booking), funding_status="AgencyClaimed")
     budgets.recount_budgets()
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("20.00")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("20.00")})
     for verb in ("resubmit", "resubmit-gap"):
         new = resubmitted(claim, verb)
-        moved(new, "archive")
+        applied(new, "archive")
         assert fresh(claim).takes_provider_invoice
         assert held(booking) == amounts("60.00", "20.00")
-        assert not moved(new, "restore").is_archived
+        assert not applied(new, "restore").is_archived
         assert not fresh(claim).takes_provider_invoice
         assert held(booking) == amounts("20.00", "20.00", "40.00")
-        moved(new, "archive")
+        applied(new, "archive")
     again = resubmitted(claim, "resubmit")
     assert refused(new, "restore") == f"{claim}, which it resubmits, was resubmitted again as {again}."
-    moved(again, "archive")
-    moved(claim, "pay-the-rest")
+    applied(again, "archive")
+    applied(claim, "pay-the-rest")
     assert refused(new, "restore") == f"{claim}, which it resubmits, is now fully paid by the agency."
     assert budgets.recount_budgets() == (0, 0)
 
 
 def test_a_claim_between_two_others_is_not_archived():
     claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
     second = resubmitted(claim, "resubmit")
     Claim.objects.filter(pk=second.pk).update(funding_status="PaymentProviderRejected")
     third = resubmitted(second, "resubmit")
@@ -574,17 +574,17 @@ def test_a_claim_between_two_others_is_not_archived():
 def test_a_chain_of_resubmissions_is_restored_from_its_older_end():
     """Else what was paid would be claimed with the oldest and with the youngest."""
     claim = a_claim(priced("60.00"), funding_status="AgencyClaimed")
-    moved(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
+    applied(claim, "pay-in-part", amounts={claim.pk: Decimal("1.00")})
     second = resubmitted(claim, "resubmit")
     Claim.objects.filter(pk=second.pk).update(funding_status="PaymentProviderRejected")
     third = resubmitted(second, "resubmit")
-    moved(third, "archive")
-    moved(second, "archive")
+    applied(third, "archive")
+    applied(second, "archive")
     assert refused(third, "restore") == (
         f"{second}, which it resubmits, is archived: restore that one first."
     )
     assert apply_transition(Claim, [second.pk, third.pk], "restore").done
-    assert moved(third, "restore").takes_provider_invoice
+    assert applied(third, "restore").takes_provider_invoice
     assert not fresh(second).takes_provider_invoice
 
 

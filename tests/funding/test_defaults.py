@@ -6,8 +6,9 @@ from decimal import Decimal
 import pytest
 
 from apps.funding.services.bill_types import CLAIMS
-from apps.funding.services.context import load_bill_contexts, load_records
+from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.defaults import apply_defaults, apply_invoice_defaults
+from apps.funding.services.records import load_records
 from apps.odata.write.drafts import Draft, InvalidValue
 from tests.funding.bodies import a_paper, a_priced_entry
 from tests.funding.builders import a_price

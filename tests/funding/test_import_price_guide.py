@@ -180,7 +180,7 @@ def test_everything_stored_has_its_line_in_the_history(run_last_year):
         assert len(keys) == count
 
 
-def test_a_trial_tells_the_same_and_stores_nothing(run_last_year):
+def test_a_dry_run_reports_the_same_and_stores_nothing(run_last_year):
     said = run_last_year("--dry-run")
     assert "4 new, 0 changed, 0 unchanged" in said
     assert said.endswith("Nothing was stored: this was a trial.\n")

@@ -49,7 +49,7 @@ def test_a_reusable_provider_invoice_takes_many_claims():
     assert Claim.objects.filter(provider_invoice=paper).count() == 2
 
 
-def test_a_reference_stands_once_for_a_provider():
+def test_a_reference_is_unique_for_a_provider():
     provider = a_client()
     a_provider_invoice(provider=provider, reference="R 1")
     a_provider_invoice(provider=a_client(), reference="R 1")

@@ -26,7 +26,7 @@ def test_numbers_run_on_with_the_settings_prefix_and_zeros():
     assert numbers(None, model=Invoice) == ["INV-0000001"]
 
 
-def test_numbers_given_are_kept_and_take_none_of_the_sequence():
+def test_given_numbers_stay_and_take_none_of_the_sequence():
     assert numbers("A", None, "B") == ["A", "CLM-0000001", "B"]
     assert numbers("C") == ["C"]
     assert NumberSequence.objects.get(name="claim").next_number == 2

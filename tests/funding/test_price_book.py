@@ -54,7 +54,7 @@ def prices(api, book, options="$expand=Products"):
     return [product["Price"] for product in products(api, book, options)]
 
 
-def test_products_tell_what_a_line_needs(api, book, at):
+def test_products_have_what_a_line_needs(api, book, at):
     at("2026-03-01 12:00")
     walk, swim, _ = products(api, book)
     assert list(walk) == MEMBERS
@@ -69,7 +69,7 @@ def test_products_are_hidden_until_expanded(api, book):
     ]  # fmt: skip
 
 
-def test_a_price_is_told_with_all_its_digits(api, book, at):
+def test_a_price_has_all_its_digits(api, book, at):
     at("2026-08-01 12:00")
     assert b'"Price":73.5000' in api.get(f"priceBook/{book.pk}", "$expand=Products").content
 
@@ -99,7 +99,7 @@ def test_another_zone_s_subscriber_has_another_today(api, book, at):
     assert prices(api, book)[0] == 73.5
 
 
-def test_a_kept_statement_goes_by_the_day_of_each_request(api, book, at):
+def test_a_prepared_statement_goes_by_the_day_of_each_request(api, book, at):
     told = []
     for moment in ("2026-06-30 12:00", "2026-07-01 12:00", "2026-06-30 12:00"):
         at(moment)

@@ -76,7 +76,7 @@ def test_a_code_of_another_form_than_the_price_guide_s_is_a_warning(code, usual)
         ("Bereavement", None),
     ],
 )
-def test_the_last_digit_of_a_code_tells_the_purpose(code, purpose):
+def test_the_last_digit_of_a_code_is_the_purpose(code, purpose):
     assert Product(code=code).support_purpose == purpose
 
 
@@ -103,7 +103,7 @@ def test_the_database_refuses_what_must_never_be(columns):
 
 
 @pytest.mark.django_db
-def test_a_product_stands_once_in_a_book_and_a_code_for_one_product():
+def test_a_product_is_in_a_book_once_and_a_code_is_of_one_product():
     book, product = a_price_book(), a_product(code="Word")
     an_entry(book, product)
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -157,7 +157,7 @@ def test_what_changes_is_written_and_the_rest_stays():
     assert (record.reference, record.reference_key, record.invoice_total) == ("B", "b", Decimal("5.00"))
 
 
-def test_a_change_is_held_against_the_same_rules():
+def test_an_update_keeps_the_same_rules():
     record = a_provider_invoice(reference="A")
     draft = Draft({"reference": None}, given={"reference"}, key=record.pk)
     assert faults(update_provider_invoices, draft) == [(0, "Required", "reference")]
@@ -172,7 +172,7 @@ def test_a_document_archived_afterwards_may_stay():
     assert update_provider_invoices([Draft(values, given=values, key=record.pk)]) == [record.pk]
 
 
-def test_whether_it_is_reusable_is_settled_once_a_claim_stands_on_it():
+def test_reusable_cannot_change_once_a_claim_is_built_on_it():
     claim = a_claim()
     record = claim.provider_invoice
     draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
@@ -209,7 +209,7 @@ def test_from_every_status_something_can_be_done():
     assert all(possible_actions(status) for status in ApprovalStatus.values)
 
 
-def test_a_decision_is_kept_with_who_when_and_why():
+def test_an_action_is_recorded_with_who_when_and_why():
     record, member = a_provider_invoice(), a_member()
     with as_author(Author(channel="API", application="Portal")):
         act([record.pk], "Reject", member, "Not our participant")
@@ -329,7 +329,7 @@ def test_a_hold_holds_the_claims_that_await_approval_and_says_why():
 
 
 @pytest.mark.parametrize("action", ["Release", "Approve"])
-def test_when_the_hold_ends_the_claims_it_held_go_on_and_no_others(action):
+def test_the_end_of_a_hold_releases_the_claims_it_held_and_no_others(action):
     record, member = a_provider_invoice(is_reusable=True), a_member()
     held, held_otherwise = a_claim(provider_invoice=record), a_claim(provider_invoice=record)
     apply_transition(Claim, [held_otherwise.pk], "hold", member, "The roster is missing")
@@ -424,7 +424,7 @@ def test_without_a_claim_no_claim_is_on_hold():
     assert not record.claim_on_hold
 
 
-def test_claim_on_hold_is_restated_when_claims_come_and_go():
+def test_claim_on_hold_is_corrected_when_claims_come_and_go():
     record = a_provider_invoice()
     act([record.pk], "HoldByClient", a_member(), "Asks")
     claim = a_claim(provider_invoice=record)

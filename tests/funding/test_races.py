@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
 from apps.funding.services.bill_types import CLAIMS
-from apps.funding.services.context import load_records
+from apps.funding.services.records import load_records
 from apps.odata.write.drafts import Draft
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
@@ -200,7 +200,7 @@ def test_a_number_given_and_the_same_number_assigned_end_well_for_both_or_with_i
 
 
 def test_provider_invoices_are_locked_in_the_order_of_their_keys():
-    """Fails when context.locked_provider_invoices leaves out its order, or orders otherwise."""
+    """Fails when records.locked_provider_invoices leaves out its order, or orders otherwise."""
     papers = sorted((a_paper() for _ in range(12)), key=lambda paper: paper.pk)
     *before, last = papers
     drafts = [Draft({"provider_invoice": paper}) for paper in (last, *before[::-1])]

@@ -56,12 +56,12 @@ def run(until, dry_run=False):
     return list(create_recurring_invoices(until, dry_run))
 
 
-def made_of(invoice):
+def created_from(invoice):
     return list(Invoice.objects.filter(recurrence_of=invoice).order_by("recurrence_date"))
 
 
 def days_of(invoice):
-    return [made.recurrence_date for made in made_of(invoice)]
+    return [made.recurrence_date for made in created_from(invoice)]
 
 
 # --- what is made ---------------------------------------------------------------------------------------
@@ -87,9 +87,9 @@ def test_the_invoice_of_the_next_period_is_entered_anew():
         external_invoice_number="XERO-1",
         funding_status="Sent",
     )
-    (told,) = run(AUGUST)
-    (made,) = made_of(entered)
-    assert told == CreatedInvoice(entered.invoice_number, AUGUST, made.invoice_number, Decimal("70.00"))
+    (results,) = run(AUGUST)
+    (made,) = created_from(entered)
+    assert results == CreatedInvoice(entered.invoice_number, AUGUST, made.invoice_number, Decimal("70.00"))
     assert (made.start_date, made.end_date, made.due_date) == (AUGUST, D(2026, 8, 31), D(2026, 9, 14))
     assert (made.is_recurring, made.recurring_start_date, made.recurring_frequency) == (False, None, None)
     assert (made.contact, made.staff, made.invoice_claim_type) == (
@@ -119,8 +119,8 @@ def test_the_invoice_of_the_next_period_is_entered_anew():
 def test_its_number_comes_from_the_sequence_and_its_history_begins():
     entered = a_recurring_invoice()
     run(SEPTEMBER)
-    assert [made.invoice_number for made in made_of(entered)] == ["INV-0000001", "INV-0000002"]
-    (made, _) = made_of(entered)
+    assert [made.invoice_number for made in created_from(entered)] == ["INV-0000001", "INV-0000002"]
+    (made, _) = created_from(entered)
     change = Change.objects.get(record_key=str(made.pk))
     assert (change.kind, change.channel, change.staff) == ("Created", "Command", None)
     assert not StatusMove.objects.exists()
@@ -129,11 +129,11 @@ def test_its_number_comes_from_the_sequence_and_its_history_begins():
 def test_missed_periods_are_caught_up_in_order():
     one = a_recurring_invoice(recurring_frequency="Weekly", end_date=D(2026, 7, 7))
     other = a_recurring_invoice()
-    told = run(D(2027, 6, 30))
+    results = run(D(2027, 6, 30))
     assert len(days_of(one)) == 52
     assert days_of(other)[-1] == D(2027, 6, 1)
-    assert [each.day for each in told] == sorted(each.day for each in told)
-    assert [each.number for each in told] == sorted(each.number for each in told)
+    assert [each.day for each in results] == sorted(each.day for each in results)
+    assert [each.number for each in results] == sorted(each.number for each in results)
 
 
 def test_a_second_run_makes_nothing():
@@ -159,7 +159,7 @@ def test_more_than_are_stored_at_once_are_made(monkeypatch):
 def test_lines_taken_out_of_it_do_not_come_back():
     entered = a_recurring_invoice([{}, {"archive_date": clock.now()}])
     run(AUGUST)
-    assert made_of(entered)[0].line_items.count() == 1
+    assert created_from(entered)[0].line_items.count() == 1
 
 
 def test_only_the_periods_that_were_asked_for_are_stored():
@@ -261,13 +261,13 @@ def test_what_was_resubmitted_goes_on_and_its_resubmission_does_not_double_it():
     assert (days_of(entered), days_of(again)) == ([AUGUST], [])
 
 
-def test_an_archived_participant_is_told_of_and_not_invoiced():
+def test_an_archived_participant_is_reported_and_not_invoiced():
     entered = a_recurring_invoice(contact=a_contact())
     entered.contact.archive_date = clock.now()
     entered.contact.save()
     other = a_recurring_invoice()
-    told = run(AUGUST)
-    assert [each.recurring for each in told if isinstance(each, FailedInvoice)] == [entered.invoice_number]
+    results = run(AUGUST)
+    assert [each.recurring for each in results if isinstance(each, FailedInvoice)] == [entered.invoice_number]
     assert (days_of(entered), days_of(other)) == ([], [AUGUST])
 
 
@@ -285,14 +285,14 @@ def priced(**columns):
 def test_a_price_of_the_book_follows_the_book():
     entered = a_recurring_invoice([{"entry": priced(), "price": "70.00"}])
     run(AUGUST)
-    (made,) = made_of(entered)
+    (made,) = created_from(entered)
     assert (made.line_items.get().price, made.total) == (75, 150)
 
 
 def test_an_agreed_price_stays():
     entered = a_recurring_invoice([{"entry": priced(), "price": "69.00"}])
     run(AUGUST)
-    assert made_of(entered)[0].line_items.get().price == 69
+    assert created_from(entered)[0].line_items.get().price == 69
 
 
 @pytest.mark.parametrize("amount", [None, "quoted"])
@@ -303,7 +303,7 @@ def test_without_a_price_in_the_book_the_price_stays(amount):
         a_price(entry, None, AUGUST)
     entered = a_recurring_invoice([{"entry": entry, "price": "70.00"}])
     run(AUGUST)
-    assert made_of(entered)[0].line_items.get().price == 70
+    assert created_from(entered)[0].line_items.get().price == 70
 
 
 def test_prices_are_those_of_where_the_participant_lives():
@@ -312,16 +312,16 @@ def test_prices_are_those_of_where_the_participant_lives():
     contact = a_contact(SchemePriceGuideRegion="Remote")
     entered = a_recurring_invoice([{"entry": entry, "price": "70.00"}], contact=contact)
     run(AUGUST)
-    assert made_of(entered)[0].line_items.get().price == 75
+    assert created_from(entered)[0].line_items.get().price == 75
 
 
 # --- warnings, budgets, faults --------------------------------------------------------------------------
 
 
-def test_it_is_made_in_spite_of_warnings_which_are_kept_for_who_approves():
+def test_warnings_are_acknowledged_for_the_approver():
     entered = a_recurring_invoice()  # its participant has no plan
     run(AUGUST)
-    (made,) = made_of(entered)
+    (made,) = created_from(entered)
     kept = AcknowledgedWarning.objects.filter(invoice=made)
     assert "NoEngagement" in {warning.code for warning in kept}
     assert {(warning.staff, warning.application) for warning in kept} == {(None, None)}
@@ -339,21 +339,21 @@ def test_the_booking_learns_what_waits():
     assert ServiceBooking.objects.get(pk=booking.pk).waiting == 280
 
 
-def test_a_fault_of_one_does_not_stop_the_others():
+def test_an_invalid_invoice_does_not_stop_the_others():
     invalid = a_recurring_invoice(staff=a_staff_member(role=a_role()))
     others = [a_recurring_invoice(), a_recurring_invoice()]
-    told = run(AUGUST)
-    (missed,) = [each for each in told if isinstance(each, FailedInvoice)]
+    results = run(AUGUST)
+    (missed,) = [each for each in results if isinstance(each, FailedInvoice)]
     assert (missed.recurring, missed.day) == (invalid.invoice_number, AUGUST)
     assert "permission" in missed.reason
     assert [days_of(invoice) for invoice in (invalid, *others)] == [[], [AUGUST], [AUGUST]]
 
 
-def test_a_fault_nobody_foresaw_is_narrowed_down_to_its_invoice(caplog):
+def test_an_unexpected_error_is_narrowed_down_to_its_invoice(caplog):
     invalid = a_recurring_invoice(due_date=D(9999, 12, 31))
     others = [a_recurring_invoice() for _ in range(5)]
-    told = run(AUGUST)
-    assert [each.recurring for each in told if isinstance(each, FailedInvoice)] == [invalid.invoice_number]
+    results = run(AUGUST)
+    assert [each.recurring for each in results if isinstance(each, FailedInvoice)] == [invalid.invoice_number]
     assert [days_of(invoice) for invoice in others] == [[AUGUST]] * 5
     assert invalid.invoice_number in caplog.text
 
@@ -367,12 +367,12 @@ def test_what_could_not_be_made_is_made_when_it_can():
     assert days_of(invalid) == [AUGUST, SEPTEMBER]
 
 
-def test_a_trial_tells_the_same_and_stores_nothing():
+def test_a_dry_run_reports_the_same_and_stores_nothing():
     entered = a_recurring_invoice()
     a_recurring_invoice(staff=a_staff_member(role=a_role()))
     before = Change.objects.count(), AcknowledgedWarning.objects.count()
     tried = run(SEPTEMBER, dry_run=True)
-    assert not made_of(entered)
+    assert not created_from(entered)
     assert (Change.objects.count(), AcknowledgedWarning.objects.count()) == before
     assert tried == run(SEPTEMBER)
 
@@ -393,8 +393,8 @@ def test_a_slip_in_the_dates_does_not_make_thousands():
         recurring_frequency="Daily", start_date=D(202, 7, 1), recurring_start_date=D(202, 7, 1)
     )
     other = a_recurring_invoice()
-    told = run(AUGUST)
-    (missed,) = [each for each in told if isinstance(each, FailedInvoice)]
+    results = run(AUGUST)
+    (missed,) = [each for each in results if isinstance(each, FailedInvoice)]
     assert missed.recurring == slip.invoice_number
     assert "1,100" in missed.reason
     assert (days_of(slip), days_of(other)) == ([], [AUGUST])
@@ -422,7 +422,7 @@ def command(*words):
     return status, out.getvalue(), err.getvalue()
 
 
-def test_the_command_tells_what_it_made(at):
+def test_the_command_reports_the_created_invoices(at):
     at("2026-08-01 00:30")
     entered = a_recurring_invoice()
     status, out, err = command()
@@ -448,13 +448,13 @@ def test_the_command_fails_when_one_could_not_be_made():
     assert "1 invoice made up to 2026-08-01; 1 could not be" in err
 
 
-def test_a_trial_of_the_command_stores_nothing():
+def test_a_dry_run_of_the_command_stores_nothing():
     entered = a_recurring_invoice()
     status, out, _ = command("--until", "2026-09-01", "--dry-run")
     assert status == 0
     assert f"{entered.invoice_number}, 2026-08-01: 140.00" in out
     assert "2 invoices would be made up to 2026-09-01." in out
-    assert not made_of(entered)
+    assert not created_from(entered)
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "2026-02-30", "01/08/2026"])
@@ -469,12 +469,12 @@ def test_a_date_that_is_none_is_refused(text):
 @pytest.mark.postgres("SQLite has one writer and its test database one connection")
 def test_machines_that_run_at_the_same_moment_make_each_invoice_once():
     entered = [a_recurring_invoice(2) for _ in range(20)]
-    together, told, errors = threading.Barrier(4), [], []
+    together, results, errors = threading.Barrier(4), [], []
 
     def machine():
         try:
             together.wait(20)
-            told.extend(run(D(2026, 12, 1)))
+            results.extend(run(D(2026, 12, 1)))
         except Exception as error:
             errors.append(error)
         finally:
@@ -486,7 +486,7 @@ def test_machines_that_run_at_the_same_moment_make_each_invoice_once():
     for thread in threads:
         thread.join(60)
     assert not errors
-    assert not [each for each in told if isinstance(each, FailedInvoice)]
+    assert not [each for each in results if isinstance(each, FailedInvoice)]
     assert [len(days_of(invoice)) for invoice in entered] == [5] * 20
-    assert len(told) == 100
-    assert len({each.number for each in told}) == 100
+    assert len(results) == 100
+    assert len({each.number for each in results}) == 100

@@ -29,7 +29,7 @@ def status(bill):
     return bill.funding_status
 
 
-def test_claims_are_moved_by_their_numbers_however_these_are_written():
+def test_numbers_are_found_without_regard_to_case_and_blanks():
     claim = a_claim(claim_number="CLM-0000012")
     assert ran("move_claims", "approve", "clm-0000012") == (0, ["1 moved by the system, 0 refused."])
     assert status(claim) == "Approved"
@@ -93,14 +93,14 @@ def test_a_file_says_what_was_paid_of_each(tmp_path):
         }
 
 
-def test_what_was_resubmitted_is_told():
+def test_resubmissions_are_reported():
     claim = a_claim(funding_status="PaymentProviderRejected")
     code, said = ran("move_claims", "resubmit-gap", str(claim))
     new = Claim.objects.get(resubmission_of=claim)
     assert (code, said[0]) == (0, f"{claim}: resubmitted as {new}.")
 
 
-def test_invoices_have_verbs_of_their_own():
+def test_invoices_have_transitions_of_their_own():
     invoice = an_invoice(funding_status="Approved", invoice_claim_type="InvoiceToClient")
     assert ran("move_invoices", "send", str(invoice))[0] == 0
     assert ran("move_invoices", "client-rejects", str(invoice)) == (
@@ -130,7 +130,7 @@ def test_what_cannot_be_tried_is_said(words, said):
     assert raised.value.returncode != 0
 
 
-def test_a_faulty_amount_in_a_file_is_told_with_its_line(tmp_path):
+def test_an_invalid_amount_in_a_file_is_reported_with_its_line(tmp_path):
     file = tmp_path / "paid.csv"
     file.write_text("C-1,40.00\n\nC-2,forty\n")
     with pytest.raises(CommandError) as raised:

@@ -82,7 +82,7 @@ def test_bulks_about_the_same_budgets_wait_for_each_other(number):
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_of_an_approval_and_a_hold_one_is_told_where_the_claim_stands_now(number):
+def test_of_an_approval_and_a_hold_one_is_refused_with_the_current_status(number):
     claim = a_claim()
     approved, held = at_once(
         lambda: lingering(Claim, [claim.pk], "approve"),

@@ -137,7 +137,7 @@ def is_claimed(paper):
     return ProviderInvoice.objects.get(pk=paper.pk).is_claimed
 
 
-def test_a_claim_on_it_ends_its_waiting_and_its_history_tells_nothing_of_it():
+def test_a_claim_on_it_ends_its_waiting_and_its_history_has_no_entry_of_it():
     papers = [a_paper(), a_paper(is_reusable=True)]
     before = [paper.modify_date for paper in papers]
     assert waiting() == {paper.pk for paper in papers}

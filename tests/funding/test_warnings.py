@@ -121,7 +121,7 @@ def test_the_codes_are_those_that_are_documented():
 
 
 @pytest.mark.parametrize("code", sorted(ALONE))
-def test_each_code_is_told_alone(code):
+def test_each_code_is_found_by_itself(code):
     assert codes(ALONE[code]()) == [code]
 
 
@@ -260,7 +260,7 @@ def test_an_item_is_current_from_the_first_day_of_its_prices(scene, on, found):
     assert codes(scene.claim(scene.line(day(on), price="70"))) == found
 
 
-def test_an_item_that_ends_within_a_line_is_told_with_the_day(scene):
+def test_an_item_that_ends_within_a_line_is_named_with_the_day(scene):
     scene.price.end_date = day("2026-08-10")
     scene.price.save()
     message = only_message(scene.claim(scene.line(day("2026-08-10"), WEDNESDAY, price="70")))
@@ -351,7 +351,7 @@ def test_an_item_is_for_the_day_that_its_name_says(name, on, state, fits):
     assert codes(scene.claim(scene.line(on))) == ([] if fits else ["DayMismatch"])
 
 
-def test_of_a_line_of_several_days_nobody_can_tell():
+def test_a_line_of_several_days_has_no_type_of_day():
     scene = Scene(item={"name": "Support - Saturday"})
     assert codes(scene.claim(scene.line(day("2026-08-10"), day("2026-08-11")))) == []
 
@@ -373,7 +373,7 @@ def test_the_message_says_which_holiday_it_is_and_where():
 # --- plans and bookings ---------------------------------------------------------------------------------
 
 
-def test_no_plan_at_all_is_told_once_of_the_participant(scene):
+def test_a_participant_without_a_plan_is_warned_of_once(scene):
     stranger = a_contact(first_name="Leo", last_name="Marsh")
     draft = scene.claim(scene.line(), scene.line(day("2026-08-11")), paper=scene.paper(contact=stranger))
     assert places(draft) == [("NoEngagement", "contact")]
@@ -403,14 +403,14 @@ def test_an_inactive_plan_covers_no_more():
     assert codes(scene.claim(scene.line(day("2026-08-11")))) == []
 
 
-def test_a_day_outside_is_told_with_the_nearest_plan(scene):
+def test_a_day_outside_names_the_nearest_plan(scene):
     assert only_message(scene.claim(scene.line(day("2026-06-30")))) == (
         "No plan covers 30 Jun 2026; the nearest runs from 01 Jul 2026 to 30 Jun 2027. Check the day, or"
         " enter the plan of that day."
     )
 
 
-def test_a_line_over_two_plans_is_told_where_to_split(scene):
+def test_the_warning_of_a_line_over_two_plans_says_where_to_split_it(scene):
     earlier = a_plan(
         participant=scene.participant, plan_start_date=day("2025-07-01"), plan_end_date=day("2026-06-30")
     )
@@ -450,7 +450,7 @@ def test_a_booking_covers_its_own_days(first, last, found):
     assert places(scene.claim()) == found
 
 
-def test_a_line_past_the_end_of_its_booking_is_told_where_to_split():
+def test_the_warning_of_a_line_past_its_booking_says_where_to_split_it():
     scene = Scene(booking={"booking_end_date": day("2026-08-11"), "booking_number": "50000077"})
     draft = scene.claim(scene.line(day("2026-08-11"), WEDNESDAY))
     assert places(draft) == [("OutsideBooking", line_of(0, "to_date"))]
@@ -470,7 +470,7 @@ def test_only_bookings_managed_by_a_plan_manager_are_claimed_for(managed, told):
     assert codes(scene.claim()) == []
 
 
-def test_an_invoice_draws_on_the_booking_that_whoever_pays_it_manages(scene):
+def test_an_invoice_counts_on_the_booking_managed_by_its_payer(scene):
     managed = {"Plan": scene.booking}
     for kind in ("Agency", "Self"):
         managed[kind] = a_booking(scene.plan, category=1, management_type=kind)
@@ -533,7 +533,7 @@ def test_credits_give_back():
     assert codes(scene.invoice(credit), scene.invoice(small)) == []
 
 
-def test_a_revised_bill_does_not_count_against_itself():
+def test_an_updated_bill_does_not_count_against_itself():
     scene = Scene(budget="140.00")
     scene.booking.waiting = Decimal("140.00")
     scene.booking.save()
@@ -562,7 +562,7 @@ def test_of_a_pace_plan_the_budget_for_its_own_category_counts():
     assert codes(scene.claim(paper=scene.paper(contact=participant))) == []
 
 
-def test_of_a_pace_plan_without_a_budget_the_category_is_told_as_the_plan_counts_it():
+def test_of_a_pace_plan_without_a_budget_the_category_is_the_one_the_plan_counts():
     scene = Scene()
     participant = a_contact(state="NSW")
     a_pace_plan(participant=participant)
@@ -647,12 +647,12 @@ def test_a_line_claimed_already_names_the_claim(scene):
         {"archive_date": dt.datetime(2026, 8, 1, tzinfo=dt.UTC)},
     ],
 )
-def test_a_line_that_differs_is_no_twin(scene, columns):
+def test_a_line_that_differs_is_no_duplicate(scene, columns):
     scene.stored_claim(columns)
     assert codes(scene.claim()) == []
 
 
-def test_another_product_participant_or_provider_is_no_twin(scene):
+def test_another_product_participant_or_provider_is_no_duplicate(scene):
     other = a_guide_item(code="01_012_0107_1_1")
     a_price(other)
     scene.stored_claim({"entry": other})
@@ -682,18 +682,18 @@ DEAD = ("PaymentProviderCancelled", "PaymentProviderRejected")
         ),
     ],
 )
-def test_only_live_claims_have_twins(scene, columns, found):
+def test_only_current_claims_have_duplicates(scene, columns, found):
     scene.stored_claim({}, **columns)
     assert codes(scene.claim()) == found
 
 
-def test_the_first_of_several_twins_is_named(scene):
+def test_the_first_of_several_duplicates_is_named(scene):
     for number in ("C-3", "C-1", "C-2"):
         scene.stored_claim({}, claim_number=number)
     assert "is already in C-1," in only_message(scene.claim())
 
 
-def test_twins_in_one_bill_and_in_one_body_are_told_of_the_later_one(scene):
+def test_duplicates_in_one_bill_or_body_are_found_at_the_later_one(scene):
     draft = scene.claim(scene.line(), scene.line())
     assert places(draft) == [("DuplicateLine", line_of(1))]
     assert "is already in line 1 of this claim," in only_message(draft)
@@ -702,14 +702,14 @@ def test_twins_in_one_bill_and_in_one_body_are_told_of_the_later_one(scene):
     assert "is already in line 1 of record 1 of this request," in only_message(scene.claim(), scene.claim())
 
 
-def test_a_revised_claim_is_no_twin_of_itself(scene):
+def test_an_updated_claim_is_no_duplicate_of_itself(scene):
     standing = scene.stored_claim({})
     again = scene.claim(key=standing.pk, paper=standing.provider_invoice)
     assert codes(again) == []
     assert codes(scene.claim()) == ["DuplicateLine"]
 
 
-def test_a_claim_is_no_twin_of_those_it_was_resubmitted_from(scene):
+def test_a_claim_is_no_duplicate_of_those_it_was_resubmitted_from(scene):
     paper = scene.paper(is_reusable=True)
     first = scene.stored_claim({}, provider_invoice=paper, funding_status="AgencyPartiallyPaid")
     second = scene.stored_claim(
@@ -720,7 +720,7 @@ def test_a_claim_is_no_twin_of_those_it_was_resubmitted_from(scene):
     assert sorted(codes(scene.claim(paper=paper))) == ["DuplicateInvoice", "DuplicateLine"]
 
 
-def test_invoices_have_twins_among_invoices_and_a_credit_is_none(scene):
+def test_invoices_have_duplicates_in_invoices_and_a_credit_is_none(scene):
     scene.stored_claim({})
     assert codes(scene.invoice()) == []
     scene.stored_invoice({}, invoice_number="I-5")
@@ -731,7 +731,7 @@ def test_invoices_have_twins_among_invoices_and_a_credit_is_none(scene):
 
 
 @pytest.mark.parametrize("status", [*DEAD, "ClientRejected", "PlanManagerRejected"])
-def test_refused_invoices_have_no_twins(scene, status):
+def test_rejected_invoices_have_no_duplicates(scene, status):
     scene.stored_invoice({}, funding_status=status)
     assert codes(scene.invoice()) == []
 
@@ -770,7 +770,7 @@ def test_the_reference_of_another_participant_provider_or_dead_claim_is_free(sce
     assert codes(scene.claim(paper=paper)) == []
 
 
-def test_two_claims_of_one_body_on_one_reference_are_told(scene):
+def test_two_claims_of_one_body_on_one_reference_are_found(scene):
     paper = scene.paper(is_reusable=True)
     first, second = scene.claim(paper=paper), scene.claim(scene.line(day("2026-08-11")), paper=paper)
     assert [(number, found.code) for number, found in warnings_about(first, second)] == [
@@ -783,7 +783,7 @@ def test_two_claims_of_one_body_on_one_reference_are_told(scene):
 
 
 @pytest.mark.parametrize(("payee", "reason"), [("Provider", "EXCLS"), ("Client", "REIMB")])
-def test_a_missing_number_is_told_with_the_code_that_is_sent(payee, reason):
+def test_a_missing_number_is_named_with_the_code_that_is_sent(payee, reason):
     scene = Scene(provider={"business_number": " ", "business_name": "Care & Co"})
     draft = scene.claim(send_payment_to=payee)
     assert places(draft) == [("AbnMissing", "provider")]
@@ -797,11 +797,11 @@ def test_a_missing_number_is_told_with_the_code_that_is_sent(payee, reason):
     ("number", "found"),
     [("51824753556", []), ("5182475355", ["AbnInvalid"]), ("no", ["AbnInvalid"])],
 )
-def test_a_number_that_fails_its_check_is_told(number, found):
+def test_a_number_that_fails_its_check_is_found(number, found):
     assert codes(Scene(provider={"business_number": number}).claim()) == found
 
 
-def test_what_is_given_and_differs_is_told_with_both_values(scene):
+def test_a_member_given_differently_is_named_with_both_values(scene):
     other, stranger = a_client(business_name="Other Ltd"), a_contact(first_name="Leo", last_name="Marsh")
     paper = a_provider_invoice(contact=stranger, provider=other, reference="R-1", is_reusable=True)
     draft = scene.claim(
@@ -824,7 +824,7 @@ def test_what_is_given_and_differs_is_told_with_both_values(scene):
 # --- drafts that cannot be read whole -------------------------------------------------------------------
 
 
-def test_lines_with_faults_are_left_out_and_the_others_warned_of(scene):
+def test_invalid_lines_have_no_warnings_and_the_others_have(scene):
     broken = scene.line(quantity="1")
     broken.mark_invalid("quantity")
     unpriced = scene.line(price_book=None, product=None)
@@ -839,7 +839,7 @@ def test_a_draft_without_a_participant_or_lines_is_warned_of_no_line(scene):
     assert codes(scene.claim(line_items=None)) == []
 
 
-def test_what_is_found_is_told_line_by_line():
+def test_warnings_come_line_by_line():
     scene = Scene(budget="0.00", item={"name": "Support - Saturday"})
     assert places(scene.claim(scene.line(price="71"), scene.line(day("2026-08-11")))) == [
         ("PriceOverCap", line_of(0, "price")),
@@ -850,7 +850,7 @@ def test_what_is_found_is_told_line_by_line():
     ]
 
 
-def test_the_same_is_told_in_the_same_words():
+def test_the_same_draft_has_the_same_messages():
     scene = Scene(budget="139.99")
     scene.stored_claim({})
     first, second = warnings_about(scene.claim()), warnings_about(scene.claim())

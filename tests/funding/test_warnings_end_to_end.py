@@ -89,7 +89,7 @@ def plan_page(client, plan):
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page.content.decode())))
 
 
-def test_warnings_are_told_in_wire_names_and_nothing_is_stored(api, scene, staff):
+def test_warnings_are_spelled_in_wire_names_and_nothing_is_stored(api, scene, staff):
     lines = [a_line_body(scene, Price=71), a_line_body(scene, "2026-06-30"), a_line_body(scene, "2026-08-11")]
     body = a_claim_body(scene, staff, *lines, lines[2], ProviderInvoiceReference="Another")
     assert sorted(details(api.post("claim", {"value": [body]}))) == [
@@ -150,7 +150,7 @@ def test_an_archived_claim_gives_back_what_it_drew(api, client, scene, staff):
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
 
 
-def test_a_pace_plan_s_budget_is_drawn_on(api, client, scene, staff):
+def test_a_pace_plan_s_budget_counts_the_claim(api, client, scene, staff):
     participant = a_contact(state="NSW")
     plan = a_pace_plan(participant=participant)
     budget = a_category_budget(plan, category=16, budget=Decimal("150.00"))
@@ -162,7 +162,7 @@ def test_a_pace_plan_s_budget_is_drawn_on(api, client, scene, staff):
     assert "Waiting 140.00 Left 10.00" in plan_page(client, plan)
 
 
-def test_an_invoice_draws_and_is_warned_too(api, scene, staff):
+def test_an_invoice_counts_on_its_budget_and_has_warnings_too(api, scene, staff):
     body = {
         "InvoiceClaimType": "InvoiceToAgency",
         "StartDate": "2026-08-12",
@@ -181,12 +181,12 @@ def test_an_invoice_draws_and_is_warned_too(api, scene, staff):
     assert Invoice.objects.count() == 1
 
 
-def test_a_body_that_overdraws_is_warned_at_the_record_that_does(api, scene, staff):
+def test_the_warning_is_at_the_record_that_overdraws_the_budget(api, scene, staff):
     bodies = [a_claim_body(scene, staff, a_line_body(scene, f"2026-08-{on}")) for on in (10, 11, 12)]
     assert details(api.post("claim", {"value": bodies})) == [("OverBudget", "value[2]/LineItems[0]/Quantity")]
 
 
-def test_a_revision_is_judged_as_if_the_claim_drew_nothing_yet(scene, staff):
+def test_an_update_is_validated_as_if_the_claim_counted_nothing_yet(scene, staff):
     scene.booking.budget = Decimal("140.00")
     scene.booking.save()
     draft = scene.claim(staff=staff)
@@ -200,7 +200,7 @@ def test_a_revision_is_judged_as_if_the_claim_drew_nothing_yet(scene, staff):
     assert amounts(scene) == cents("0.00", "0.00", "140.00", "0.00")
 
 
-def test_a_booking_tells_the_lines_that_draw_on_it(scene, staff):
+def test_a_booking_lists_the_lines_that_count_on_it(scene, staff):
     special = a_booking(
         scene.plan, category=1, support_item="01_011_0107_1_1", booking_start_date=scene.plan.plan_start_date
     )

@@ -4,9 +4,10 @@ import datetime as dt
 from decimal import Decimal
 
 from apps.funding.services.bill_types import CLAIMS, INVOICES
-from apps.funding.services.context import load_bill_contexts, load_records
+from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.create import issues_of
 from apps.funding.services.defaults import apply_defaults
+from apps.funding.services.records import load_records
 from apps.odata.write.drafts import Draft
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice

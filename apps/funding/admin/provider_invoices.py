@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -54,13 +54,7 @@ COLOURS = {
     ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER.value: "danger",
 }
 
-ACTION_LABELS: Mapping[str, str] = {
-    ApprovalAction.APPROVE.value: "Approve",
-    ApprovalAction.REJECT.value: "Reject",
-    ApprovalAction.HOLD_BY_CLIENT.value: "Hold for the client",
-    ApprovalAction.HOLD_BY_PLAN_MANAGER.value: "Hold for the plan manager",
-    ApprovalAction.RELEASE.value: "Release",
-}
+ACTION_LABELS = {action.value: action.label for action in ApprovalAction}
 
 #: Set by the service when somebody acts on a provider invoice.
 APPROVAL_FIELDS = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")

@@ -1,4 +1,4 @@
-"""The records of funding: prices, provider invoices, claims and invoices, and what is kept beside them."""
+"""The models of funding: prices, provider invoices, claims and invoices, and their status history."""
 
 from apps.funding.models.claims import (
     CENT,

@@ -32,14 +32,14 @@ ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 
 
 def money(label: str | None = None, **options: Any) -> models.DecimalField:
-    """An amount in the subscriber's currency, to the cent; sums and states, never entered by hand."""
+    """An amount in the subscriber's currency, to the cent; calculated, never entered by hand."""
     return models.DecimalField(
         label, max_digits=14, decimal_places=2, default=ZERO, editable=False, **options
     )
 
 
 class Bill(Record):
-    """What claims and invoices share: whom they are for, their days, their sums, and where they stand.
+    """What claims and invoices share: their participant, dates, sums and status.
 
     ``funding_status`` and the columns that follow it change only by ``services.transitions``.
     """
@@ -57,7 +57,7 @@ class Bill(Record):
         Staff, on_delete=models.PROTECT, related_name="%(class)ss", verbose_name="assigned to"
     )
     funding_status: models.CharField[Any, Any]  # claims and invoices have choices of their own
-    # --- worked out and moved, never entered
+    # --- calculated, or changed by transitions; never entered
     total = money()
     amount_paid = money("paid")
     paid_earlier = money(
@@ -240,8 +240,8 @@ class Invoice(Bill):
 class LineItem(Record):
     """One support that is claimed or invoiced.
 
-    ``from_date`` and ``to_date`` are as they were given; ``first_day`` and ``last_day`` are what they come
-    to with the bill's own dates. ``booking`` or ``category_budget`` is the budget it draws on.
+    ``from_date`` and ``to_date`` are as they were given; ``first_day`` and ``last_day`` have the bill's dates
+    where those are missing. ``booking`` or ``category_budget`` is the budget it counts on.
     """
 
     position = models.PositiveSmallIntegerField(default=0, editable=False)
@@ -285,7 +285,7 @@ class LineItem(Record):
 
 
 def line_indexes(name: str) -> tuple[models.Index, ...]:
-    """By product and day for twins, by budget for what drew on it."""
+    """By product and day for duplicates, by budget for the lines that count on it."""
     return (
         models.Index(fields=["product", "first_day"], name=f"funding_{name}_twins"),
         models.Index(fields=["booking"], condition=Q(booking__isnull=False), name=f"funding_{name}_booking"),

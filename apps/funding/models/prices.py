@@ -44,7 +44,7 @@ class PriceBook(Lookup, Record):
 class Product(Record):
     """What is claimed and invoiced; mostly a support item of the scheme's price guide.
 
-    Category and registration group are told as the price guide tells them; a PACE plan counts by other
+    Category and registration group are those of the price guide; a PACE plan counts by other
     categories. The flags say which claim types the guide allows.
     """
 
@@ -83,7 +83,7 @@ class Product(Record):
 
     @property
     def support_purpose(self) -> str | None:
-        """What the scheme pays it for, which the last digit of its code tells."""
+        """What the scheme pays it for, by the last digit of its code."""
         item = support_item(self.code)
         return item.purpose if item is not None else None
 

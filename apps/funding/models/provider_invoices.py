@@ -1,4 +1,4 @@
-"""Invoices that came in from providers, for participants to be claimed for (decisions.md 7)."""
+"""Provider invoices, on which claims are built (decisions.md 7)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WAITS_FOR_CLAIM = Q(archive_date=None, is_claimed=False, approval_status__in=CLA
 class ProviderInvoice(Record):
     """What a provider billed. A claim is built on it, or several when it is reusable.
 
-    Nearly everything may be missing while it is only a paper that came in; the claim supplies the rest.
-    ``is_claimed``: a claim has it alone or, of a reusable one, is current. ``holding`` keeps it right, so
-    that those which wait for a claim are found without a look at all claims.
+    Nearly everything may be missing when it is received; the claim supplies the rest. ``is_claimed``: a claim
+    took it or, when it is reusable, an unarchived claim is built on it. ``services.claim_effects`` maintains
+    it, so that provider invoices that wait for a claim are found without reading the claims.
     """
 
     unrecorded_columns = frozenset({"is_claimed"})

@@ -21,9 +21,10 @@ from apps.funding.services.claim_effects import (
     set_claimed_flags,
     update_flags_of_claims,
 )
-from apps.funding.services.context import Issues, load_bill_contexts, load_records
+from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.defaults import apply_defaults
 from apps.funding.services.numbering import assign_numbers
+from apps.funding.services.records import Issues, load_records
 from apps.odata import clock
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
@@ -91,8 +92,10 @@ def issues_of(
 def insert_bills(bills: BillType, drafts: Sequence[Draft], warnings: Issues) -> list[Any]:
     """Insert bills with their lines, history and warnings, and post them to budgets and provider invoices."""
     lines = [line for draft in drafts for line in draft.line_items]
-    batch = WriteBatch()
-    keys = saving.insert_records(bills.model, drafts, {"entered_by": entered_by}, batch)
+    batch, author = WriteBatch(), history.author().staff_id
+    # What an application sends was entered by the staff member in charge.
+    columns = {"entered_by": lambda draft: author or draft.staff.pk}
+    keys = saving.insert_records(bills.model, drafts, columns, batch)
     for draft, key in zip(drafts, keys, strict=True):
         number_lines(draft, key)
     insert_lines(bills, lines, batch)
@@ -105,11 +108,6 @@ def insert_bills(bills: BillType, drafts: Sequence[Draft], warnings: Issues) -> 
         complete_provider_invoices(drafts)
         update_flags_of_claims(drafts)
     return keys
-
-
-def entered_by(draft: Draft) -> Any:
-    """Who created it; of what an application sent, the staff member in charge."""
-    return history.author().staff_id or draft.staff.pk
 
 
 def number_lines(bill: Draft, key: Any) -> None:

@@ -13,7 +13,7 @@ from apps.funding.choices import MissingAbnReason, SendPaymentTo
 from apps.funding.models import CENT, ZERO, ProviderInvoice
 from apps.funding.pricing import PriceTable, price_zones, prices_of_products
 from apps.funding.services.bill_types import CLAIMS, BillType
-from apps.funding.services.context import Records, key_of, keys_of
+from apps.funding.services.records import Records, key_of, keys_of
 from apps.odata.batched_queries import fetch_all
 from apps.odata.write.drafts import Draft
 

@@ -1,4 +1,4 @@
-"""The command ``recount_budgets``: what is drawn on budgets, summed anew from claims and invoices."""
+"""The command ``recount_budgets``: the amounts of budgets, summed again from claims and invoices."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_once_somebody_is_asked_it_is_claimed(status):
     "status",
     ["PaymentProviderRejected", "PaymentProviderCancelled", "ClientRejected", "PlanManagerRejected"],
 )
-def test_what_was_refused_or_cancelled_draws_nothing(status):
+def test_what_was_refused_or_cancelled_counts_nothing(status):
     assert budget_amounts(status, False, TOTAL, Decimal("0.00")) == NOTHING
 
 
@@ -58,7 +58,7 @@ def test_a_gap_that_is_written_off_is_claimed_no_longer():
     assert budget_amounts("AgencyFullyPaid", False, TOTAL, TOTAL) == amounts("100.00", "100.00")
 
 
-def test_the_gap_of_a_resubmitted_claim_draws_where_it_went():
+def test_the_gap_of_a_resubmitted_claim_counts_with_its_resubmission():
     assert budget_amounts("AgencyPartiallyPaid", False, TOTAL, PAID, Resubmission.GAP) == amounts(
         "40.00", "40.00"
     )
@@ -68,7 +68,7 @@ def test_the_gap_of_a_resubmitted_claim_draws_where_it_went():
 
 
 @pytest.mark.parametrize("status", InvoiceStatus.values)
-def test_what_is_archived_draws_nothing(status):
+def test_what_is_archived_counts_nothing(status):
     assert budget_amounts(status, True, TOTAL, PAID) == NOTHING
 
 
@@ -80,7 +80,7 @@ def test_what_was_paid_is_never_lost_nor_more_than_what_is_claimed(status):
 
 
 @pytest.mark.django_db
-def test_budgets_of_both_kinds_are_told_and_lines_on_none_count_nowhere():
+def test_both_kinds_of_budgets_are_posted_to_and_lines_without_one_count_nowhere():
     booking, category = a_booking(), a_category_budget()
     one = amounts(waiting="1.00")
     budgets.post_to_budgets(
@@ -111,7 +111,7 @@ def lines_on(booking, *prices):
 
 
 @pytest.mark.django_db
-def test_a_recount_sums_what_lines_of_claims_and_invoices_draw():
+def test_a_recount_sums_what_lines_of_claims_and_invoices_count():
     booking, category = a_booking(), a_category_budget()
     a_claim(lines_on(booking, "10.10", "0.20"))
     a_claim(lines_on(booking, "1.00"), funding_status="AgencyClaimed")
@@ -133,7 +133,7 @@ def test_a_recount_sums_what_lines_of_claims_and_invoices_draw():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("paid_earlier", ["0.00", "40.00"])
-def test_a_recount_knows_what_was_passed_on(paid_earlier):
+def test_a_recount_respects_resubmissions(paid_earlier):
     """As gap: 40 stay with the old one; in full: they came along to the new one."""
     booking = a_booking()
     line = {"booking": booking, "quantity": "1", "price": "100.00", "amount_paid": PAID}
@@ -151,7 +151,7 @@ def test_a_recount_knows_what_was_passed_on(paid_earlier):
 
 
 @pytest.mark.django_db
-def test_the_command_says_what_it_put_right():
+def test_the_command_says_what_it_corrected():
     booking = a_booking(claimed=Decimal("5.00"))
     assert (
         said("--dry-run")
@@ -170,7 +170,7 @@ def said(*words):
 
 
 @pytest.mark.django_db
-def test_a_recount_asks_the_same_number_of_questions_however_many_lines(django_assert_num_queries):
+def test_a_recount_takes_the_same_statements_for_any_number_of_lines(django_assert_num_queries):
     for number in (1, 3):
         for _ in range(number):
             a_claim(lines_on(a_booking(), "1.00", "2.00"))

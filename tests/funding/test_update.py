@@ -66,7 +66,7 @@ def test_what_is_not_given_stays():
     assert the_history(claim) == {"due_date": ["2025-08-01", None]}
 
 
-def test_what_changes_nothing_is_not_told():
+def test_an_update_that_changes_nothing_leaves_no_history():
     claim = the_claim()
     before = claim.modify_date
     assert revised(claim, due_date=None, claim_number=None, line_items=lines_as_drafts(claim)) == []
@@ -107,13 +107,13 @@ def test_lines_are_added_changed_and_removed_and_the_history_says_which():
     assert not ClaimLine.objects.filter(pk=first.key).exists()
 
 
-def test_notes_can_be_taken_out_of_a_line_that_stands():
+def test_notes_can_be_removed_from_an_existing_line():
     claim = the_claim(a_line_body(Notes="Wrong"))
     revised(claim, line_items=lines_as_drafts(claim, notes=None))
     assert claim.line_items.get().notes is None
 
 
-def test_budgets_follow_what_is_revised():
+def test_budgets_follow_updates():
     contact = a_contact()
     plan = a_plan(participant=contact, plan_start_date="2025-07-01", plan_end_date="2026-06-30")
     booking = a_booking(plan, category=9, budget=Decimal(5000))
@@ -145,14 +145,14 @@ def test_an_archived_bill_does_not_change():
         revised(claim, due_date=None)
 
 
-def test_lines_of_another_bill_cannot_be_taken():
+def test_lines_of_another_bill_are_refused():
     claim, other = the_claim(), the_claim()
     with pytest.raises(ValidationFailed, match="Line 1 is no line of") as refused:
         revised(claim, line_items=lines_as_drafts(other))
     assert refused.value.issues[0][1].field == ("line_items", 0)
 
 
-def test_the_rules_are_those_of_new_ones():
+def test_the_rules_are_those_of_new_bills():
     claim = the_claim()
     nobody = a_staff_member()
     with pytest.raises(ValidationFailed) as refused:
@@ -181,7 +181,7 @@ def test_a_claim_may_move_to_another_provider_invoice_and_leaves_its_own_free():
         revised(claim, provider_invoice=old)
 
 
-def test_warnings_are_told_again_and_acknowledged_once():
+def test_warnings_are_raised_again_and_acknowledged_once():
     claim = the_claim()
     noted = AcknowledgedWarning.objects.count()
     assert noted
@@ -191,13 +191,13 @@ def test_warnings_are_told_again_and_acknowledged_once():
     assert AcknowledgedWarning.objects.count() == noted
 
 
-def test_warnings_can_be_had_without_storing():
+def test_warnings_can_be_found_without_saving():
     claim = the_claim()
     found = try_out(update_claims, [Draft({}, key=claim.pk)])
     assert "NoEngagement" in {finding.code for _, finding in found}
 
 
-def test_an_invoice_is_revised_as_well():
+def test_an_invoice_is_updated_as_well():
     staff = a_funder()
     (key,) = submitted("invoice", an_invoice_body(staff=staff))
     invoice = Invoice.objects.get(pk=key)
