@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import Permission
@@ -15,7 +16,7 @@ from apps.core.importing.definition import CleanedText, ImportDefinition, Relate
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.odata.write.json_values import JsonValueError
-from apps.people.models import Client, Contact, CustomField, Staff
+from apps.people.models import CustomField
 from apps.people.services import (
     create_clients,
     create_contacts,
@@ -222,10 +223,11 @@ class AnswersColumn(RelatedColumn):
     name = "CustomFields"
     attribute = "custom_answers"
 
-    def __init__(self, model: type[Staff | Client | Contact]) -> None:
-        super().__init__(model)
-        fields = CustomField.objects.filter(applies_to=model.__name__)
-        self.fields = {normalised(name): key for key, name in fields.values_list("pk", "name")}
+    @cached_property
+    def fields(self) -> dict[str | None, Any]:
+        """The keys of the custom fields that are asked of the records, by name."""
+        fields = CustomField.objects.filter(applies_to=self.model.__name__)
+        return {normalised(name): key for key, name in fields.values_list("pk", "name")}
 
     def convert(self, text: str) -> dict[Any, list[str]]:
         try:
