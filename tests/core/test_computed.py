@@ -41,7 +41,7 @@ def test_it_follows_what_it_is_made_of_at_once():
     plan = a_plan()
     booking = a_booking(plan, budget=Decimal("10.00"))
     assert plan.total_allocate_amount == Decimal("10.00")
-    ServiceBooking.objects.filter(pk=booking.pk).update(budget=Decimal("12.50"))  # past every verb
+    ServiceBooking.objects.filter(pk=booking.pk).update(budget=Decimal("12.50"))  # past every service
     assert plan.total_allocate_amount == Decimal("12.50")
     booking.delete()
     assert str(plan.total_allocate_amount) == "0.00"

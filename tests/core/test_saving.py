@@ -74,7 +74,7 @@ def test_columns_that_no_draft_holds_can_be_filled():
     assert Team.objects.get(pk=key).name == "filled"
 
 
-def test_stamps_are_the_systems_own_whatever_a_draft_says():
+def test_time_stamps_are_set_by_the_system_whatever_a_draft_has():
     long_ago = clock.now() - dt.timedelta(days=999)
     claimed = {"creation_date": long_ago, "modify_date": long_ago, "archive_date": long_ago}
     (key,) = insert_records(Team, [Draft({"name": "a", **claimed})])
@@ -116,12 +116,12 @@ def test_a_list_of_rules_is_read_only_when_those_before_found_nothing():
     validate(Team, teams("a"), [], [])
 
 
-def test_twins_are_told_together_with_what_the_rules_find():
+def test_conflicts_are_reported_with_the_issues_of_the_rules():
     Team(name="A").save()
     assert refused([says("Rule")]) == ["NotUnique", "Rule"]
 
 
-def test_rows_of_contained_lists_are_stored_without_lines_of_their_own():
+def test_rows_of_contained_lists_have_no_history_entries():
     drafts = teams("a", "b")
     keys = insert_rows(Team, drafts)
     assert [Team.objects.get(pk=key).name for key in keys] == ["a", "b"]
@@ -129,14 +129,14 @@ def test_rows_of_contained_lists_are_stored_without_lines_of_their_own():
     assert insert_rows(Team, []) == []
 
 
-def test_what_a_verb_changed_in_a_list_is_told_with_the_record():
+def test_changes_of_rows_are_in_the_history_entry_of_their_record():
     team, other = Team(name="a"), Team(name="b")
     team.save()
     other.save()
     drafts = [Draft({}, key=team.pk), Draft({"name": "c"}, given=["name"], key=other.pk)]
-    standing = load_existing(Team, drafts)
-    told = {team.pk: {"Line 1": ["one", None]}, other.pk: {"Line 2": [None, "two"]}}
-    assert save_changes(Team, drafts, standing, told) == [team.pk, other.pk]
+    existing = load_existing(Team, drafts)
+    row_changes = {team.pk: {"Line 1": ["one", None]}, other.pk: {"Line 2": [None, "two"]}}
+    assert save_changes(Team, drafts, existing, row_changes) == [team.pk, other.pk]
     lines = Change.objects.filter(kind="Changed").order_by("id")
     assert [line.differences for line in lines] == [
         {"Line 1": ["one", None]},

@@ -51,7 +51,7 @@ def test_a_text_of_another_record_is_taken_however_it_is_written(spelling):
     assert found(name("Cafe")) == []
 
 
-def test_archived_records_keep_their_texts():
+def test_texts_of_archived_records_are_taken():
     a_client(business_name="Old", archive_date=clock.now())
     assert found(name("old")) == [(0, "NotUnique", "business_name")]
 
@@ -93,5 +93,5 @@ def test_there_is_one_query_for_each_unique_text():
     drafts = [Draft({"business_name": f"n{n}", "unique_code": f"c{n}"}) for n in range(300)]
     with CaptureQueriesContext(connection) as queries:
         assert found(*drafts) == []
-    # PostgreSQL is asked both in one trip.
+    # PostgreSQL gets both in one trip.
     assert len(queries) == (1 if connection.vendor == "postgresql" else 2)

@@ -1,4 +1,4 @@
-"""Bodies become drafts, or every fault of every record is told (decisions.md 2, 4, 5)."""
+"""Bodies become drafts, or every fault of every record is reported (decisions.md 2, 4, 5)."""
 
 import datetime as dt
 import json
@@ -105,27 +105,27 @@ class Line(models.Model):
         return str(self.quantity)
 
 
-class BuyerShape(NestedType):
+class BuyerType(NestedType):
     model = Buyer
     fields = (Key("BuyerGuid"),)
 
 
-class LabelShape(NestedType):
+class LabelType(NestedType):
     model = Label
     fields = (Key("LabelId", source="id"),)
 
 
-class StreetShape(NestedType):
+class StreetType(NestedType):
     fields = (Optional("Street", aliases=("StreetAddress",)), Optional("Country"))
 
 
-class LineShape(NestedType):
+class LineType(NestedType):
     model = Line
     fields = (
         Key("LineId", source="id"),
         Must("Quantity"),
         Optional("Note"),
-        RefersTo("Product", BuyerShape),
+        RefersTo("Product", BuyerType),
     )
 
 
@@ -148,28 +148,28 @@ class OrderResource(Resource):
         ReadOnly("Total"),
         Optional("Amount", source="total"),
         Optional("SellerGuid", source="seller"),
-        Embedded("Address", StreetShape),
-        RefersTo("Buyer", BuyerShape),
-        RefersTo("Labels", LabelShape, many=True),
-        Contains("Lines", LineShape),
+        Embedded("Address", StreetType),
+        RefersTo("Buyer", BuyerType),
+        RefersTo("Labels", LabelType, many=True),
+        Contains("Lines", LineType),
     )
 
 
 ORDERS = bind_resource(OrderResource)
 
 
-class FirmShape(OrderResource):
+class FirmType(OrderResource):
     """Orders of which much is required."""
 
     fields = (
         Must("Name"),
         Key("OrderGuid"),
-        RefersTo("Buyer", BuyerShape, required=True),
-        Contains("Lines", LineShape, required=True),
+        RefersTo("Buyer", BuyerType, required=True),
+        Contains("Lines", LineType, required=True),
     )
 
 
-FIRM = bind_resource(FirmShape)
+FIRM = bind_resource(FirmType)
 
 
 @pytest.fixture(autouse=True)
@@ -271,7 +271,7 @@ def test_one_record_without_value_is_bare():
     assert not read({"Name": "a"}).bare
 
 
-def test_faults_of_a_bare_record_stand_on_its_members():
+def test_faults_of_a_bare_record_have_its_members_as_targets():
     body = read_records(ORDERS, b'{"Name": "a", "Size": "x", "Buyer": {}}')
     assert [fault.target for _, fault in body.faults] == ["Size", "Buyer/BuyerGuid"]
 
@@ -329,12 +329,12 @@ def test_a_time_without_offset_is_local(text, utc):
         "today",
     ],
 )
-def test_a_date_that_is_none_is_told(text):
+def test_an_invalid_date_is_reported(text):
     assert fault_of(Day=text) == ("InvalidDate", "Day")
     assert fault_of(Moment=text) == ("InvalidDate", "Moment")
 
 
-def test_a_time_that_a_clock_change_skips_is_told():
+def test_a_time_that_a_clock_change_skips_is_reported():
     assert fault_of(Moment="2024-10-06T02:30") == ("InvalidDate", "Moment")
 
 
@@ -345,7 +345,7 @@ def test_an_enumeration_is_named_or_numbered(word):
 
 
 @pytest.mark.parametrize("word", ["client", "2", 2, -1, "Provider ", "01"])
-def test_a_word_that_is_no_choice_is_told(word):
+def test_a_word_that_is_no_choice_is_reported(word):
     assert fault_of(Payee=word) == ("NotAChoice", "Payee")
 
 
@@ -389,7 +389,7 @@ def test_a_decimal_never_passes_through_a_float():
         ('""', "InvalidNumber"),
     ],
 )
-def test_a_decimal_that_is_none_is_told(literal, code):
+def test_an_invalid_decimal_is_reported(literal, code):
     body = read_records(ORDERS, f'{{"Name": "a", "Amount": {literal}}}'.encode())
     assert [(fault.code, fault.target) for _, fault in body.faults] == [(code, "Amount")]
 
@@ -431,13 +431,13 @@ def test_an_email_is_an_address(value, code):
 
 
 @pytest.mark.parametrize("value", ["", "x", "{" + str(GUID) + "}", str(GUID)[:-1], "urn:uuid:" + str(GUID)])
-def test_a_guid_that_is_none_is_told(value):
+def test_an_invalid_guid_is_reported(value):
     assert fault_of(SellerGuid=value) == ("InvalidGuid", "SellerGuid")
     assert fault_of(Buyer={"BuyerGuid": value}) == ("InvalidGuid", "Buyer/BuyerGuid")
 
 
 @pytest.mark.parametrize("escape", ["\\u0000", "\\ud800", "\\udc00", "a\\udfffb"])
-def test_texts_that_cannot_be_stored_are_told(escape):
+def test_texts_that_cannot_be_stored_are_reported(escape):
     body = read_records(ORDERS, f'{{"Name": "a", "Note": "{escape}"}}'.encode())
     assert [(fault.code, fault.target) for _, fault in body.faults] == [("InvalidText", "Note")]
 
@@ -445,7 +445,7 @@ def test_texts_that_cannot_be_stored_are_told(escape):
 # --- every fault of every record ------------------------------------------------------------------------
 
 
-def test_every_fault_of_every_record_is_told_in_order_with_its_place():
+def test_every_fault_of_every_record_is_reported_in_order_with_its_target():
     line = {"Quantity": 1}
     assert faults_of(
         {"Name": "x" * 11, "Size": True},
@@ -470,14 +470,14 @@ def test_every_fault_of_every_record_is_told_in_order_with_its_place():
     ]
 
 
-def test_a_missing_object_or_an_empty_list_is_told_on_the_member_itself():
+def test_a_missing_object_or_an_empty_list_is_reported_on_the_member_itself():
     assert faults_of({"Name": "a", "Lines": []}, of=FIRM) == [
         ("Required", "value[0]/Buyer"),
         ("Required", "value[0]/Lines"),
     ]
 
 
-def test_a_faulty_member_cannot_be_read_and_the_draft_is_marked():
+def test_an_invalid_member_cannot_be_read_and_the_draft_is_invalid():
     body = read({"Name": 5, "Address": 5, "Lines": [{}]})
     draft = body.drafts[0]
     for name in ("name", "street", "country"):
@@ -496,7 +496,7 @@ def test_messages_start_with_the_member():
 
 
 @pytest.mark.parametrize(
-    ("raw", "place"),
+    ("raw", "target"),
     [
         ('{"Name": "a", "Name": "a"}', "Name"),
         ('{"Name": "a", "Nobody": 1, "Nobody": 2}', "Nobody"),
@@ -508,9 +508,9 @@ def test_messages_start_with_the_member():
         ('{"Name": "a", "Address": {"Street": "x", "StreetAddress": "x"}}', "Address/StreetAddress"),
     ],
 )  # fmt: skip
-def test_a_member_that_stands_twice_is_told(raw, place):
+def test_a_member_given_twice_is_reported(raw, target):
     body = read_records(ORDERS, raw.encode())
-    assert (body.faults[0][1].code, body.faults[0][1].target) == ("Duplicate", place)
+    assert (body.faults[0][1].code, body.faults[0][1].target) == ("Duplicate", target)
     assert body.drafts[-1].invalid
 
 
@@ -677,7 +677,7 @@ def test_drafts_are_of_the_class_that_the_declaration_names():
     class LineDraft(Draft):
         pass
 
-    class OrderLine(LineShape):
+    class OrderLine(LineType):
         draft_class = LineDraft
 
     class HeavyOrder(OrderResource):

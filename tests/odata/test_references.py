@@ -46,7 +46,7 @@ def archived(record):
     return record
 
 
-def test_references_become_records_that_know_their_brief_without_asking_again():
+def test_references_become_records_with_the_columns_that_are_shown():
     team, role, manager = a_team(), a_role(), a_staff_member()
     body = a_staff_body(
         role, Teams=[{"TeamId": team.pk}], AccountManager={"StaffGuid": str(manager.pk).upper()}
@@ -86,7 +86,7 @@ def test_there_is_one_query_for_each_kind_however_many_records():
     ]
     with CaptureQueriesContext(connection) as queries:
         resolved("contact", *bodies)
-    # PostgreSQL is asked both in one trip.
+    # PostgreSQL gets both in one trip.
     assert len(queries) == (1 if connection.vendor == "postgresql" else 2)
 
 
@@ -96,12 +96,12 @@ def test_a_body_without_references_asks_nothing():
     assert len(queries) == 0
 
 
-def test_unknown_records_are_told_on_their_keys_and_cannot_be_read():
-    nobody, team = str(uuid.uuid4()), a_team()
+def test_unknown_records_are_reported_on_their_keys_and_cannot_be_read():
+    unknown, team = str(uuid.uuid4()), a_team()
     drafts, faults = resolved(
         "staff",
         a_staff_body(Teams=[{"TeamId": team.pk}, {"TeamId": 2**31 - 1}]),
-        {**a_staff_body(), "PrimaryRole": {"RoleGuid": nobody}},
+        {**a_staff_body(), "PrimaryRole": {"RoleGuid": unknown}},
     )
     assert faults == [
         (0, "NotFound", "Teams[1]/TeamId"),
@@ -143,7 +143,7 @@ def test_a_list_that_names_a_record_twice_holds_it_once_in_the_order_given():
     assert draft.teams == [second, first]
 
 
-def test_a_faulty_reference_is_not_looked_up():
+def test_an_invalid_reference_is_not_looked_up():
     (draft,), faults = resolved("contact", a_contact_body(Client={"ClientGuid": "x"}))
     assert faults == []
     assert "client" in draft.invalid
@@ -159,8 +159,8 @@ def test_more_references_than_a_statement_may_have_parameters_are_found():
 
 
 def test_references_of_contained_rows_are_reported_in_their_row(stored_jobs):
-    nobody = {"OwnerGuid": str(uuid.uuid4())}
-    body = read_records(JOBS, as_body({"Code": "a", "Lines": [{"Note": "x"}, {"Owner": nobody}]}))
+    unknown = {"OwnerGuid": str(uuid.uuid4())}
+    body = read_records(JOBS, as_body({"Code": "a", "Lines": [{"Note": "x"}, {"Owner": unknown}]}))
     ((_, issue),) = attach_references(JOBS.type, body.drafts)
     assert issue.field == ("lines", 1, "owner")
     assert wire_target(JOBS.type, issue.field, issue.code).endswith("[1]/Owner/OwnerGuid")

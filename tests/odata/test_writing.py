@@ -1,4 +1,4 @@
-"""Bodies are written whole or not at all, and lost races are told (apps/odata/writing.py)."""
+"""Bodies are saved whole or not at all, and lost races are conflicts."""
 
 import json
 import threading
@@ -15,10 +15,12 @@ from apps.people.models import Client, Contact
 from tests.people.builders import a_client_body, as_body, entity_set
 
 
-def client_like(verb, warns=False):
-    """The entity set of clients with another verb."""
+def clients_with(service, has_warnings=False):
+    """The entity set of clients with another service ``create``."""
     found = entity_set("client")
-    resource = type("OtherResource", (type(found.resource),), {"create": verb, "has_warnings": warns})
+    resource = type(
+        "OtherResource", (type(found.resource),), {"create": service, "has_warnings": has_warnings}
+    )
     return type(found)(resource(), found.type)
 
 
@@ -31,21 +33,21 @@ def test_a_bare_record_is_created_as_one():
 
 
 @pytest.mark.django_db
-def test_findings_are_spelled_as_places_of_the_body():
-    def verb(drafts):
+def test_issues_are_reported_with_targets_in_the_body():
+    def create(drafts):
         raise ValidationFailed(
             [(1, Issue("Bad", "key_contact", "b")), (0, Issue("Bad", "postal_state", "a"))]
         )
 
     with pytest.raises(InvalidRecords) as refusal:
-        dispatch.create(client_like(verb), as_body(a_client_body(), a_client_body()))
+        dispatch.create(clients_with(create), as_body(a_client_body(), a_client_body()))
     assert [(fault.target, fault.message) for fault in refusal.value.details] == [
         ("value[0]/PostalAddress/PostalState", "a"),
         ("value[1]/KeyContact/ContactGuid", "b"),
     ]
     with pytest.raises(InvalidRecords) as refusal:
         dispatch.create(
-            client_like(
+            clients_with(
                 lambda drafts: (_ for _ in ()).throw(ValidationFailed([(0, Issue("Bad", "elsewhere", "c"))]))
             ),
             json.dumps(a_client_body()).encode(),
@@ -54,38 +56,40 @@ def test_findings_are_spelled_as_places_of_the_body():
 
 
 @pytest.mark.django_db
-def test_warnings_are_told_as_warnings_unless_they_are_ignored():
-    def verb(drafts, ignore_warnings):
+def test_warnings_are_reported_as_warnings_unless_they_are_ignored():
+    def create(drafts, ignore_warnings):
         if not ignore_warnings:
             raise WarningsPresent([(0, Issue("Odd", "business_name", "Odd name."))])
         return ["key"]
 
     body = as_body(a_client_body())
     with pytest.raises(UnconfirmedWarnings) as warned:
-        dispatch.create(client_like(verb, warns=True), body)
+        dispatch.create(clients_with(create, has_warnings=True), body)
     (detail,) = warned.value.details
     assert (detail.code, detail.target, detail.severity) == ("Odd", "value[0]/BusinessName", "warning")
-    assert dispatch.create(client_like(verb, warns=True), body, ignore_warnings=True).keys == ["key"]
+    assert dispatch.create(clients_with(create, has_warnings=True), body, ignore_warnings=True).keys == [
+        "key"
+    ]
 
 
 @pytest.mark.django_db
-def test_hard_faults_are_told_before_warnings():
-    def verb(drafts, ignore_warnings):
+def test_errors_are_reported_before_warnings():
+    def create(drafts, ignore_warnings):
         raise WarningsPresent([(0, Issue("Odd", "business_number", "Odd number."))])
 
     with pytest.raises(InvalidRecords) as refusal:
-        dispatch.create(client_like(verb, warns=True), as_body({"BusinessName": ""}))
+        dispatch.create(clients_with(create, has_warnings=True), as_body({"BusinessName": ""}))
     assert [fault.code for fault in refusal.value.details] == ["Required"]
 
 
 @pytest.mark.django_db
-def test_a_verb_that_overlooks_faults_stores_nothing():
+def test_a_service_that_overlooks_faults_saves_nothing():
     def careless(drafts):
         Client(business_name="kept out").save()
         return [1]
 
     with pytest.raises(InvalidRecords):
-        dispatch.create(client_like(careless), as_body({"BusinessName": 5}))
+        dispatch.create(clients_with(careless), as_body({"BusinessName": 5}))
     assert not Client.objects.exists()
 
 
@@ -93,7 +97,7 @@ def test_a_verb_that_overlooks_faults_stores_nothing():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lost_race_for_a_unique_text_is_a_conflict_that_names_its_place(monkeypatch):
+def test_a_lost_race_for_a_unique_text_is_a_conflict_that_names_its_target(monkeypatch):
     bodies = a_client_body(), a_client_body(BusinessName="WANTED")
     dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="Wanted")))
     looks = []
@@ -122,7 +126,7 @@ def test_a_race_that_can_be_run_again_is_won_in_the_second_run():
             raise error
         return ["key"]
 
-    assert dispatch.create(client_like(deadlocked_once), as_body(a_client_body())).keys == ["key"]
+    assert dispatch.create(clients_with(deadlocked_once), as_body(a_client_body())).keys == ["key"]
 
 
 class Deadlock(Exception):
@@ -137,40 +141,40 @@ def test_a_race_that_is_never_won_is_a_conflict():
         raise error
 
     with pytest.raises(Conflict):
-        dispatch.create(client_like(always), as_body(a_client_body()))
+        dispatch.create(clients_with(always), as_body(a_client_body()))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_error_of_our_own_is_not_taken_for_a_lost_race():
+def test_a_mistake_of_the_service_is_no_lost_race():
     def broken(drafts):
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO people_position (guid, name) VALUES (NULL, NULL)")
 
     with pytest.raises(IntegrityError):
-        dispatch.create(client_like(broken), as_body(a_client_body()))
+        dispatch.create(clients_with(broken), as_body(a_client_body()))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_reference_that_vanished_cannot_slip_through():
+def test_a_reference_to_a_deleted_record_is_a_conflict():
     def dangling(drafts):
         for draft in drafts:
             draft.key_contact = Contact(first_name="never", last_name="stored")
         return type(entity_set("client").resource).create(drafts)
 
     with pytest.raises(Conflict):
-        dispatch.create(client_like(dangling), as_body(a_client_body()))
+        dispatch.create(clients_with(dangling), as_body(a_client_body()))
     assert not Client.objects.exists()
 
 
 @pytest.mark.postgres("SQLite checks foreign keys only when the outermost transaction ends")
 @pytest.mark.django_db
-def test_a_reference_that_vanished_is_told_within_a_transaction_of_the_callers_too():
+def test_a_reference_to_a_deleted_record_is_a_conflict_in_the_callers_transaction_too():
     def dangling(drafts):
         drafts[0].key_contact = Contact(first_name="never", last_name="stored")
         return type(entity_set("client").resource).create(drafts)
 
     with pytest.raises(Conflict):
-        dispatch.create(client_like(dangling), as_body(a_client_body()))
+        dispatch.create(clients_with(dangling), as_body(a_client_body()))
 
 
 @pytest.mark.postgres("SQLite lets one writer in at a time")

@@ -11,15 +11,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.core.importing.runs import ImportOptions
 from apps.core.importing.tables import ImportFileError
 from apps.core.management.commands.import_records import NOT_IMPORTED, SOME_REJECTED, display_of, summary
-from apps.engagements.portal_importing import import_bookings
+from apps.engagements.portal_imports import import_bookings
 
 
 class Command(BaseCommand):
     help = (
         "Imports service bookings from the agency portal's list (CSV or XLSX). Bookings are known by their"
-        " number, participants by their scheme number; plans are found or made. Bad rows come back in a file"
-        " with the reason; a second run changes nothing. Exit status: 0 all rows in, 1 some refused, 2 the"
-        " file cannot be used."
+        " number, participants by their scheme number; plans are found or created. Rejected rows go to a file"
+        " with the reason; a second run changes nothing. Exit status: 0 all rows imported, 1 some rejected,"
+        " 2 the file cannot be read."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -34,20 +34,22 @@ class Command(BaseCommand):
         parser.add_argument(
             "--create-participants",
             action="store_true",
-            help="make contacts of participants whose scheme number nobody has",
+            help="create contacts for participants whose scheme number no contact has",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             import_options = ImportOptions(errors=options["errors"], dry_run=options["dry_run"])
             with display_of(self) as display:
-                report, made = import_bookings(
+                report, created = import_bookings(
                     options["file"], import_options, options["create_participants"], display
                 )
-        except ImportFileError as reason:
-            raise CommandError(str(reason), returncode=NOT_IMPORTED) from None
+        except ImportFileError as error:
+            raise CommandError(str(error), returncode=NOT_IMPORTED) from None
         self.stdout.write(summary(report, import_options))
-        if made.plans or made.participants:
-            self.stdout.write(f"Made besides: {made.plans:,} plans, {made.participants:,} participants.")
+        if created.plans or created.participants:
+            self.stdout.write(
+                f"Also created: {created.plans:,} plans, {created.participants:,} participants."
+            )
         if report.counts.rejected:
             sys.exit(SOME_REJECTED)

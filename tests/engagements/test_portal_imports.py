@@ -1,4 +1,4 @@
-"""Service bookings from the portal's list (apps/engagements/portal_importing.py)."""
+"""Service bookings from the portal's list (apps/engagements/portal_imports.py)."""
 
 import contextlib
 import csv
@@ -94,7 +94,7 @@ def test_a_booking_is_brought_in_with_the_plan_it_tells_of(bring, mia):
         },
     )
     assert (said.sums, said.status) == ("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected", 0)
-    assert "Made besides: 1 plans, 0 participants." in said.out
+    assert "Also created: 1 plans, 0 participants." in said.out
     assert said.remarks == []
     plan = ClientEngagement.objects.get()
     assert (plan.participant, plan.participant_type) == (mia, "Agency")
@@ -229,7 +229,7 @@ def test_an_unknown_participant_is_refused_with_the_reason(bring, mia):
     assert (said.sums, said.status) == ("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected", 1)
     assert said.remarks == [
         "row 3, B3 (participant): NotFound: No contact has this scheme number."
-        " --create-participants would make one. It is “430 000 002”."
+        " --create-participants would create one. It is “430 000 002”."
     ]
     rows = list(csv.DictReader(said.errors.read_text(encoding="utf-8-sig").splitlines()))
     assert [row["service_booking_id"] for row in rows] == ["50000002"]
@@ -239,7 +239,7 @@ def test_an_unknown_participant_is_refused_with_the_reason(bring, mia):
 def test_a_participant_is_made_when_asked(bring):
     strangers = {"participant": "430000002", "participant_name": " Ana  Maria de Souza "}
     said = bring(strangers, {**strangers, "product_category": "01"}, words=["--create-participants"])
-    assert "Made besides: 1 plans, 1 participants." in said.out
+    assert "Also created: 1 plans, 1 participants." in said.out
     made = Contact.objects.get()
     assert (made.first_name, made.last_name, made.scheme_number) == ("Ana Maria de", "Souza", "430000002")
     assert ClientEngagement.objects.get().participant == made

@@ -1,0 +1,407 @@
+"""Imports of the list of service bookings that the agency's portal exports, one booking to a row.
+
+Participants are found by their scheme number, bookings by their number. A booking goes into the plan that
+covers it, else into the one it overlaps most; where there is none, a plan is created that spans the bookings
+of the participant in the file. The budget of a plan that is wholly allocated follows its bookings: such plans
+were created from bookings, and nothing more is known of their budget.
+
+The file has the allocated, remaining and accrued amounts. The agency's balance counts every claim, also those
+of this service, so the amount *used elsewhere* is allocated − remaining + accrued − claimed here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.core import history
+from apps.core.identifiers import normalised
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.report import ImportReport, in_column_order
+from apps.core.importing.runs import ImportDisplay, ImportOptions, errors_file, import_author
+from apps.core.models import Subscriber
+from apps.engagements.choices import ManagementType
+from apps.engagements.coverage import load_current_plans
+from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.portal_rows import (
+    ACCRUED,
+    ALLOCATED,
+    AS_OF,
+    CATEGORY,
+    COLUMN_OF_MEMBER,
+    END,
+    ITEM,
+    NAME,
+    NUMBER,
+    PARTICIPANT,
+    REMAINING,
+    START,
+    TYPE,
+    BookingLine,
+    find_columns,
+    read_lines,
+    read_name,
+)
+from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
+from apps.engagements.validation import (
+    BOOKING_WARNINGS,
+    ENGAGEMENT_WARNINGS,
+    BudgetDraft,
+    EngagementDraft,
+)
+from apps.odata import clock
+from apps.odata.any_of import AnyOf
+from apps.odata.declaration.service import get_service
+from apps.odata.write.bodies import record_reader
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, apply_rules
+from apps.odata.write.json_values import JsonValueError
+from apps.people.models import Client, Contact
+from apps.people.services import create_contacts
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedRecords:
+    """The numbers of records that an import created besides bookings."""
+
+    participants: int = 0
+    plans: int = 0
+
+
+def import_bookings(
+    path: Path,
+    options: ImportOptions,
+    create_participants: bool = False,
+    display: ImportDisplay | None = None,
+) -> tuple[ImportReport, CreatedRecords]:
+    """Import a file; ``ImportFileError`` when the file cannot be read at all.
+
+    Valid rows are stored in one transaction, rejected ones reported and written to the file of errors. The
+    whole file is in memory: such lists have a row for each booking of one provider.
+    """
+    display = display or ImportDisplay()
+    table = open_table(path)
+    column_indexes = find_columns(table, display)
+    report = ImportReport(table, errors_file(path, options), display.show_issue)
+    clock.reset_now()
+    try:
+        with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
+            portal_import = PortalImport(create_participants)
+            lines = read_lines(table.rows(), column_indexes)
+            portal_import.check_categories(lines)
+            created = portal_import.store(lines, options.dry_run)
+            report_lines(lines, report)
+    finally:
+        report.close()
+    return report, created
+
+
+def report_lines(lines: Iterable[BookingLine], report: ImportReport) -> None:
+    for line in lines:
+        if line.errors:
+            report.reject([line.row], in_column_order(line.errors))
+            continue
+        if line.is_changed:
+            report.warn(in_column_order(line.warnings))
+        if not line.is_changed:
+            report.counts.unchanged += 1
+        elif line.booking is None:
+            report.counts.new += 1
+        else:
+            report.counts.changed += 1
+
+
+class PortalImport:
+    """The import of one file."""
+
+    def __init__(self, create_participants: bool) -> None:
+        self.create_participants = create_participants
+        self.categories = {each.number: each for each in SupportCategory.objects.all()}
+
+    def check_categories(self, lines: Iterable[BookingLine]) -> None:
+        for line in lines:
+            number = line[CATEGORY]
+            if number is not None and number not in self.categories:
+                line.add_error(CATEGORY, "NotFound", "There is no support category with that number.")
+
+    # --- storing
+
+    def store(self, lines: Sequence[BookingLine], dry_run: bool) -> CreatedRecords:
+        """Store the valid lines. Whatever a rejected line had created is rolled back."""
+        while True:
+            valid = [line for line in lines if not line.errors]
+            with transaction.atomic():
+                created = self.attempt(valid)
+                if all(not line.errors for line in valid):
+                    if dry_run:
+                        transaction.set_rollback(True)
+                    return created
+                transaction.set_rollback(True)
+            for line in valid:
+                line.contact = line.booking = line.plan = None
+                line.is_changed = False
+                line.warnings.clear()
+
+    def attempt(self, lines: Sequence[BookingLine]) -> CreatedRecords:
+        """Store the lines as if all of them were valid; the others get their errors."""
+        participants = self.find_participants(lines)
+        self.find_bookings([line for line in lines if line.contact is not None])
+        valid = [line for line in lines if not line.errors and line.contact is not None]
+        plans = self.find_plans(valid)
+        valid = [line for line in valid if not line.errors]
+        changes = [(line, changed_values(line, self.booking_values(line))) for line in valid]
+        changing = [(line, values) for line, values in changes if values]
+        self.adjust_total_budgets([line for line, _ in changing])
+        self.save_bookings([pair for pair in changing if pair[0].booking is None], create_bookings)
+        self.save_bookings([pair for pair in changing if pair[0].booking is not None], update_bookings)
+        return CreatedRecords(participants, plans)
+
+    # --- participants
+
+    def find_participants(self, lines: Sequence[BookingLine]) -> int:
+        """Find the participant of each line; how many were created."""
+        known = contacts_by_number({line[PARTICIPANT] for line in lines})
+        unknown: dict[str, list[BookingLine]] = defaultdict(list)
+        for line in lines:
+            found = known.get(line[PARTICIPANT], ())
+            if len(found) == 1:
+                line.contact = found[0]
+                self.compare_name(line, found[0])
+            elif found:
+                message = f"{len(found)} contacts have this scheme number; which one is meant?"
+                line.add_error(PARTICIPANT, "Ambiguous", message)
+            else:
+                unknown[line[PARTICIPANT]].append(line)
+        if not self.create_participants:
+            for line in (line for lines in unknown.values() for line in lines):
+                message = "No contact has this scheme number. --create-participants would create one."
+                line.add_error(PARTICIPANT, "NotFound", message)
+            return 0
+        return self.create_participants_of(list(unknown.values()))
+
+    def compare_name(self, line: BookingLine, contact: Contact) -> None:
+        if line[NAME] and normalised(line[NAME]) != normalised(contact.full_name):
+            line.add_warning(NAME, "NameDiffers", f"The contact of this number is {contact.full_name}.")
+
+    def create_participants_of(self, unknown: Sequence[Sequence[BookingLine]]) -> int:
+        """Create a contact for the lines of each unknown participant; how many were created."""
+        named = []
+        for lines in unknown:
+            try:
+                named.append((lines, read_name(lines[0][NAME] or "")))
+            except JsonValueError as error:
+                for line in lines:
+                    line.add_error(NAME, error.code, f"A new participant's name {error.sentence}")
+        drafts = [new_contact({**name, "scheme_number": lines[0][PARTICIPANT]}) for lines, name in named]
+        keys = self.call_service(create_contacts, drafts, [lines for lines, _ in named])
+        contacts = Contact.objects.in_bulk([key for key in keys if key is not None])
+        for (lines, _), key in zip(named, keys, strict=True):
+            for line in lines:
+                line.contact = contacts.get(key)
+        return len(contacts)
+
+    # --- existing bookings
+
+    def find_bookings(self, lines: Sequence[BookingLine]) -> None:
+        """Find the existing booking of each line by its number."""
+        numbers = {normalised(line[NUMBER]) for line in lines}
+        key_column = ServiceBooking._meta.get_field("booking_number_key")
+        existing = ServiceBooking.objects.filter(AnyOf(key_column, numbers)).select_related(
+            "engagement__participant", "category"
+        )
+        by_number = {booking.booking_number_key: booking for booking in existing}
+        for line in lines:
+            booking = by_number.get(normalised(line[NUMBER]) or "")
+            if booking is None:
+                continue
+            if line.contact is None or booking.engagement.participant_id != line.contact.pk:
+                participant = booking.engagement.participant
+                line.add_error(NUMBER, "AlreadyUsed", f"It is the number of a booking of {participant}.")
+            elif booking.balance_date and line[AS_OF] and line[AS_OF] < booking.balance_date:
+                message = f"The balance of {booking.balance_date:%d %b %Y} is known already."
+                line.add_error(AS_OF, "Outdated", message)
+            else:
+                line.booking, line.plan = booking, booking.engagement
+
+    # --- plans
+
+    def find_plans(self, lines: Sequence[BookingLine]) -> int:
+        """Find the plan of each line without a booking; how many were created."""
+        by_contact: dict[UUID, list[BookingLine]] = defaultdict(list)
+        for line in lines:
+            if line.plan is None and line.contact is not None:
+                by_contact[line.contact.pk].append(line)
+        existing = load_current_plans(by_contact)
+        without_plan: list[list[BookingLine]] = []
+        for contact, of_contact in by_contact.items():
+            for line in of_contact:
+                line.plan = best_plan(existing.get(contact, ()), line[START], line[END])
+            without_plan += group_overlapping([line for line in of_contact if line.plan is None])
+        return self.create_plans(without_plan)
+
+    def create_plans(self, groups: Sequence[Sequence[BookingLine]]) -> int:
+        manager = Client.objects.filter(is_self=True).first()
+        drafts = [new_plan(lines, manager) for lines in groups]
+        keys = self.call_service(create_engagements, drafts, groups)
+        plans = ClientEngagement.objects.in_bulk([key for key in keys if key is not None])
+        for lines, key in zip(groups, keys, strict=True):
+            for line in lines:
+                line.plan = plans.get(key)
+        for number, issue in apply_rules(drafts, ENGAGEMENT_WARNINGS):
+            self.add_issue_warning(groups[number][0], issue)
+        return len(plans)
+
+    def adjust_total_budgets(self, lines: Sequence[BookingLine]) -> None:
+        """Set the budget of wholly allocated plans to the sum that their bookings will have."""
+        by_plan: dict[UUID, list[BookingLine]] = defaultdict(list)
+        for line in lines:
+            if line.plan is not None:
+                by_plan[line.plan.pk].append(line)
+        rows = ClientEngagement.objects.filter(pk__in=by_plan).values_list(
+            "pk", "total_budget_amount", "total_allocate_amount"
+        )
+        totals = {}
+        for key, total, allocated in rows:
+            change = sum(
+                (line[ALLOCATED] - (line.booking.budget if line.booking else ZERO) for line in by_plan[key]),
+                ZERO,
+            )
+            if total == allocated and change:
+                totals[key] = total + change
+        drafts = [
+            EngagementDraft({"total_budget_amount": total}, ["total_budget_amount"], key=key)
+            for key, total in totals.items()
+        ]
+        if drafts:
+            self.call_service(update_engagements, drafts, [by_plan[key] for key in totals])
+
+    # --- bookings
+
+    def booking_values(self, line: BookingLine) -> dict[str, Any]:
+        """The columns of the line's booking in the file."""
+        category = self.categories[line[CATEGORY]]
+        values = {
+            "category": category,
+            "support_purpose": category.support_purpose,
+            "support_item": line[ITEM],
+            "management_type": line[TYPE],
+            "budget": line[ALLOCATED],
+            "booking_start_date": line[START],
+            "booking_end_date": line[END],
+            "booking_number": line[NUMBER],
+        }
+        if line[REMAINING] is not None:
+            claimed = line.booking.claimed if line.booking is not None else ZERO
+            used = line[ALLOCATED] - line[REMAINING] + (line[ACCRUED] or ZERO) - claimed
+            values |= {"used_elsewhere": max(used, ZERO), "balance_date": line[AS_OF]}
+        return values
+
+    def save_bookings(
+        self, changing: Sequence[tuple[BookingLine, dict[str, Any]]], service: Callable[..., Any]
+    ) -> None:
+        """Store bookings by the service, with its warnings."""
+        drafts = []
+        for line, values in changing:
+            if line.booking is None:
+                values = {**values, "engagement": line.plan}
+            drafts.append(BudgetDraft(values, values, key=line.booking.pk if line.booking else None))
+            line.is_changed = True
+        lines = [line for line, _ in changing]
+        self.call_service(service, drafts, [[line] for line in lines])
+        for number, issue in apply_rules(drafts, BOOKING_WARNINGS):
+            self.add_issue_warning(lines[number], issue)
+
+    # --- services
+
+    def call_service(
+        self, service: Callable[..., Any], drafts: Sequence[Draft], groups: Sequence[Sequence[BookingLine]]
+    ) -> Sequence[Any]:
+        """The keys of the drafts; ``None`` for each when the service rejects them: the lines get errors."""
+        try:
+            return service(drafts) if drafts else []
+        except ValidationFailed as failed:
+            for number, issue in failed.issues:
+                for line in groups[number]:
+                    column = COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT)
+                    line.add_error(column, issue.code, issue.message)
+            return [None] * len(drafts)
+
+    def add_issue_warning(self, line: BookingLine, issue: Issue) -> None:
+        line.add_warning(COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT), issue.code, issue.message)
+
+
+# --- records --------------------------------------------------------------------------------------------
+
+
+def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]]:
+    """The contacts of scheme numbers; archived ones only where there is no other."""
+    contacts = Contact.objects.filter(AnyOf(Contact._meta.get_field("scheme_number"), numbers))
+    found: dict[str, list[Contact]] = defaultdict(list)
+    for contact in contacts.order_by("pk"):
+        found[str(contact.scheme_number)].append(contact)
+    return {
+        number: [each for each in group if not each.is_archived] or group for number, group in found.items()
+    }
+
+
+def new_contact(values: Mapping[str, Any]) -> Draft:
+    """The draft of a contact, with the defaults of a request's."""
+    record = record_reader(get_service().by_model[Contact].type)
+    return Draft({**record.defaults(), **values}, values)
+
+
+def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> Draft:
+    """The draft of a plan that spans the bookings of some lines."""
+    start, end = min(line[START] for line in lines), max(line[END] for line in lines)
+    managed = {line[TYPE] for line in lines}
+    values = {
+        "participant": lines[0].contact,
+        "plan_start_date": start,
+        "plan_end_date": end,
+        "booking_start_date": start,
+        "booking_end_date": end,
+        "is_plan_managed": ManagementType.PLAN.value in managed,
+        "is_agency_managed": ManagementType.AGENCY.value in managed,
+        "is_self_managed": ManagementType.SELF.value in managed,
+        "plan_manager": manager if ManagementType.PLAN.value in managed else None,
+        "total_budget_amount": ZERO,  # grows with its bookings
+    }
+    return EngagementDraft(values, values)
+
+
+def changed_values(line: BookingLine, values: dict[str, Any]) -> dict[str, Any]:
+    """The values that differ from the existing booking; all of a new one."""
+    booking = line.booking
+    if booking is None:
+        return values
+    return {name: value for name, value in values.items() if getattr(booking, name) != value}
+
+
+def best_plan(plans: Sequence[ClientEngagement], start: dt.date, end: dt.date) -> ClientEngagement | None:
+    """The plan with most days of a booking; ``None`` when no plan has any."""
+
+    def shared(plan: ClientEngagement) -> int:
+        return (min(plan.plan_end_date, end) - max(plan.plan_start_date, start)).days + 1
+
+    best = max(plans, key=shared, default=None)
+    return best if best is not None and shared(best) > 0 else None
+
+
+def group_overlapping(lines: Sequence[BookingLine]) -> list[list[BookingLine]]:
+    """Lines participant days overlap, one after another, put together."""
+    groups: list[list[BookingLine]] = []
+    last: dt.date | None = None
+    for line in sorted(lines, key=lambda line: (line[START], line[END])):
+        if last is None or line[START] > last:
+            groups.append([])
+            last = line[END]
+        groups[-1].append(line)
+        last = max(last, line[END])
+    return groups
