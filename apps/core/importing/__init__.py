@@ -1,1 +1,1 @@
-"""Records from files: read in many formats, validated by the rules of the interface, every error with its cell."""
+"""Imports of records from files of many formats, validated by the rules of the interface."""
