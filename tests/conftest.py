@@ -16,6 +16,7 @@ from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
 from apps.odata import clock
+from tests.any_day import MOMENT
 from tests.engines import in_ci
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -39,6 +40,14 @@ def clean_cache():
     cache.clear()
     yield
     cache.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def moment_of_run():
+    """The clock of all tests where ``python -m tests.any_day`` sets it."""
+    moment = os.environ.get(MOMENT)
+    with time_machine.travel(dt.datetime.fromisoformat(moment)) if moment else contextlib.nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True)

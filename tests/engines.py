@@ -69,7 +69,7 @@ RUNS: dict[str, Callable[[list[str]], int]] = {"sqlite": on_sqlite, "postgresql"
 def pytest(words: list[str], environment: dict[str, str]) -> int:
     """One run of pytest. Only the whole suite is worth starting workers for."""
     names_a_part = any(not word.startswith("-") for word in words)
-    spread = [] if names_a_part else ["-n", "auto"]
+    spread = [] if names_a_part else ["-n", "auto", "--dist", "loadgroup"]
     process = subprocess.Popen([sys.executable, "-m", "pytest", *spread, *words], env=environment)
     try:
         return process.wait()

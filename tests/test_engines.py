@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 HOLD_A_SERVER = """
 import signal, time
 from tests import postgres
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with SIGINT ignored
+# A background job starts with SIGINT ignored, and what starts it may have blocked the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 with postgres.throwaway_server() as url:
     print(url, flush=True)
     time.sleep(60)

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from apps.documents.file_types import allowed_extensions
 from apps.odata.errors import plural
-from apps.odata.metadata.openapi import JSON, refusals, shared
+from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs
 
 Json = dict[str, Any]
 
@@ -57,7 +57,7 @@ UPLOAD: Json = {
         " or as fields with indexes (ClientGuidList[0]); lists of guids also as one field with commas."
     ),
     "tags": ["Document"],
-    "parameters": shared("version", "apiVersion", "idempotencyKey", "preferReturn"),
+    "parameters": parameter_refs("version", "apiVersion", "idempotencyKey", "preferReturn"),
     "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": FORM}}},
     "responses": {
         "201": {
@@ -66,7 +66,7 @@ UPLOAD: Json = {
             "content": {JSON: {"schema": {"$ref": "#/components/schemas/DocumentPage"}}},
         },
         "204": {"description": "Stored; the response has no body (Prefer: return=minimal)."},
-        **refusals("400", "401", "403", "409", "413", "415", "422", "429"),
+        **error_responses("400", "401", "403", "409", "413", "415", "422", "429"),
     },
     "security": security("write"),
 }
@@ -100,7 +100,7 @@ DOWNLOAD: Json = {
             "schema": _GUID,
             "example": _EXAMPLE,
         },
-        *shared("version", "apiVersion", "ifNoneMatch"),
+        *parameter_refs("version", "apiVersion", "ifNoneMatch"),
         header_parameter("Range", "bytes=0-1023 asks for a part."),
         header_parameter("If-Range", "An ETag; the file has another: the whole is sent."),
     ],
@@ -109,7 +109,7 @@ DOWNLOAD: Json = {
         "206": file_response_schema("The part that was asked for."),
         "304": {"description": "It is the file of If-None-Match."},
         "416": {"description": "The file has no such part; Content-Range tells its size."},
-        **refusals("400", "401", "403", "404", "429"),
+        **error_responses("400", "401", "403", "404", "429"),
     },
     "security": security("read"),
 }

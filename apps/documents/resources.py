@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import LookupResource
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents
@@ -49,12 +50,11 @@ class DocumentResource(Resource):
         return Document.objects.all()
 
 
-class DocumentCategoryResource(Resource):
+class DocumentCategoryResource(LookupResource):
     """A category of documents."""
 
     model = DocumentCategory
     path = "documentCategory"
-    order = ("name",)
     fields = (
         Key("DocumentCategoryGuid"),
         ReadOnly("Name"),
@@ -62,6 +62,3 @@ class DocumentCategoryResource(Resource):
         ReadOnly("ModifyDate"),
         ReadOnly("ArchiveDate"),
     )
-
-    def visible_to(self, caller: Any) -> QuerySet[DocumentCategory]:
-        return DocumentCategory.objects.all()

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
@@ -143,12 +144,11 @@ class ClientEngagementResource(Resource):
         return ClientEngagement.objects.filter(participant_type=ParticipantType.AGENCY)
 
 
-class SupportCategoryResource(Resource):
+class SupportCategoryResource(LookupResource):
     """A category of the scheme's supports; plans divide their budgets by them."""
 
     model = SupportCategory
     path = "supportCategory"
-    order = ("name",)
     fields = (
         Key("CategoryGuid"),
         ReadOnly("Number"),
@@ -158,6 +158,3 @@ class SupportCategoryResource(Resource):
         ReadOnly("ModifyDate"),
         ReadOnly("ArchiveDate"),
     )
-
-    def visible_to(self, caller: Any) -> QuerySet[SupportCategory]:
-        return SupportCategory.objects.all()

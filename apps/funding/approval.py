@@ -16,7 +16,7 @@ from apps.odata.declaration.resource import Key, Optional, Required, Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
-from apps.odata.metadata.openapi import JSON, refusals, shared
+from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
@@ -127,7 +127,7 @@ OPERATION: Json = {
             "schema": GUID,
             "example": EXAMPLE_KEY,
         },
-        *shared("version", "apiVersion", "idempotencyKey", "preferReturn", "ifMatch"),
+        *parameter_refs("version", "apiVersion", "idempotencyKey", "preferReturn", "ifMatch"),
     ],
     "requestBody": {
         "required": True,
@@ -149,7 +149,7 @@ OPERATION: Json = {
             "content": {JSON: {"schema": ANSWER}},
         },
         "204": {"description": "Done; without a body (Prefer: return=minimal)."},
-        **refusals("400", "401", "403", "404", "409", "412", "413", "415", "422", "429"),
+        **error_responses("400", "401", "403", "404", "409", "412", "413", "415", "422", "429"),
     },
     "security": [{"oauth2": ["write"]}, {"oauth2": ["providerinvoice.write"]}],
 }

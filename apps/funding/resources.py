@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import RECORD_DATES, LookupResource
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
@@ -34,8 +35,6 @@ from apps.odata.declaration.resource import (
     Resource,
 )
 
-STAMPS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
-
 #: The columns that defaults, rules and warnings read of the records that bills refer to.
 CONTACT_COLUMNS = ("first_name", "last_name", "scheme_price_guide_region", "state")
 PROVIDER_COLUMNS = ("business_name", "business_number")
@@ -49,7 +48,7 @@ PRODUCT_COLUMNS = (
 # --- nested types ---------------------------------------------------------------------------------------
 
 
-class PriceBookProductShape(NestedType):
+class PriceBookProductType(NestedType):
     """A product of a price book. Price is the national one valid today; null when there is none."""
 
     model = PriceBookEntry
@@ -63,17 +62,20 @@ class PriceBookProductShape(NestedType):
     )
 
 
-class PriceBookBrief(NestedType):
+class PriceBookSummary(NestedType):
+    type_name = "PriceBookBrief"
     model = PriceBook
     fields = (Key("PriceBookGuid"), ReadOnly("Name"))
 
 
-class ProductBrief(NestedType):
+class ProductSummary(NestedType):
+    type_name = "ProductBrief"
     model = Product
     fields = (Key("ProductGuid"), ReadOnly("Code"), ReadOnly("Name"), ReadOnly("LongDescription"))
 
 
-class CostCentreBrief(NestedType):
+class CostCentreSummary(NestedType):
+    type_name = "CostCentreBrief"
     model = CostCentre
     fields = (Key("CostCentreGuid"), ReadOnly("Name"))
 
@@ -107,12 +109,12 @@ def classification() -> tuple[Property, ...]:
 def priced_by() -> tuple[Navigation, ...]:
     """What was given, and whose price holds for it."""
     return (
-        RefersTo("PriceBook", PriceBookBrief, required=True),
-        RefersTo("Product", ProductBrief, required=True, rule_columns=PRODUCT_COLUMNS),
+        RefersTo("PriceBook", PriceBookSummary, required=True),
+        RefersTo("Product", ProductSummary, required=True, rule_columns=PRODUCT_COLUMNS),
     )
 
 
-class ClaimLineShape(NestedType):
+class ClaimLineType(NestedType):
     """One support that is claimed."""
 
     model = ClaimLine
@@ -120,7 +122,7 @@ class ClaimLineShape(NestedType):
     fields = (*amounts(), *classification(), *priced_by())
 
 
-class InvoiceLineShape(NestedType):
+class InvoiceLineType(NestedType):
     """One support that is invoiced; a credit item counts negative."""
 
     model = InvoiceLine
@@ -130,7 +132,7 @@ class InvoiceLineShape(NestedType):
         Optional("IsCreditItem", description="True needs a StaffGuid that may administer credit invoices."),
         *classification(),
         *priced_by(),
-        RefersTo("CostCentre", CostCentreBrief),
+        RefersTo("CostCentre", CostCentreSummary),
     )
 
 
@@ -199,7 +201,7 @@ class ClaimResource(Resource):
         Required(
             "ProviderInvoiceGuid", source="provider_invoice", description="One that is unused or reusable."
         ),
-        Contains("LineItems", ClaimLineShape, required=True, order=("position",)),
+        Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
     create = create_claims
     loads_references = True
@@ -242,7 +244,7 @@ class InvoiceResource(Resource):
         client_of_the_contact(),
         Required("ContactGuid", source="contact", rule_columns=CONTACT_COLUMNS),
         staff_in_charge(),
-        Contains("LineItems", InvoiceLineShape, required=True, order=("position",)),
+        Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
     create = create_invoices
     loads_references = True
@@ -276,7 +278,7 @@ class ProviderInvoiceResource(Resource):
         Optional("DocumentGuid", source="document"),
         Optional("CreatedByStaffGuid", source="created_by"),
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
-        *STAMPS,
+        *RECORD_DATES,
     )
     create = create_provider_invoices
     importing = ProviderInvoiceImport
@@ -285,32 +287,24 @@ class ProviderInvoiceResource(Resource):
         return ProviderInvoice.objects.all()
 
 
-class PriceBookResource(Resource):
+class PriceBookResource(LookupResource):
     """A list of products with their prices; every line of a claim or an invoice names one."""
 
     model = PriceBook
     path = "priceBook"
-    order = ("name",)
     fields = (
         Key("PriceBookGuid"),
         ReadOnly("Name"),
-        *STAMPS,
+        *RECORD_DATES,
         Contains(
-            "Products", PriceBookProductShape, source="entries", order=("product__code",), read_only=True
+            "Products", PriceBookProductType, source="entries", order=("product__code",), read_only=True
         ),
     )
 
-    def visible_to(self, caller: Any) -> QuerySet[PriceBook]:
-        return PriceBook.objects.all()
 
-
-class CostCentreResource(Resource):
+class CostCentreResource(LookupResource):
     """Where an invoice line is booked."""
 
     model = CostCentre
     path = "costCentre"
-    order = ("name",)
-    fields = (Key("CostCentreGuid"), ReadOnly("Name"), *STAMPS)
-
-    def visible_to(self, caller: Any) -> QuerySet[CostCentre]:
-        return CostCentre.objects.all()
+    fields = (Key("CostCentreGuid"), ReadOnly("Name"), *RECORD_DATES)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import RECORD_DATES, LookupResource
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -159,8 +160,6 @@ def account_manager() -> Navigation:
 
 # --- properties that several resources have -------------------------------------------------------------
 
-RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
-
 
 def titles_and_consents() -> tuple[Property, ...]:
     """The first block of a person's fields, after the names."""
@@ -308,61 +307,44 @@ class ContactResource(Resource):
         return Contact.objects.all()
 
 
-class RoleResource(Resource):
+class RoleResource(LookupResource):
     """What somebody does, and what they may do."""
 
     model = Role
     path = "role"
-    order = ("name",)
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
     importing = RoleImport
 
-    def visible_to(self, caller: Any) -> QuerySet[Role]:
-        return Role.objects.all()
 
-
-class PositionResource(Resource):
+class PositionResource(LookupResource):
     """A position title."""
 
     model = Position
     path = "position"
-    order = ("name",)
     fields = (Key("PositionGuid"), ReadOnly("Name"), *RECORD_DATES)
 
-    def visible_to(self, caller: Any) -> QuerySet[Position]:
-        return Position.objects.all()
 
-
-class LocationResource(Resource):
+class LocationResource(LookupResource):
     """A place staff work from."""
 
     model = Location
     path = "location"
-    order = ("name",)
     fields = (Key("LocationGuid"), ReadOnly("Name"), *RECORD_DATES)
 
-    def visible_to(self, caller: Any) -> QuerySet[Location]:
-        return Location.objects.all()
 
-
-class TeamResource(Resource):
+class TeamResource(LookupResource):
     """A group of staff."""
 
     model = Team
     path = "team"
-    order = ("name",)
     fields = (Key("TeamId", source="id"), ReadOnly("Name"), *RECORD_DATES)
 
-    def visible_to(self, caller: Any) -> QuerySet[Team]:
-        return Team.objects.all()
 
-
-class CustomFieldResource(Resource):
+class CustomFieldResource(LookupResource):
     """A question the subscriber asks beyond the fields built in."""
 
     model = CustomField
     path = "customField"
-    order = ("name",)
     fields = (
         Key("CustomFieldGuid"),
         ReadOnly("Name"),
@@ -370,6 +352,3 @@ class CustomFieldResource(Resource):
         ReadOnly("Kind"),
         *RECORD_DATES,
     )
-
-    def visible_to(self, caller: Any) -> QuerySet[CustomField]:
-        return CustomField.objects.all()

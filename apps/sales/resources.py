@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from apps.core.resources import LookupResource
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -158,24 +159,19 @@ class OpportunityTemplateResource(Resource):
         return OpportunityTemplate.objects.all()
 
 
-class OpportunityTypeResource(Resource):
+class OpportunityTypeResource(LookupResource):
     """A kind of sale."""
 
     model = OpportunityType
     path = "opportunityType"
-    order = ("name",)
     fields = (Key("TypeId", source="id"), ReadOnly("Name"), *SYSTEM_MEMBERS)
 
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityType]:
-        return OpportunityType.objects.all()
 
-
-class OpportunityStageResource(Resource):
+class OpportunityStageResource(LookupResource):
     """A step on the way to a result."""
 
     model = OpportunityStage
     path = "opportunityStage"
-    order = ("name",)
     fields = (
         Key("StageId", source="id"),
         ReadOnly("Name"),
@@ -184,17 +180,10 @@ class OpportunityStageResource(Resource):
         *SYSTEM_MEMBERS,
     )
 
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityStage]:
-        return OpportunityStage.objects.all()
 
-
-class OpportunityOutcomeReasonResource(Resource):
+class OpportunityOutcomeReasonResource(LookupResource):
     """Why opportunities end with one outcome."""
 
     model = OpportunityOutcomeReason
     path = "opportunityOutcomeReason"
-    order = ("name",)
     fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *SYSTEM_MEMBERS)
-
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityOutcomeReason]:
-        return OpportunityOutcomeReason.objects.all()

@@ -646,7 +646,8 @@ def test_faults_are_never_hidden_by_warnings(api):
         assert found == [("Required", "value[1]/EndDate")]
 
 
-def test_a_clean_claim_needs_nothing_ignored(api):
+def test_a_clean_claim_needs_nothing_ignored(api, at):
+    at("2025-08-20 10:00")
     contact = a_contact(Address={"State": "NSW", "Country": "Australia"})
     days = {"plan_start_date": "2025-07-01", "plan_end_date": "2035-06-30"}
     a_booking(a_plan(participant=contact, **days), category=9, budget=5000, management_type="Plan")

@@ -1,8 +1,10 @@
 """A person at a browser: signed in, on a window of any width."""
 
 import pytest
+from django.conf import settings
+from django.test import Client
 
-from tests.people.records import PASSWORD, an_administrator
+from tests.people.records import an_administrator
 
 
 @pytest.fixture
@@ -17,10 +19,15 @@ def open_window(browser, live_server, ada):
     Nothing but the service itself may be asked: any other host's address is an error.
     """
     contexts = []
+    # The page of the login is tested on its own; filled in before each test it would cost a minute in all.
+    client = Client()
+    client.force_login(ada)
+    session = client.cookies[settings.SESSION_COOKIE_NAME]
 
     def opened(width=1280):
         context = browser.new_context(viewport={"width": width, "height": 844}, base_url=live_server.url)
         contexts.append(context)
+        context.add_cookies([{"name": session.key, "value": session.value, "url": live_server.url}])
         page = context.new_page()
         page.set_default_timeout(15_000)
         page.errors, page.dialogs, page.elsewhere = [], [], []
@@ -28,11 +35,6 @@ def open_window(browser, live_server, ada):
         page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
         page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda asked: note_elsewhere(page, asked.url, live_server.url))
-        page.goto("/admin/")
-        page.fill("[name=username]", ada.primary_email)
-        page.fill("[name=password]", PASSWORD)
-        page.click("#login-form [type=submit]")
-        page.wait_for_url("**/admin/")
         return page
 
     yield opened

@@ -30,6 +30,7 @@ def save(page):
 def test_a_client_is_added_once_its_error_is_corrected(open_window):
     a_client(business_name="Acme")
     page = open_window()
+    page.goto("/admin/")
     page.click("#nav-sidebar >> text=Organisations and providers")
     page.click("[href$='/admin/people/client/add/']")
     page.fill("[name=business_name]", "ACME")

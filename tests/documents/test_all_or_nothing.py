@@ -129,6 +129,7 @@ def test_a_sweep_removes_old_files_without_a_document_and_no_others(folder):
         path.write_bytes(b"x")
     for path in (orphan, partial, folder / document.storage_key):
         os.utime(path, (1_600_000_000, 1_600_000_000))
+    os.utime(fresh, (time.time(), time.time()))
     output = io.StringIO()
     call_command("sweep_documents", "--dry-run", stdout=output)
     assert "2020/old" in output.getvalue()

@@ -65,12 +65,12 @@ def import_rows(tmp_path):
                 call_command("import_service_bookings", str(path), *options, stdout=out, stderr=err)
         except SystemExit as stop:
             status = stop.code
-        return Said(out.getvalue(), err.getvalue(), status, tmp_path / "bookings.errors.csv")
+        return CommandResult(out.getvalue(), err.getvalue(), status, tmp_path / "bookings.errors.csv")
 
     return run
 
 
-class Said:
+class CommandResult:
     def __init__(self, out, err, status, errors):
         self.out, self.err, self.status, self.errors = out, err, status, errors
 

@@ -25,7 +25,8 @@ ITEM = "01_011_0107_1_1"
 
 
 @pytest.fixture(autouse=True)
-def office():
+def office(at):
+    at("2025-08-20 10:00")
     an_office()
 
 

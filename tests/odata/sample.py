@@ -101,33 +101,33 @@ class Pick(Sample):
 MODELS = (Owner, Tag, Job, Line, Pick)
 
 
-class PlaceShape(NestedType):
+class PlaceType(NestedType):
     fields = (Optional("Suburb"), Optional("State"))
 
 
-class OwnerShape(NestedType):
+class OwnerType(NestedType):
     model = Owner
     fields = (Key("OwnerGuid"), Optional("Name"))
 
 
-class TagShape(NestedType):
+class TagType(NestedType):
     model = Tag
     fields = (Key("TagId", source="id"), Optional("Name"))
 
 
-class PickShape(NestedType):
+class PickType(NestedType):
     model = Pick
     fields = (Optional("Size"),)
 
 
-class LineShape(NestedType):
+class LineType(NestedType):
     model = Line
     fields = (
         Key("LineId", source="id"),
         Optional("Note"),
         Optional("Quantity"),
-        RefersTo("Owner", OwnerShape),
-        Contains("Picks", PickShape),
+        RefersTo("Owner", OwnerType),
+        Contains("Picks", PickType),
     )
 
 
@@ -150,11 +150,11 @@ class JobResource(Resource):
         Optional("Status"),
         Optional("OwnerGuid", source="owner"),
         Property(name="Secret", source="secret", behaviour=Optional("x").behaviour, write_only=True),
-        Embedded("Place", PlaceShape),
-        RefersTo("Owner", OwnerShape),
-        RefersTo("Tags", TagShape, many=True),
-        Contains("Lines", LineShape),
-        Contains("Answers", LineShape, source="lines", item_only=True),
+        Embedded("Place", PlaceType),
+        RefersTo("Owner", OwnerType),
+        RefersTo("Tags", TagType, many=True),
+        Contains("Lines", LineType),
+        Contains("Answers", LineType, source="lines", item_only=True),
     )
 
 

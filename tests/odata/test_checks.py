@@ -46,7 +46,7 @@ class Parcel(models.Model):  # noqa: DJ008  (nobody looks at one)
         apps, app_label = sample.registry, "odata"
 
 
-class NoteShape(NestedType):
+class NoteType(NestedType):
     fields = (ReadOnly("Note"),)
 
 
@@ -87,34 +87,34 @@ def fields(*members):
     return resource(fields=(Key("ParcelGuid"), *members))
 
 
-def told(*resources):
+def messages_about(*resources):
     """The messages about resources, each with its id and its hint."""
     return checks.check_service(Service(*resources, namespace="Test"))
 
 
-def test_nothing_is_told_of_a_good_declaration():
-    assert told(Good) == []
+def test_a_valid_declaration_has_no_messages():
+    assert messages_about(Good) == []
 
 
-def test_nothing_is_told_of_this_service():
+def test_this_service_has_no_messages():
     assert checks.check_service(get_service()) == []
 
 
 @pytest.mark.parametrize(
-    ("broken", "id", "part_of_message"),
+    ("broken", "id", "text"),
     [
         (resource(model=None), "odata.E001", "has no model"),
         (resource(fields=(Required("Name"),)), "odata.E002", "has no Key"),
         (fields(Required("Name"), Optional("Name", source="note")), "odata.E003", "declares Name twice"),
         (fields(Optional("Nmae")), "odata.E004", "is name meant?"),
         (fields(RefersTo("Name", JobBrief)), "odata.E005", "name is not a relation"),
-        (fields(RefersTo("Job", sample.OwnerShape)), "odata.E006", "the model of job is Job"),
+        (fields(RefersTo("Job", sample.OwnerType)), "odata.E006", "the model of job is Job"),
         (fields(RefersTo("Job", JobBrief, many=True)), "odata.E007", "job is one record"),
         (fields(ReadOnly("Data")), "odata.E008", "BinaryField"),
         (fields(ReadOnly("Lines", source="job__lines")), "odata.E008", "a list of records"),
-        (resource(create=None), "odata.E009", "offers POST and has no create"),
-        (resource(methods=(GET, POST, PUT)), "odata.E009", "offers PUT and has no replace"),
-        (resource(visible_to=Resource.visible_to), "odata.E010", "visible to whom"),
+        (resource(create=None), "odata.E009", "has the method POST and no create"),
+        (resource(methods=(GET, POST, PUT)), "odata.E009", "has the method PUT and no replace"),
+        (resource(visible_to=Resource.visible_to), "odata.E010", "does not override visible_to"),
         (resource(path="parcel-post"), "odata.E012", "'parcel-post'"),
         (resource(path=""), "odata.E012", "''"),
         (resource(path="par/cel"), "odata.E012", "'par/cel'"),
@@ -132,28 +132,28 @@ def test_nothing_is_told_of_this_service():
         (resource(order=("-name", "colour")), "odata.E017", "ordered by colour"),
         (resource(search=("name", "colour")), "odata.E017", "searches colour"),
         (resource(search=("job",)), "odata.E017", "searches job"),
-        (fields(Embedded("Notes", NoteShape)), "odata.E018", "nothing in it can be"),
+        (fields(Embedded("Notes", NoteType)), "odata.E018", "no member of it is"),
         (
             fields(Property(name="Note", source="note", behaviour=Behaviour.READ_ONLY, write_only=True)),
             "odata.E019",
-            "neither shown nor set",
+            "write-only and not writable",
         ),
         (fields(RefersTo("Job", KeylessJob)), "odata.E020", "have no Key"),
         (fields(Required("Note")), "odata.W001", "Note is required"),
         (fields(RefersTo("Job", JobBrief, required=True)), "odata.W001", "Job is required"),
-        (fields(Optional("Count", source="note")), "odata.W002", "?Count= is read as an option"),
+        (fields(Optional("Count", source="note")), "odata.W002", "?Count= is a query option"),
         (fields(ReadOnly("Version", source="note")), "odata.W002", "?Version="),
     ],
 )
-def test_a_mistake_is_told_with_a_hint(broken, id, part_of_message):
-    (message,) = told(broken)
+def test_an_invalid_declaration_has_a_message(broken, id, text):
+    (message,) = messages_about(broken)
     assert message.id == id
-    assert part_of_message in message.msg
+    assert text in message.msg
     assert message.hint
     assert message.obj is broken
 
 
-def test_a_mistake_inside_a_part_is_told():
+def test_an_invalid_nested_type_has_a_message():
     class BadLine(NestedType):
         model = sample.Line
         fields = (Key("LineId", source="id"), Optional("Line-Note", source="note"))
@@ -164,24 +164,24 @@ def test_a_mistake_inside_a_part_is_told():
         order = ("code",)
         fields = (Key("JobGuid"), Contains("Lines", BadLine, order=("colour",)))
 
-    assert {message.id for message in told(BadJob)} == {"odata.E013", "odata.E017"}
+    assert {message.id for message in messages_about(BadJob)} == {"odata.E013", "odata.E017"}
 
 
 def test_what_is_read_only_may_belong_to_another_record():
-    assert told(fields(ReadOnly("Code", source="job__code"))) == []
+    assert messages_about(fields(ReadOnly("Code", source="job__code"))) == []
 
 
 def test_an_order_may_name_the_key():
-    assert told(resource(order=("-pk",))) == []
+    assert messages_about(resource(order=("-pk",))) == []
 
 
 def test_two_resources_cannot_share_a_path():
-    (message,) = told(Good, resource(path="PARCEL", name="PARCEL"))
+    (message,) = messages_about(Good, resource(path="PARCEL", name="PARCEL"))
     assert (message.id, "path or name of Good" in message.msg) == ("odata.E011", True)
 
 
 def test_one_resources_mistake_hides_no_others():
-    messages = told(resource(model=None, path="one"), resource(order=("colour",), path="two"))
+    messages = messages_about(resource(model=None, path="one"), resource(order=("colour",), path="two"))
     assert {message.id for message in messages} == {"odata.E001", "odata.E017"}
 
 
@@ -193,12 +193,12 @@ def test_a_resource_without_a_path_is_told_once():
         def visible_to(self, caller):
             return Parcel.objects.all()
 
-    assert [message.id for message in told(Pathless)] == ["odata.E012"]
+    assert [message.id for message in messages_about(Pathless)] == ["odata.E012"]
 
 
 def test_every_id_is_explained_and_tried():
     """The list at the head of the module is the one people find when they search for an id."""
-    (mark,) = (m for m in test_a_mistake_is_told_with_a_hint.pytestmark if m.name == "parametrize")
+    (mark,) = (m for m in test_an_invalid_declaration_has_a_message.pytestmark if m.name == "parametrize")
     tried = {id for _, id, _ in mark.args[1]}
     explained = {line.split()[0] for line in checks.__doc__.splitlines() if line.startswith("odata.")}
     assert tried == explained

@@ -245,17 +245,17 @@ def test_exactly_the_functions_of_the_grammar_are_offered():
 
 
 def test_two_shapes_of_one_name_are_two_types():
-    class PlaceShape(NestedType):
+    class PlaceType(NestedType):
         fields = (Required("Code"),)
 
-    class LineShape(NestedType):
+    class LineType(NestedType):
         model = sample.Line
         fields = (Key("LineId", source="id"),)
 
     class TaskResource(Resource):
         model = sample.Job
         path = "task"
-        fields = (Key("JobGuid"), Embedded("Place", PlaceShape), Contains("Lines", LineShape))
+        fields = (Key("JobGuid"), Embedded("Place", PlaceType), Contains("Lines", LineType))
 
     types = types_of(Service(sample.JobResource, TaskResource, namespace="Sample"))
     assert list(members_of(types["Place"])) == ["Suburb", "State"]

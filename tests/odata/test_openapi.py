@@ -246,17 +246,17 @@ def test_limits_of_values_are_told():
     [("Open", True), (100, True), (None, True), ("open", False), (101, False), (True, False)],
 )
 def test_an_enumeration_is_given_by_name_or_number(value, holds):
-    status = json_schema.given_schema(sample.JOBS.type.properties["Status"])
+    status = json_schema.property_schema(sample.JOBS.type.properties["Status"])
     assert checker(status).is_valid(value) is holds
 
 
 @pytest.mark.parametrize(("value", "holds"), [(8.5, True), ("8.50", True), (None, True), ([], False)])
 def test_a_decimal_is_a_number_or_a_string(value, holds):
-    price = json_schema.given_schema(sample.JOBS.type.properties["Price"])
+    price = json_schema.property_schema(sample.JOBS.type.properties["Price"])
     assert checker(price).is_valid(value) is holds
 
 
-class LineShape(NestedType):
+class LineType(NestedType):
     model = sample.Line
     fields = (Key("LineId", source="id"), Required("Note"))
 
@@ -272,7 +272,7 @@ class OrderResource(Resource):
         Required("Code", aliases=("CodeId",)),
         Optional("Total"),
         Property(name="Secret", source="secret", behaviour=Optional("x").behaviour, write_only=True),
-        Contains("Lines", LineShape, required=True),
+        Contains("Lines", LineType, required=True),
     )
 
 

@@ -199,7 +199,7 @@ def test_what_is_not_shown_in_a_list_cannot_be_asked_for(name):
 
 def test_what_shows_on_one_record_only_has_no_filter():
     class ItemResource(sample.JobResource):
-        fields = (Key("JobGuid"), Embedded("Place", sample.PlaceShape, item_only=True))
+        fields = (Key("JobGuid"), Embedded("Place", sample.PlaceType, item_only=True))
 
     assert set(filterset_for(bind_resource(ItemResource)).base_filters) == {
         "JobGuid",

@@ -418,7 +418,7 @@ def test_what_is_offered_to_choose_from_is_for_those_who_may_see_it(client, cler
 
 def test_rights_that_are_not_usual_stand_below_their_record(client, ada):
     page = client.get("/admin/people/role/add/").content.decode()
-    row = page.split('<tr class="rs-besides">')[1].split("</tr>")[0]
+    row = page.split('<tr class="rs-others">')[1].split("</tr>")[0]
     assert 'name="permissions"' in row
     assert "funding invoices" in row
 

@@ -136,7 +136,8 @@ def linked_records(record: models.Model) -> list[dict[str, Any]]:
             continue
         count = model._default_manager.filter(**{column.name: record.pk, "archive_date": None}).count()
         if count:
-            what = f"{model._meta.verbose_name_plural} ({column.verbose_name})"
+            noun = model._meta.verbose_name if count == 1 else model._meta.verbose_name_plural
+            what = f"{noun} ({column.verbose_name})"
             found.append({"count": count, "what": what, "url": linked_list_url(model, column, record)})
     return found
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from apps.core.demo import Context, draft_of, existing, sometimes
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.funding.choices import (
     CancellationReason,
     ClaimType,
@@ -113,11 +113,12 @@ def load_catalogue() -> Catalogue:
 def load_plans(context: Context) -> list[DemoPlan]:
     """The demo's plans with their budgets, in the order of their creation."""
     budgets: dict[Any, list[DemoBudget]] = defaultdict(list)
+    numbers = dict(SupportCategory.objects.values_list("pk", "number"))
     for model in (ServiceBooking, CategoryBudget):
         for budget in context.records.get(model, ()):
             item = getattr(budget, "support_item", None)
             left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
-            budgets[budget.engagement_id].append(DemoBudget(budget.category.number, item, left))
+            budgets[budget.engagement_id].append(DemoBudget(numbers[budget.category_id], item, left))
     contacts = {contact.pk: contact for contact in context.records.get(Contact, ())}
     plans: list[DemoPlan] = []
     for plan in context.records.get(ClientEngagement, ()):

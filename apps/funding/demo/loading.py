@@ -52,7 +52,7 @@ MAY_ADMINISTER, MAY_CREDIT = (
 )
 
 #: Bills come in on each of the last workdays; before, on fewer days, each with the bills of several.
-LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 25, 400
+LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 25, 2_000
 #: Answers of the agency and of the payment provider: nobody in the office makes these transitions.
 SYSTEM = frozenset({TransitionName.ACCEPT, TransitionName.REJECT, TransitionName.CONFIRM_CANCELLATION})
 #: So many days the provider invoices without a claim came on.

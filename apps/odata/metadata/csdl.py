@@ -1,8 +1,8 @@
 """The data model of a service as CSDL, in JSON and in XML (OData 4.01, CSDL; architecture.md, "Metadata").
 
-The model is built once, as the JSON form; the XML form is a rendering of it. What has a key becomes an
-entity type, and a part of it a contained navigation property; what has none (an address) becomes a complex
-type. Either is left out of answers until it is expanded.
+The JSON document is made from the declarations, the XML document from the JSON. A nested object with a key is
+an entity type and its member a contained navigation property; one without a key (an address) is a complex
+type. Responses have either only when it is expanded.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
 
 CONTAINER = "Container"
-#: What OData lets stand as the name of a type, a member or an enumeration's member.
+#: The names of types, members and members of enumerations.
 IDENTIFIER = re.compile(r"[^\W\d]\w{0,127}")
-#: Times are kept to the microsecond.
+#: Times have microseconds.
 TIME_PRECISION = 6
 
 _CORE = "Org.OData.Core.V1"
@@ -38,15 +38,15 @@ _EDMX = "http://docs.oasis-open.org/odata/ns/edmx"
 
 
 class PropertyPath(str):
-    """The path of a property inside an annotation; plain text in JSON, an expression of its own in XML."""
+    """The path of a property in an annotation; a string in JSON, an expression of its own in XML."""
 
 
-class EnumMember(str):
-    """The member of a vocabulary's enumeration inside an annotation; ``type`` is the enumeration's name."""
+class VocabularyMember(str):
+    """A member of a vocabulary's enumeration in an annotation; ``type`` is the name of the enumeration."""
 
     type: str
 
-    def __new__(cls, type_: str, name: str) -> EnumMember:
+    def __new__(cls, type_: str, name: str) -> VocabularyMember:
         member = super().__new__(cls, name)
         member.type = type_
         return member
@@ -61,7 +61,7 @@ def csdl_json(service: Service) -> bytes:
 
 @lru_cache(maxsize=4)
 def csdl_xml(service: Service) -> bytes:
-    """``$metadata`` as a CSDL XML document; it says 4.0, as the answers do, and uses nothing newer."""
+    """``$metadata`` as a CSDL XML document of version 4.0, the version of the responses."""
     root = ElementTree.Element("edmx:Edmx", {"xmlns:edmx": _EDMX, "Version": "4.0"})
     model = document(service)
     for uri, reference in model["$Reference"].items():
@@ -86,35 +86,35 @@ def document(service: Service) -> dict[str, Any]:
             f"{_VOCABULARIES}/{namespace}.json": {"$Include": [{"$Namespace": namespace}]}
             for namespace in (_CORE, _CAPABILITIES, _VALIDATION)
         },
-        service.namespace: _Types(service).schema(),
+        service.namespace: TypeCollector(service).schema(),
     }
 
 
 # --- the model ----------------------------------------------------------------------------------------
 
 
-class _Types:
-    """The named types of a service while they are gathered.
+class TypeCollector:
+    """Collects the named types of a service.
 
-    A shape that means the same everywhere (an address) is one type, called after the shape; where two
-    would differ the later one is called after its place (``StaffAddress``).
+    A nested type that is equal everywhere (an address) is one type with the name of its declaration; where
+    two differ, the later one has the name of its member (``StaffAddress``).
     """
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self.entity_types: dict[str, dict[str, Any]] = {}
-        self.part_types: dict[str, dict[str, Any]] = {}
+        self.nested_types: dict[str, dict[str, Any]] = {}
         self.enum_types: dict[str, dict[str, Any]] = {}
-        self.taken = {entity_set.name for entity_set in service.entity_sets} | {CONTAINER}
+        self.names = {entity_set.name for entity_set in service.entity_sets} | {CONTAINER}
 
     def schema(self) -> dict[str, Any]:
         for entity_set in self.service.entity_sets:
-            described = self.structured(entity_set.type, hidden_parts=True)
+            described = self.structured(entity_set.type, has_expand_notes=True)
             self.entity_types[entity_set.name] = {
                 **described,
                 **description(entity_set.type.declaration.__doc__),
             }
-        return {**self.entity_types, **self.part_types, **self.enum_types, CONTAINER: self.container()}
+        return {**self.entity_types, **self.nested_types, **self.enum_types, CONTAINER: self.container()}
 
     def qualified(self, name: str) -> str:
         return f"{self.service.namespace}.{name}"
@@ -122,29 +122,31 @@ class _Types:
     # --- types ----------------------------------------------------------------------------------------
 
     def structured(
-        self, type_: StructuredType, hidden_parts: bool = False, named_by_key: bool = False
+        self, type_: StructuredType, has_expand_notes: bool = False, named_by_key: bool = False
     ) -> dict[str, Any]:
-        """An entity type or a complex type with its members, in their order on the wire.
+        """An entity type or a complex type with its members, in their order in responses.
 
-        ``hidden_parts``: its parts show when they are expanded; inside a part they show with it.
-        ``named_by_key``: bodies refer to a record by the key of this type.
+        ``has_expand_notes``: its navigation properties need $expand; those of nested objects do not.
+        ``named_by_key``: request bodies refer to a record by the key of this type.
         """
         members = {
-            name: self.property(prop, given=named_by_key and prop is type_.key)
-            for name, prop in type_.properties.items()
-            if not prop.declaration.write_only
+            name: self.property(prop, in_bodies=named_by_key and prop is type_.key)
+            for name, prop in type_.readable_properties.items()
         }
-        members.update((name, self.part(part, hidden_parts)) for name, part in type_.navigations.items())
+        members.update(
+            (name, self.navigation(navigation, has_expand_notes))
+            for name, navigation in type_.navigations.items()
+        )
         if type_.key is None:
             return {"$Kind": "ComplexType", **members}
         return {"$Kind": "EntityType", "$Key": [type_.key.name], **members}
 
-    def property(self, prop: StructuralProperty, given: bool) -> dict[str, Any]:
+    def property(self, prop: StructuralProperty, in_bodies: bool) -> dict[str, Any]:
         return {
             **self.value_type(prop),
             **({"$Nullable": True} if prop.nullable else {}),
             **description(prop.declaration.description or force_str(prop.source_field.help_text)),
-            **({} if prop.writable or given else {f"@{_CORE}.Computed": True}),
+            **({} if prop.writable or in_bodies else {f"@{_CORE}.Computed": True}),
             **limits(prop),
         }
 
@@ -158,49 +160,51 @@ class _Types:
         }
         if prop.edm.name == "Edm.DateTimeOffset":
             facets["$Precision"] = TIME_PRECISION
-        given = {name: number for name, number in facets.items() if number is not None}
-        return {"$Type": prop.edm.name, **given}
+        return {"$Type": prop.edm.name, **{name: n for name, n in facets.items() if n is not None}}
 
     def enumeration(self, prop: StructuralProperty) -> str:
-        """The qualified name of the enumeration that a property's values come from."""
+        """The qualified name of the enumeration type of a property."""
         class_ = prop.enum
         numbers = {name: number for number, name in prop.numbers.items()}
-        free = (number for number in range(len(prop.choices) * 2) if number not in prop.numbers)
+        unused = (number for number in range(len(prop.choices) * 2) if number not in prop.numbers)
         described = {
             "$Kind": "EnumType",
-            **{name: numbers[name] if name in numbers else next(free) for name in prop.choices},
-            **description(class_.__dict__.get("__doc__") if class_ is not None else ""),
+            **{name: numbers[name] if name in numbers else next(unused) for name in prop.choices},
+            **description(vars(class_).get("__doc__") if class_ is not None else ""),
         }
-        wanted = class_.__name__ if class_ is not None else prop.name
+        name = class_.__name__ if class_ is not None else prop.name
         model = prop.field.model._meta
-        return self.named(wanted, f"{model.object_name}{prop.name}", described, self.enum_types)
+        return self.add_type(name, f"{model.object_name}{prop.name}", described, self.enum_types)
 
-    def part(self, part: NavigationProperty, hidden: bool) -> dict[str, Any]:
-        """A part by the type inside it: with a key a contained entity, without one a complex value."""
-        described = self.structured(part.type, named_by_key=part.nesting is Nesting.REFERENCE)
-        described.update(description(part.type.declaration.__dict__.get("__doc__")))
-        declaration = part.type.declaration
-        wanted = declaration.type_name or declaration.__name__.removesuffix("Shape").removesuffix("Type")
-        if wanted in described:  # a class cannot have a member of its own name in many clients' languages
-            wanted += "Type"
-        name = self.named(wanted, part.type.name, described, self.part_types)
-        nullable = not part.many and (not part.steps or part.relation.null)
+    def navigation(self, navigation: NavigationProperty, has_expand_note: bool) -> dict[str, Any]:
+        """A member with a nested object: with a key a contained entity, without one a complex value."""
+        type_ = navigation.type
+        described = self.structured(type_, named_by_key=navigation.nesting is Nesting.REFERENCE)
+        described.update(description(vars(type_.declaration).get("__doc__")))
+        name = type_.declaration.type_name or type_.declaration.__name__.removesuffix("Type")
+        if name in described:  # in many clients' languages a class cannot have a member of its own name
+            name += "Type"
+        nullable = not navigation.many and (not navigation.steps or navigation.relation.null)
+        has_key = type_.key is not None
         return {
-            **({} if part.type.key is None else {"$Kind": "NavigationProperty"}),
-            "$Type": name,
-            **({"$Collection": True} if part.many else {}),
+            **({"$Kind": "NavigationProperty"} if has_key else {}),
+            "$Type": self.add_type(name, type_.name, described, self.nested_types),
+            **({"$Collection": True} if navigation.many else {}),
             **({"$Nullable": True} if nullable else {}),
-            **({} if part.type.key is None else {"$ContainsTarget": True}),
-            **description(part.declaration.description),
-            **({f"@{_CORE}.LongDescription": shown_when(part)} if hidden else {}),
-            **({} if part.writable or part.type.key is not None else {f"@{_CORE}.Computed": True}),
+            **({"$ContainsTarget": True} if has_key else {}),
+            **description(navigation.declaration.description),
+            **({f"@{_CORE}.LongDescription": expand_note(navigation)} if has_expand_note else {}),
+            **({} if navigation.writable or has_key else {f"@{_CORE}.Computed": True}),
         }
 
-    def named(self, wanted: str, else_: str, described: dict[str, Any], among: dict[str, Any]) -> str:
-        """The qualified name of a type, the same for types that are equal."""
-        name = wanted if among.get(wanted) == described or wanted not in self.taken else else_
-        self.taken.add(name)
-        among.setdefault(name, described)
+    def add_type(
+        self, name: str, other_name: str, described: dict[str, Any], types: dict[str, dict[str, Any]]
+    ) -> str:
+        """The qualified name of a type: ``name``, or ``other_name`` when another type has that name."""
+        if name in self.names and types.get(name) != described:
+            name = other_name
+        self.names.add(name)
+        types.setdefault(name, described)
         return self.qualified(name)
 
     # --- the container --------------------------------------------------------------------------------
@@ -233,7 +237,7 @@ class _Types:
 
 
 def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
-    """What an entity set offers, as (term, value)."""
+    """The capabilities of an entity set, as (term, value)."""
     required = [p.name for p in entity_set.type.properties.values() if p.behaviour is Behaviour.REQUIRED]
     insertable, updatable = entity_set.supports("POST"), entity_set.supports("PUT")
     yield "TopSupported", True
@@ -245,7 +249,7 @@ def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
     yield "SearchRestrictions", {"Searchable": bool(entity_set.resource.search)}
     yield (
         "NavigationRestrictions",
-        {"Navigability": EnumMember(f"{_CAPABILITIES}.NavigationType", "None")},
+        {"Navigability": VocabularyMember(f"{_CAPABILITIES}.NavigationType", "None")},
     )
     if insertable:
         names = [PropertyPath(name) for name in required]
@@ -253,7 +257,7 @@ def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
     else:
         yield "InsertRestrictions", {"Insertable": False}
     if updatable:
-        method = EnumMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
+        method = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
         yield "UpdateRestrictions", {"Updatable": True, "UpdateMethod": method}
     else:
         yield "UpdateRestrictions", {"Updatable": False}
@@ -261,27 +265,28 @@ def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
 
 
 def description(text: str | None) -> dict[str, str]:
-    """The first paragraph of a docstring, on one line, as an annotation."""
+    """The first paragraph of a docstring on one line, as an annotation."""
     paragraph = " ".join((text or "").strip().partition("\n\n")[0].split())
     return {f"@{_CORE}.Description": paragraph} if paragraph else {}
 
 
-def shown_when(part: NavigationProperty) -> str:
-    where = " on one record, never on a collection" if part.item_only else ""
-    return f"Left out until it is asked for with $expand={part.name}{where}."
+def expand_note(navigation: NavigationProperty) -> str:
+    where = " on one record, never on a collection" if navigation.item_only else ""
+    return f"Left out until it is asked for with $expand={navigation.name}{where}."
 
 
 def limits(prop: StructuralProperty) -> dict[str, Any]:
-    """What the value must be beyond its type."""
-    told: dict[str, Any] = {}
+    """The limits of a value beyond its type."""
+    annotations: dict[str, Any] = {}
+    # Private API of Django: ``validators`` adds the limits of the database, which the type has already.
     for validator in prop.field._validators if prop.writable else ():  # type: ignore[attr-defined]
         if isinstance(validator, validators.MinValueValidator):
-            told[f"@{_VALIDATION}.Minimum"] = validator.limit_value
+            annotations[f"@{_VALIDATION}.Minimum"] = validator.limit_value
         if isinstance(validator, validators.MaxValueValidator):
-            told[f"@{_VALIDATION}.Maximum"] = validator.limit_value
+            annotations[f"@{_VALIDATION}.Maximum"] = validator.limit_value
     if prop.choices and not all(IDENTIFIER.fullmatch(name) for name in prop.choices):
-        told[f"@{_VALIDATION}.AllowedValues"] = [{"Value": name} for name in prop.choices]
-    return told
+        annotations[f"@{_VALIDATION}.AllowedValues"] = [{"Value": name} for name in prop.choices]
+    return annotations
 
 
 # --- XML ----------------------------------------------------------------------------------------------
@@ -308,7 +313,7 @@ def write_member(type_: ElementTree.Element, name: str, described: Mapping[str, 
         **{facet.removeprefix("$"): str(described[facet]) for facet in _FACETS if facet in described},
     }
     kind = described.get("$Kind", "Property")
-    # Of a collection-valued navigation property the standard says that it must not be told.
+    # The standard forbids it on collection-valued navigation properties.
     if not described.get("$Nullable") and not (collection and kind == "NavigationProperty"):
         attributes["Nullable"] = "false"
     if described.get("$ContainsTarget"):
@@ -342,7 +347,7 @@ _DEFINITIONS = {
 
 
 def members(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What is neither a keyword nor an annotation."""
+    """The members of a definition, without keywords and annotations."""
     return ((name, value) for name, value in definition.items() if name[0] not in "$@")
 
 
@@ -354,7 +359,7 @@ def write_annotations(element: ElementTree.Element, described: Mapping[str, Any]
 
 
 def write_value(element: ElementTree.Element, value: Any) -> None:
-    """An annotation's value: constants as an attribute, collections and records as elements."""
+    """The value of an annotation: a constant as an attribute, a collection or record as elements."""
     if isinstance(value, list):
         collection = ElementTree.SubElement(element, "Collection")
         for item in value:
@@ -380,14 +385,14 @@ def write_record(element: ElementTree.Element, record: Mapping[str, Any]) -> Non
 
 
 def constant(value: Any) -> tuple[str, str]:
-    """The kind of a constant and its text."""
+    """The name and the text of a constant."""
     if isinstance(value, bool):
         return "Bool", "true" if value else "false"
     if isinstance(value, int):
         return "Int", str(value)
     if isinstance(value, Decimal | float):
         return "Decimal", str(value)
-    if isinstance(value, EnumMember):
+    if isinstance(value, VocabularyMember):
         return "EnumMember", f"{value.type}/{value}"
     if isinstance(value, PropertyPath):
         return "PropertyPath", str(value)

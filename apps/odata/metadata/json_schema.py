@@ -1,8 +1,7 @@
-"""Records as JSON Schema: as they are read, and as bodies give them.
+"""JSON Schemas of records in responses and in request bodies.
 
-What is read is described from the data model (``apps.odata.metadata.csdl``), so that the two cannot
-disagree; what is written from the declarations, which alone know aliases, numbers of enumerations and
-what is required.
+Schemas of responses are made from the CSDL document, so that the two cannot disagree; schemas of request
+bodies from the declarations, which alone have aliases, numbers of enumerations and required members.
 """
 
 from __future__ import annotations
@@ -38,56 +37,56 @@ EXAMPLES: dict[str, Any] = {
 }
 
 
-# --- what is read -------------------------------------------------------------------------------------
+# --- responses ----------------------------------------------------------------------------------------
 
 
 def read_schemas(service: Service) -> Json:
-    """A schema for every type of the data model, and a page of every entity set."""
+    """A schema of every type of the data model, and of a page of every entity set."""
     types = document(service)[service.namespace]
-    told = {
+    schemas = {
         name: type_schema(definition)
         for name, definition in types.items()
         if definition["$Kind"] != "EntityContainer"
     }
     for entity_set in service.entity_sets:
-        told[f"{entity_set.name}Page"] = page_schema(entity_set)
-    return told
+        schemas[f"{entity_set.name}Page"] = page_schema(entity_set)
+    return schemas
 
 
 def type_schema(definition: Json) -> Json:
     """An entity type, a complex type or an enumeration of the data model as JSON Schema."""
     members = {name: value for name, value in definition.items() if name[0] not in "$@"}
-    told = described(definition)
+    notes = described(definition)
     if definition["$Kind"] == "EnumType":
-        return {"type": "string", "enum": list(members), **told}
+        return {"type": "string", "enum": list(members), **notes}
     return {
         "type": "object",
-        **told,
+        **notes,
         "properties": {name: member_schema(member) for name, member in members.items()},
     }
 
 
 def member_schema(member: Json) -> Json:
-    """A member of a type: its value, a list of it, or null where there may be none."""
-    told = described(member)
+    """A member of a type: its value, a list of values, or null."""
+    notes = described(member)
     if member.get("@Org.OData.Core.V1.Computed"):
-        told["readOnly"] = True
+        notes["readOnly"] = True
     type_ = member["$Type"]
     schema = primitive(member) if type_.startswith("Edm.") else reference(type_.rpartition(".")[2])
     if member.get("$Collection"):
-        return {"type": "array", "items": schema, **told}
+        return {"type": "array", "items": schema, **notes}
     if member.get("$Nullable"):
         schema = or_null(schema)
-    return {**schema, **told}
+    return {**schema, **notes}
 
 
 def described(definition: Json) -> Json:
-    words = [
+    texts = [
         definition[term]
         for term in ("@Org.OData.Core.V1.Description", "@Org.OData.Core.V1.LongDescription")
         if term in definition
     ]
-    return {"description": " ".join(words)} if words else {}
+    return {"description": " ".join(texts)} if texts else {}
 
 
 _FORMATS = {"Edm.Guid": "uuid", "Edm.Date": "date", "Edm.DateTimeOffset": "date-time"}
@@ -122,10 +121,10 @@ def or_null(schema: Json) -> Json:
     if "type" not in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    told = {**schema, "type": [*kinds, "null"]}
+    nullable = {**schema, "type": [*kinds, "null"]}
     if "enum" in schema:
-        told["enum"] = [*schema["enum"], None]
-    return told
+        nullable["enum"] = [*schema["enum"], None]
+    return nullable
 
 
 def page_schema(entity_set: EntitySet) -> Json:
@@ -150,17 +149,17 @@ def reference(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-# --- what is written ----------------------------------------------------------------------------------
+# --- request bodies -----------------------------------------------------------------------------------
 
 
 def write_schemas(service: Service) -> Json:
-    """What bodies hold, for every entity set that takes any."""
-    told: Json = {}
+    """Schemas of the request bodies of every entity set with POST or PUT."""
+    schemas: Json = {}
     for entity_set in service.entity_sets:
         if not entity_set.supports("POST") and not entity_set.supports("PUT"):
             continue
-        told[f"{entity_set.name}Body"] = body_schema(entity_set.type)
-        told[f"{entity_set.name}Bodies"] = {
+        schemas[f"{entity_set.name}Body"] = body_schema(entity_set.type)
+        schemas[f"{entity_set.name}Bodies"] = {
             "type": "object",
             "required": ["value"],
             "properties": {
@@ -172,40 +171,40 @@ def write_schemas(service: Service) -> Json:
                 }
             },
         }
-    return told
+    return schemas
 
 
 def body_schema(type_: StructuredType) -> Json:
-    """The members that bodies may set, each under every name it has; others are ignored."""
+    """The members that request bodies may hold, each under all its names; others are ignored."""
     members: Json = {}
     required: list[str] = []
-    either: list[Json] = []
+    alternatives: list[Json] = []
     for prop in type_.writable_properties:
         names = (prop.name, *prop.declaration.aliases)
-        members.update(dict.fromkeys(names, given_schema(prop)))
+        members.update(dict.fromkeys(names, property_schema(prop)))
         if prop.behaviour is Behaviour.REQUIRED and len(names) == 1:
             required.append(prop.name)
         elif prop.behaviour is Behaviour.REQUIRED:
-            either.append({"anyOf": [{"required": [name]} for name in names]})
-    for part in type_.writable_navigations:
-        members[part.name] = part_schema(part)
-        if part.declaration.required:
-            required.append(part.name)
+            alternatives.append({"anyOf": [{"required": [name]} for name in names]})
+    for navigation in type_.writable_navigations:
+        members[navigation.name] = navigation_schema(navigation)
+        if navigation.declaration.required:
+            required.append(navigation.name)
     return {
         "type": "object",
         "properties": members,
         **({"required": required} if required else {}),
-        **({"allOf": either} if either else {}),
+        **({"allOf": alternatives} if alternatives else {}),
     }
 
 
-def given_schema(prop: StructuralProperty) -> Json:
-    """A value that bodies may give; null where it need not be given."""
+def property_schema(prop: StructuralProperty) -> Json:
+    """A value in a request body; null when it is optional."""
     schema = {**value_schema(prop), "examples": [example_value(prop)]}
-    hint = FORMS.get(prop.edm.name)
-    words = [word for word in (prop.declaration.description, hint) if word]
-    if words:
-        schema["description"] = " ".join(words)
+    note = FORMAT_NOTES.get(prop.edm.name)
+    texts = [text for text in (prop.declaration.description, note) if text]
+    if texts:
+        schema["description"] = " ".join(texts)
     if prop.edm.name == "Edm.Decimal":
         schema["type"] = ["number", "string"]
     if prop.numbers:
@@ -217,8 +216,8 @@ def given_schema(prop: StructuralProperty) -> Json:
     return schema if prop.behaviour is Behaviour.REQUIRED else or_null(schema)
 
 
-#: The other forms in which values are taken (decisions.md 2).
-FORMS = {
+#: Other formats of values in request bodies (decisions.md 2).
+FORMAT_NOTES = {
     "Edm.Date": "Also with a time, which is cut off: 2026-07-01 09:30:00.",
     "Edm.DateTimeOffset": "Without an offset it is the subscriber's local time: 2026-07-01 09:30:00.",
     "Edm.Decimal": "Also as a string of digits.",
@@ -226,7 +225,7 @@ FORMS = {
 
 
 def value_schema(prop: StructuralProperty) -> Json:
-    """A value of a property as JSON Schema."""
+    """The JSON Schema of the values of a property."""
     if prop.choices:
         enum = prop.enum
         named = enum is not None and all(IDENTIFIER.fullmatch(name) for name in prop.choices)
@@ -243,37 +242,37 @@ def value_schema(prop: StructuralProperty) -> Json:
     return schema
 
 
-def part_schema(part: NavigationProperty) -> Json:
-    """A part as bodies give it: a reference by its key alone, anything else with its members."""
-    if part.nesting is not Nesting.REFERENCE:
-        schema = body_schema(part.type)
-    elif part.type.key is None:
+def navigation_schema(navigation: NavigationProperty) -> Json:
+    """A nested object in a request body: a reference by its key, any other with its members."""
+    if navigation.nesting is not Nesting.REFERENCE:
+        schema = body_schema(navigation.type)
+    elif navigation.type.key is None:
         schema = {"type": "object"}
     else:
-        key = part.type.key
+        key = navigation.type.key
         schema = {
             "type": "object",
             "properties": {key.name: {**value_schema(key), "examples": [example_value(key)]}},
             "required": [key.name],
         }
-    if part.many:
-        most = {"maxItems": settings.API_MAX_LINES} if part.nesting is Nesting.CONTAINED else {}
+    if navigation.many:
+        most = {"maxItems": settings.API_MAX_LINES} if navigation.nesting is Nesting.CONTAINED else {}
         schema = {
             "type": "array",
             "items": schema,
             **most,
-            **({"minItems": 1} if part.declaration.required else {}),
+            **({"minItems": 1} if navigation.declaration.required else {}),
         }
-    if part.declaration.description:
-        schema["description"] = part.declaration.description
-    return schema if part.declaration.required else or_null(schema)
+    if navigation.declaration.description:
+        schema["description"] = navigation.declaration.description
+    return schema if navigation.declaration.required else or_null(schema)
 
 
 # --- examples -----------------------------------------------------------------------------------------
 
 
 def example_value(prop: StructuralProperty) -> Any:
-    """A value of the property's type that could be."""
+    """A possible value of the property."""
     if prop.choices:
         return prop.choices[0]
     if prop.edm.name != "Edm.String":
@@ -285,20 +284,20 @@ def example_value(prop: StructuralProperty) -> Any:
 
 
 def example_of(type_: StructuredType) -> Json:
-    """The smallest body that says all it must."""
+    """The smallest body with all required members."""
     members = {
         p.name: example_value(p) for p in type_.writable_properties if p.behaviour is Behaviour.REQUIRED
     }
-    for part in type_.writable_navigations:
-        if not part.declaration.required:
+    for navigation in type_.writable_navigations:
+        if not navigation.declaration.required:
             continue
-        key = part.type.key
+        key = navigation.type.key
         one = (
             {key.name: example_value(key)}
-            if part.nesting is Nesting.REFERENCE and key
-            else example_of(part.type)
+            if navigation.nesting is Nesting.REFERENCE and key
+            else example_of(navigation.type)
         )
-        members[part.name] = [one] if part.many else one
+        members[navigation.name] = [one] if navigation.many else one
     return members
 
 

@@ -1,0 +1,240 @@
+"""What the operations of the OpenAPI document share: parameters, error responses, security, service paths."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from apps.odata.declaration.service import Service
+from apps.odata.metadata.json_schema import COUNT, TEXT, URI, YES_OR_NO, Json, reference
+
+#: decisions.md 1 and 8.
+ROOT = "/api/"
+TOKEN_ADDRESS = "/connect/token"  # noqa: S105  (an address)
+JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
+
+
+# --- parameters ---------------------------------------------------------------------------------------
+
+
+def parameter_refs(*names: str) -> list[Json]:
+    return [{"$ref": f"#/components/parameters/{name}"} for name in names]
+
+
+# Parameters have no examples: Swagger UI would send them with every request.
+
+
+def parameter(name: str, location: str, description: str, schema: Json) -> Json:
+    return {"name": name, "in": location, "description": description, "schema": schema}
+
+
+def query_option(name: str, description: str, schema: Json) -> Json:
+    text = f"{description} Also written {name}, without the dollar sign, and in any case."
+    return parameter(f"${name}", "query", text, schema)
+
+
+VERSIONS: Json = {"type": "string", "enum": ["2", "2.0"]}
+METADATA_FORMATS: Json = {"type": "string", "enum": ["xml", "json", "application/xml", JSON]}
+FORMATS: Json = {"type": "string", "enum": ["json", "ndjson", "csv", JSON, NDJSON, CSV]}
+
+
+def query_option_parameters() -> dict[str, Json]:
+    """The parameters of OData query options."""
+    options: tuple[tuple[str, str, Json], ...] = (
+        ("filter", "Only records of which it is true, such as ArchiveDate eq null.", TEXT),
+        ("orderby", "The order, such as CreationDate desc; without it each resource has its own.", TEXT),
+        ("select", "Only these properties, between commas.", TEXT),
+        ("expand", "The parts to show, between commas, each with options in parentheses; * is all.", TEXT),
+        ("top", "At most so many records.", COUNT),
+        ("skip", "Leave out so many records first.", COUNT),
+        ("count", "Tell how many records are found in all.", YES_OR_NO),
+        ("search", "Records that have all these words in them, in any case.", TEXT),
+        ("format", "The format, over what Accept says.", FORMATS),
+        ("skiptoken", "Where the page begins; comes with @odata.nextLink.", TEXT),
+    )
+    return {name: query_option(name, description, schema) for name, description, schema in options}
+
+
+def make_parameters() -> dict[str, Json]:
+    """The parameters that operations share."""
+    pages = f"odata.maxpagesize=n asks for pages of n records, {settings.API_MAX_PAGE_SIZE:,} at most."
+    hours = settings.API_IDEMPOTENCY_SECONDS // 3600
+    once = f"The same key with the same body is answered as it was at first, for {hours} hours."
+    key = {"type": "string", "minLength": 1}
+    others: tuple[tuple[str, str, str, str, Json], ...] = (
+        # (component name, name, location, description, schema)
+        ("version", "version", "query", "The version; there is one. Also the header api-version.", VERSIONS),
+        ("apiVersion", "api-version", "header", "The version, as the parameter of that name.", VERSIONS),
+        ("ignoreWarnings", "ignoreWarnings", "query", "Store it in spite of warnings.", YES_OR_NO),
+        ("preferPage", "Prefer", "header", pages, TEXT),
+        ("preferReturn", "Prefer", "header", "return=minimal asks for an answer without a body.", TEXT),
+        ("idempotencyKey", "Idempotency-Key", "header", once, key),
+        ("ifMatch", "If-Match", "header", "The ETag the record was read with; it has another: 412.", TEXT),
+        ("ifNoneMatch", "If-None-Match", "header", "An ETag; the record still has it: 304.", TEXT),
+    )
+    return query_option_parameters() | {
+        component: parameter(name, location, description, schema)
+        for component, name, location, description, schema in others
+    }
+
+
+# --- error responses ----------------------------------------------------------------------------------
+
+ERROR_RESPONSES = {
+    "400": ("BadRequest", "The request cannot be understood, or holds faults; each is told with its place."),
+    "401": ("Unauthenticated", "No credentials, or credentials that do not hold."),
+    "403": ("Forbidden", "A known caller without the right, or above its quota."),
+    "404": ("NotFound", "No record has this key."),
+    "406": ("NotAcceptable", "A format that is not served."),
+    "409": ("Conflict", "Another writer was first."),
+    "412": ("PreconditionFailed", "The record was changed since it was read."),
+    "413": ("TooLarge", "More bytes, records or items than a request may hold."),
+    "415": ("UnsupportedMediaType", "A body in a format that is not read."),
+    "422": ("IdempotencyKeyReused", "The Idempotency-Key was used for another request."),
+    "429": ("TooManyRequests", "More requests a minute than the caller may make."),
+    "500": ("InternalError", "Something went wrong here; the message holds the request's id."),
+    "503": ("Unavailable", "The database cannot be reached now."),
+}
+RETRY_AFTER_STATUSES = ("403", "429", "503")
+
+ERROR: Json = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string", "description": "A stable word.", "examples": ["ValidationFailed"]},
+                "message": {
+                    "type": "string",
+                    "examples": ["Nothing was stored: 1 fault in 1 record."],
+                },
+                "target": {"type": "string", "description": "The option or member at fault."},
+                "details": {
+                    "type": "array",
+                    "description": "Every fault of every record.",
+                    "items": {
+                        "type": "object",
+                        "required": ["code", "message"],
+                        "properties": {
+                            "code": {"type": "string", "examples": ["Required"]},
+                            "message": {"type": "string", "examples": ["Quantity is required."]},
+                            "target": {"type": "string", "examples": ["value[0]/LineItems[1]/Quantity"]},
+                            "severity": {
+                                "type": "string",
+                                "enum": ["warning"],
+                                "description": "Told of warnings; ignoreWarnings=true passes over them.",
+                            },
+                        },
+                    },
+                },
+            },
+        }
+    },
+}
+
+
+def make_error_responses() -> Json:
+    responses: Json = {}
+    for status, (name, meaning) in ERROR_RESPONSES.items():
+        responses[name] = {"description": meaning, "content": {JSON: {"schema": reference("Error")}}}
+        if status in RETRY_AFTER_STATUSES:
+            seconds = {"description": "Seconds to wait.", "schema": COUNT}
+            responses[name]["headers"] = {"Retry-After": seconds}
+        if status == "401":
+            responses[name]["headers"] = {"WWW-Authenticate": {"schema": TEXT}}
+    return responses
+
+
+def error_responses(*statuses: str) -> Json:
+    """The error responses of an operation; every operation has 500 and 503."""
+    return {
+        status: {"$ref": f"#/components/responses/{ERROR_RESPONSES[status][0]}"}
+        for status in (*statuses, "500", "503")
+    }
+
+
+# --- security and service ------------------------------------------------------------------------------
+
+
+def security_schemes(service: Service) -> Json:
+    """Tokens for applications, their id and secret for spreadsheets, a session for staff."""
+    scopes = {"read": "Read everything.", "write": "Write everything."}
+    for entity_set in service.entity_sets:
+        scopes[f"{entity_set.path.lower()}.read"] = f"Read {entity_set.name}."
+        if entity_set.supports("POST") or entity_set.supports("PUT"):
+            scopes[f"{entity_set.path.lower()}.write"] = f"Write {entity_set.name}."
+    return {
+        "oauth2": {
+            "type": "oauth2",
+            "description": "An API application's client id and secret are exchanged for a token.",
+            "flows": {"clientCredentials": {"tokenUrl": TOKEN_ADDRESS, "scopes": scopes}},
+        },
+        "basic": {
+            "type": "http",
+            "scheme": "basic",
+            "description": "An API application's client id and secret, for reading only.",
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": settings.SESSION_COOKIE_NAME,
+            "description": "Whoever is signed in to the back office may read here.",
+        },
+    }
+
+
+def service_paths() -> Json:
+    """The service document and the data model."""
+    any_caller: list[Json] = [{"oauth2": []}, {"basic": []}, {"session": []}]
+    shared = {"tags": ["Service"], "security": any_caller}
+    entity_sets = {
+        "type": "object",
+        "properties": {
+            "@odata.context": URI,
+            "value": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"name": TEXT, "kind": TEXT, "url": TEXT},
+                },
+            },
+        },
+    }
+    return {
+        ROOT: {
+            "get": {
+                "operationId": "getServiceDocument",
+                "summary": "What there is",
+                **shared,
+                "parameters": parameter_refs("version", "apiVersion"),
+                "responses": {
+                    "200": {
+                        "description": "The entity sets.",
+                        "content": {JSON: {"schema": entity_sets}},
+                    },
+                    **error_responses("400", "401", "429"),
+                },
+            }
+        },
+        f"{ROOT}$metadata": {
+            "get": {
+                "operationId": "getMetadata",
+                "summary": "The data model",
+                **shared,
+                "parameters": [
+                    query_option("format", "The format, over what Accept says.", METADATA_FORMATS)
+                ],
+                "responses": {
+                    "200": {
+                        "description": "CSDL in XML or JSON.",
+                        "content": {
+                            "application/xml": {"schema": TEXT},
+                            JSON: {"schema": {"type": "object"}},
+                        },
+                    },
+                    **error_responses("401", "429"),
+                },
+            }
+        },
+    }
