@@ -30,7 +30,7 @@ from apps.odata.errors import ODataError
 from apps.odata.http.renderers import ndjson_lines
 from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, formula_safe, rows
-from apps.odata.read.reader import RecordReader, filter_rows
+from apps.odata.read.reader import JsonReader, filter_rows
 
 
 class Operator:
@@ -71,12 +71,12 @@ def export_file(
     return number
 
 
-def reader_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> RecordReader:
+def reader_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> JsonReader:
     """The reader of the records that are exported."""
     filter_option = {"$filter": condition} if condition else {}
     options = parse_options(urlencode({**filter_option, **shown_by(names)}, safe="$/(),;=*"))
     rows = filter_rows(entity_set, entity_set.resource.visible_to(Operator()), options)
-    return RecordReader(entity_set, rows, options)
+    return JsonReader(entity_set, rows, options)
 
 
 def shown_by(names: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One record and pages of records, read through ``RecordReader`` from the sample's tables."""
+"""One record and pages of records, read through ``JsonReader`` from the sample's tables."""
 
 import json
 from itertools import count
@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.odata.declaration.schema import bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.query.options import parse_options
-from apps.odata.read.reader import RecordReader, is_whole_table
+from apps.odata.read.reader import JsonReader, is_whole_table
 from tests.odata.sample import Job, JobResource
 
 pytestmark = pytest.mark.usefixtures("stored_jobs")
@@ -31,7 +31,7 @@ ALL_JOBS = bind_resource(AllJobsResource)
 
 def reader(query="", entity_set=ALL_JOBS, item=False):
     rows = entity_set.resource.visible_to(None)
-    return RecordReader(entity_set, rows, parse_options(query), item)
+    return JsonReader(entity_set, rows, parse_options(query), item)
 
 
 @pytest.mark.parametrize("query", ["", "$select=Code,Moment", "$expand=Owner,Lines", "$expand=Lines($top=1)"])

@@ -33,7 +33,7 @@ def read_key(text: str | None) -> UUID | None:
         return None
 
 
-def read_day(text: str | None) -> dt.date | None:
+def parse_day(text: str | None) -> dt.date | None:
     """An ISO day; ``None`` for another text."""
     try:
         return dt.date.fromisoformat(text or "")
@@ -81,7 +81,7 @@ def products_view(request: HttpRequest) -> JsonResponse:
     if book is None:
         return JsonResponse({"products": []})
     entries = list(search_products(book, query.get("q", ""))[:SUGGESTIONS])
-    zone, day = zone_of(read_key(query.get("contact"))), read_day(query.get("on")) or clock.today()
+    zone, day = zone_of(read_key(query.get("contact"))), parse_day(query.get("on")) or clock.today()
     prices = load_prices([(book, entry.product_id, day) for entry in entries], zone)
     found = [
         {**product_data(entry.product), **price_data(price)}
@@ -103,7 +103,7 @@ def price_lines(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | 
     found: list[tuple[Product, Any] | None] = []
     for line in lines:
         product = known.get(normalised(line[1]) or "") if len(line) == 3 else None
-        book, day = read_key(line[0]), read_day(line[-1]) or clock.today()
+        book, day = read_key(line[0]), parse_day(line[-1]) or clock.today()
         found.append((product, book and (book, product.pk, day)) if product else None)
     wanted = [pair[1] for pair in found if pair and pair[1]]
     prices = dict(zip(wanted, load_prices(wanted, zone), strict=True))

@@ -24,11 +24,11 @@ from apps.funding.admin.bill_forms import BillEntry, BillForm, code_label, place
 from apps.funding.admin.bill_transitions import TransitionAdmin
 from apps.funding.admin.display import (
     format_amount,
-    format_day,
-    format_day_of,
     link,
     plain_quantity,
     record_link,
+    short_day,
+    short_day_of,
 )
 from apps.funding.admin.line_forms import (
     BLANK_ROWS,
@@ -323,9 +323,9 @@ def common_summary(record: Any) -> list[tuple[str, Any]]:
         ("Assigned to", str(record.staff)),
         ("Entered by", str(record.entered_by or "–")),
         ("Number in accounting", record.external_invoice_number or "–"),
-        ("Approved", format_day_of(record.approved_date)),
+        ("Approved", short_day_of(record.approved_date)),
         ("Paid", format_amount(record.amount_paid)),
-        ("Paid on", format_day_of(record.payment_date)),
+        ("Paid on", short_day_of(record.payment_date)),
     ]
     if record.resubmission_of_id:
         original = record_link(type(record), record.resubmission_of_id, record.resubmission_of)
@@ -335,5 +335,5 @@ def common_summary(record: Any) -> list[tuple[str, Any]]:
 
 def period(record: Bill) -> str:
     if record.start_date == record.end_date:
-        return format_day(record.start_date)
-    return f"{format_day(record.start_date)} – {format_day(record.end_date)}"
+        return short_day(record.start_date)
+    return f"{short_day(record.start_date)} – {short_day(record.end_date)}"

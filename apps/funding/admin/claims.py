@@ -16,7 +16,7 @@ from apps.core.admin_base import MenuPage
 from apps.funding.admin import reports
 from apps.funding.admin.bill_forms import BillEntry, ClaimForm
 from apps.funding.admin.bills import BillAdmin, period
-from apps.funding.admin.display import format_day, list_url, new_claim_url, record_link
+from apps.funding.admin.display import list_url, new_claim_url, record_link, short_day
 from apps.funding.admin.line_forms import LineForm
 from apps.funding.admin.provider_invoices import find_provider_invoice, provider_invoice_panel
 from apps.funding.admin.queues import WAITING, next_waiting_invoice
@@ -109,7 +109,7 @@ class ClaimAdmin(BillAdmin):
             ("Provider", record_link(Client, record.provider_id, record.provider)),
             ("Reference", record.provider_invoice_reference),
             ("Services", period(record)),
-            ("Due", format_day(record.due_date)),
+            ("Due", short_day(record.due_date)),
             ("Paid to", record.get_send_payment_to_display()),
             ("ABN exemption", record.missing_abn_reason_code or "–"),
         ]

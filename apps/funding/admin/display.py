@@ -34,13 +34,13 @@ def plain_quantity(quantity: Decimal) -> str:
     return plain_amount(quantity).removesuffix(".00")
 
 
-def format_day(date: dt.date | None) -> str:
+def short_day(date: dt.date | None) -> str:
     return date_format(date, "j M Y") if date else "–"
 
 
-def format_day_of(moment: dt.date | dt.datetime | None) -> str:
+def short_day_of(moment: dt.date | dt.datetime | None) -> str:
     """The day of a moment in the subscriber's zone, or a day."""
-    return format_day(timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment)
+    return short_day(timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment)
 
 
 def days_since(moment: dt.datetime) -> int:

@@ -11,7 +11,7 @@ from unfold.decorators import display
 
 from apps.funding.admin.bill_forms import InvoiceForm
 from apps.funding.admin.bills import BillAdmin, period
-from apps.funding.admin.display import format_day, record_link
+from apps.funding.admin.display import record_link, short_day
 from apps.funding.admin.line_forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.create import create_invoices
@@ -78,7 +78,7 @@ class InvoiceAdmin(BillAdmin):
             ("Participant", record_link(Contact, record.contact_id, record.contact)),
             ("Bill to", record.get_invoice_claim_type_display()),
             ("Services", period(record)),
-            ("Due", format_day(record.due_date)),
+            ("Due", short_day(record.due_date)),
             ("Recurs", self.recurs(record) or "No"),
         ]
 

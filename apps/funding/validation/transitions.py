@@ -115,7 +115,7 @@ def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> st
     return None
 
 
-def provider_invoice_is_free(bill: Any, context: TransitionContext) -> str | None:
+def provider_invoice_has_no_other_claim(bill: Any, context: TransitionContext) -> str | None:
     """no other claim has its provider invoice meanwhile"""
     if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
         return None
@@ -135,7 +135,7 @@ GUARDS: Mapping[TransitionName, tuple[Guard, ...]] = {
     TransitionName.RESUBMIT_GAP: (has_no_resubmission, has_an_unpaid_part),
     TransitionName.SEND: (is_billed_to_the_client,),
     TransitionName.ARCHIVE: (is_not_between_resubmissions,),
-    TransitionName.RESTORE: (original_may_be_resubmitted, provider_invoice_is_free),
+    TransitionName.RESTORE: (original_may_be_resubmitted, provider_invoice_has_no_other_claim),
 }
 
 

@@ -1,6 +1,6 @@
-"""Values as callers write them, in any of the forms that decisions.md 2 takes, turned into Python's.
+"""Parsers of values in requests, in all formats of decisions.md 2.
 
-Every ``ValueError`` raised here reads on from the name of the value: "must be a date, such as 2026-07-01".
+The message of every ``ValueError`` continues the name of the value: "must be a date, such as 2026-07-01".
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from django.utils import timezone
 from apps.odata.declaration.edm import INTEGER_RANGES
 from apps.odata.declaration.schema import StructuralProperty
 
-#: Digits (and the greatest exponent) of a number that is read at all; no column holds more.
+#: The most digits, and the greatest exponent, of a number; no column holds more.
 MAX_DIGITS = 60
 
 
 class OutOfRange(ValueError):
-    """A value of the right form that its type cannot hold."""
+    """A value in the right format that is outside the range of its type."""
 
 
 class NotAChoice(ValueError):
-    """A text that is none of an enumeration's names or numbers."""
+    """A text that is no name or number of an enumeration."""
 
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -47,24 +47,24 @@ def parse_guid(text: str) -> UUID:
 
 
 def parse_date(text: str) -> dt.date:
-    """A calendar day. Of a date-time it is the day in the subscriber's zone, local when it has no offset."""
+    """A date. Of a date-time it is the date in the subscriber's zone; without an offset it is local time."""
     if _DATE.fullmatch(text):
         return _existing(lambda: dt.date.fromisoformat(text))
     moment = _date_time(text, "must be a date, such as 2026-07-01")
-    # A clock change takes an hour from a day, never the day: whether the hour exists does not matter here.
+    # A clock change skips an hour, never a day: whether the hour exists does not matter here.
     return moment.date() if moment.tzinfo is None else _in_zone(moment).date()
 
 
 def parse_datetime(text: str) -> dt.datetime:
-    """A moment, in UTC. Without an offset the text is local time, without a time it is midnight.
+    """A time in UTC. Without an offset the text is local time, without a time it is midnight.
 
-    ``ValueError`` for a local time that a clock change skips; of one that it repeats the first is meant.
+    ``ValueError`` for a local time that a clock change skips; one that it repeats is the first of the two.
     """
     if _DATE.fullmatch(text):
         text += "T00:00:00"
     moment = _date_time(text, "must be a date and time, such as 2026-07-01T09:30:00+10:00")
     if moment.tzinfo is not None:
-        _in_zone(moment)  # what cannot be shown in the subscriber's zone is not taken either
+        _in_zone(moment)  # raises OutOfRange when the subscriber's zone cannot show it
         return moment.astimezone(dt.UTC)
     zone = timezone.get_current_timezone()
     try:
@@ -79,21 +79,21 @@ def parse_datetime(text: str) -> dt.datetime:
 
 
 def parse_decimal(text: str, precision: int | None = None, scale: int | None = None) -> Decimal:
-    """An exact number; ``OutOfRange`` for digits that ``precision`` and ``scale`` have no room for.
+    """An exact number; ``OutOfRange`` for more digits than ``precision`` and ``scale`` allow.
 
     With a ``scale`` the result has exactly that many decimal places.
     """
-    found = _NUMBER.fullmatch(text)
-    if not found:
+    match = _NUMBER.fullmatch(text)
+    if not match:
         raise ValueError("must be a number, such as 12.50")
-    if len(text) > MAX_DIGITS or abs(int(found[1] or 0)) > MAX_DIGITS:
+    if len(text) > MAX_DIGITS or abs(int(match[1] or 0)) > MAX_DIGITS:
         raise OutOfRange("has too many digits")
     number = Decimal(text)
     if scale is not None:
         number = _at_scale(number, scale)
         if precision is not None and number.adjusted() >= precision - scale:
             raise OutOfRange(f"must have at most {precision - scale} digits before the decimal point")
-    return number if number else number.copy_abs()  # minus nought is nought
+    return number if number else number.copy_abs()  # minus zero is zero
 
 
 def parse_integer(text: str, edm: str = "Edm.Int64") -> int:
@@ -107,14 +107,14 @@ def parse_integer(text: str, edm: str = "Edm.Int64") -> int:
 
 
 def parse_boolean(text: str) -> bool:
-    """``true`` or ``false``, in that spelling."""
+    """``true`` or ``false`` in lower case."""
     if text not in ("true", "false"):
         raise ValueError("must be true or false")
     return text == "true"
 
 
 def parse_choice(text: str, choices: Sequence[str], numbers: Mapping[int, str]) -> str:
-    """The name of an enumeration's member, given by its exact name or its number."""
+    """The name of an enumeration member from its exact name or its number."""
     if text in choices:
         return text
     if _INTEGER.fullmatch(text) and len(text) <= MAX_DIGITS and int(text) in numbers:
@@ -128,10 +128,10 @@ def parse_value(text: str, prop: StructuralProperty) -> Any:
         return parse_choice(text, prop.choices, prop.numbers)
     if prop.edm.name in INTEGER_RANGES:
         return parse_integer(text, prop.edm.name)
-    return _READERS[prop.edm.name](text)
+    return _PARSERS[prop.edm.name](text)
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+_PARSERS: dict[str, Callable[[str], Any]] = {
     "Edm.Guid": parse_guid,
     "Edm.Date": parse_date,
     "Edm.DateTimeOffset": parse_datetime,
@@ -141,12 +141,12 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _date_time(text: str, wanted: str) -> dt.datetime:
-    """The date and time that a text spells, naive when it has no offset; finer than a microsecond is cut."""
-    found = _DATE_TIME.fullmatch(text)
-    if not found:
-        raise ValueError(wanted)
-    day, time, fraction, offset = found.groups()
+def _date_time(text: str, message: str) -> dt.datetime:
+    """A date and time in microseconds, naive without an offset."""
+    match = _DATE_TIME.fullmatch(text)
+    if not match:
+        raise ValueError(message)
+    day, time, fraction, offset = match.groups()
     if len(time) == 5:
         time += ":00"
     spelled = f"{day}T{time}{(fraction or '')[:7]}{(offset or '').upper()}"
@@ -172,7 +172,7 @@ def _too_far() -> OutOfRange:
 
 
 def _at_scale(number: Decimal, scale: int) -> Decimal:
-    """``number`` with exactly ``scale`` decimal places; only noughts may be cut."""
+    """``number`` with exactly ``scale`` decimal places; only zeros may be removed."""
     sign, digits, exponent = number.as_tuple()
     surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
     if surplus > 0:

@@ -47,7 +47,7 @@ from apps.odata.http.renderers import (
 from apps.odata.metadata.service_document import service_document
 from apps.odata.query.keys import read_key
 from apps.odata.query.options import QueryOptions, parameters, parse_options
-from apps.odata.read.reader import RecordReader
+from apps.odata.read.reader import JsonReader
 from apps.odata.write import dispatch
 from apps.odata.write.dispatch import Created
 
@@ -141,7 +141,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
-        reader = RecordReader(self.entity_set, rows, self.query_options)
+        reader = JsonReader(self.entity_set, rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
             content_type=f"{renderer.media_type}; charset=utf-8",
@@ -157,7 +157,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
         rows = self.filter_queryset(self.get_queryset())
-        return Response(RecordReader(self.entity_set, rows, self.query_options).count())
+        return Response(JsonReader(self.entity_set, rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""
@@ -168,7 +168,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.refuse_plain_filters()
         if request.accepted_renderer.format != "json":
             raise BadQuery("One record is served as application/json.", target="$format")
-        reader = RecordReader(self.entity_set, self.get_queryset(), options, item=True)
+        reader = JsonReader(self.entity_set, self.get_queryset(), options, item=True)
         record, modified = reader.record(read_key(self.entity_set, key))
         etag = make_etag(modified)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
@@ -206,7 +206,7 @@ class ODataViewSet(GenericViewSet, ODataView):
                 OData_EntityId=location,
                 Preference_Applied=preferences.applied,
             )
-        reader = RecordReader(self.entity_set, self.get_queryset(), EXPAND_ALL)
+        reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL)
         records = reader.records(created.keys)
         data = (
             SingleRecord(self.context_url(f"{reader.context}/$entity"), records[0])
@@ -240,7 +240,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_updated(self, request: Request, record_key: Any) -> Response:
         """The record after a write with its ETag, without a body when that is preferred."""
-        reader = RecordReader(self.entity_set, self.get_queryset(), EXPAND_ALL, item=True)
+        reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL, item=True)
         record, modified = reader.record(record_key)
         preferences = read_preferences(request)
         data = SingleRecord(self.context_url(f"{reader.context}/$entity"), record)

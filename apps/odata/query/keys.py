@@ -1,4 +1,4 @@
-"""How an address names one record: ``/claim/{guid}``, ``/claim({guid})``, ``/claim(ClaimGuid={guid})``."""
+"""Keys in addresses: ``/claim/{guid}``, ``/claim({guid})``, ``/claim(ClaimGuid={guid})``."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def read_key(entity_set: EntitySet, text: str) -> Any:
-    """The key that ``text`` writes, as the model holds it; ``BadQuery`` when it can be none."""
-    given = unquote(text).strip()
-    named = _NAMED.fullmatch(given)
-    if named:
-        if named[1].lower() != entity_set.key.name.lower():
-            raise BadQuery(f"The key of {entity_set.name} is {entity_set.key.name}, not {named[1][:60]}.")
-        given = named[2].strip()
-    if len(given) >= 2 and given[0] == given[-1] == "'":
-        given = given[1:-1]
+    """The key in ``text`` as the model stores it; ``BadQuery`` when it is invalid."""
+    value = unquote(text).strip()
+    match = _NAMED.fullmatch(value)
+    if match:
+        if match[1].lower() != entity_set.key.name.lower():
+            raise BadQuery(f"The key of {entity_set.name} is {entity_set.key.name}, not {match[1][:60]}.")
+        value = match[2].strip()
+    if len(value) >= 2 and value[0] == value[-1] == "'":
+        value = value[1:-1]
     edm = entity_set.key.edm.name
     if edm == "Edm.Guid":
-        if not _GUID.fullmatch(given):
-            raise BadQuery(f"{given[:60]!r} is not a guid.", code="InvalidGuid")
-        return uuid.UUID(given)
+        if not _GUID.fullmatch(value):
+            raise BadQuery(f"{value[:60]!r} is not a guid.", code="InvalidGuid")
+        return uuid.UUID(value)
     if edm in INTEGER_RANGES:
-        if not _INTEGER.fullmatch(given):
-            raise BadQuery(f"{given[:60]!r} is not a whole number.", code="InvalidNumber")
+        if not _INTEGER.fullmatch(value):
+            raise BadQuery(f"{value[:60]!r} is not a whole number.", code="InvalidNumber")
         low, high = INTEGER_RANGES[edm]
-        if not low <= int(given) <= high:
-            raise BadQuery(f"{given[:60]} is not between {low} and {high}.", code="OutOfRange")
-        return int(given)
-    return given
+        if not low <= int(value) <= high:
+            raise BadQuery(f"{value[:60]} is not between {low} and {high}.", code="OutOfRange")
+        return int(value)
+    return value

@@ -51,7 +51,7 @@ def filter_rows(entity_set: EntitySet, rows: QuerySet[Any], options: QueryOption
     return rows
 
 
-class RecordReader:
+class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
     ``item``: the request is for one record.

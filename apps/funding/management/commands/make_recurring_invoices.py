@@ -31,7 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, until: str | None, dry_run: bool, **options: Any) -> None:
         with timezone.override(Subscriber.current().zone):
             clock.reset_now()
-            last_day = read_day(until)
+            last_day = last_due_day(until)
             created, failed = self.run(last_day, dry_run)
         summary = f"{plural(created, 'invoice')} {'would be ' if dry_run else ''}made up to {last_day}"
         if failed:
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         return created, failed
 
 
-def read_day(text: str | None) -> dt.date:
+def last_due_day(text: str | None) -> dt.date:
     if text is None:
         return clock.today()
     try:
