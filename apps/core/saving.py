@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from operator import attrgetter
@@ -117,10 +117,12 @@ def insert_rows(
     """
     if not drafts:
         return []
-    keys = new_keys(model, len(drafts))
+    keys, members = new_keys(model, len(drafts)), drafts[0].member_names()
     columns: dict[str, Sequence[Any]] = {}
     for field in model._meta.concrete_fields:
-        values = keys if field.primary_key else list(column_values(field, drafts, extra_columns or {}))
+        values = keys
+        if not field.primary_key:
+            values = list(column_values(field, drafts, members, extra_columns or {}))
         # Columns that are null in all of many rows are left out, which are most of an import's.
         is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "text_field")
         if is_needed or values.count(None) < len(values):
@@ -132,14 +134,16 @@ def insert_rows(
     return keys
 
 
-def column_values(field: models.Field, drafts: Sequence[Draft], extra_columns: ExtraColumns) -> Iterable[Any]:
+def column_values(
+    field: models.Field, drafts: Sequence[Draft], members: Container[str], extra_columns: ExtraColumns
+) -> Iterable[Any]:
     """The values of a column in each of the new records."""
     if field.name in extra_columns:
         return map(extra_columns[field.name], drafts)
     text_field = getattr(field, "text_field", None)
     if text_field is not None:
         return [normalised(draft.get(text_field)) for draft in drafts]
-    if field.name in SYSTEM_COLUMNS or not drafts[0].has(field.name):
+    if field.name in SYSTEM_COLUMNS or field.name not in members:
         return repeat(plain(field.get_default()), len(drafts))
     values = map(attrgetter(field.name), drafts)
     if field.is_relation:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.core.identifiers import normalised
+from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.odata.write.json_values import JsonValueError
+from apps.people.models import CustomField
 from apps.people.services import (
     create_clients,
     create_contacts,
     create_roles,
     create_staff,
+    stored_answers,
     update_clients,
     update_contacts,
     update_roles,
@@ -49,6 +57,13 @@ def clean_state(text: str) -> CleanedText:
     return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
 
 
+def clean_mobile(text: str) -> CleanedText:
+    """A mobile number that a spreadsheet took for a number, without its leading zero."""
+    if not re.fullmatch(r"4[0-9]{8}", text):
+        return CleanedText(text)
+    return CleanedText(f"0{text}", "LeadingZeroRestored", f"It is taken as 0{text}.")
+
+
 def is_australian(draft: Draft) -> bool:
     return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
 
@@ -67,6 +82,15 @@ def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Issue]:
         meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
         yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
 
+
+CLEANERS = {
+    "Address/State": clean_state,
+    "PostalAddress/PostalState": clean_state,
+    "Phone1": clean_mobile,
+    "Phone2": clean_mobile,
+    "BusinessPhone": clean_mobile,
+    "BusinessPhone2": clean_mobile,
+}
 
 ADDRESS_WARNINGS: tuple[Rule, ...] = (
     an_australian_state_is_abbreviated,
@@ -193,6 +217,42 @@ CLIENT_HEADERS = {
 # --- the resources --------------------------------------------------------------------------------------
 
 
+class AnswersColumn(RelatedColumn):
+    """The answers to custom fields, which are known by their name in every database."""
+
+    name = "CustomFields"
+    attribute = "custom_answers"
+
+    @cached_property
+    def fields(self) -> dict[str | None, Any]:
+        """The keys of the custom fields that are asked of the records, by name."""
+        fields = CustomField.objects.filter(applies_to=self.model.__name__)
+        return {normalised(name): key for key, name in fields.values_list("pk", "name")}
+
+    def convert(self, text: str) -> dict[Any, list[str]]:
+        try:
+            answers = {
+                str(answer["Name"]): [str(one["Response"]) for one in answer["Responses"]]
+                for answer in json.loads(text)
+            }
+        except (ValueError, KeyError, TypeError):
+            message = 'must be JSON such as [{"Name": "Diet", "Responses": [{"Response": "Vegan"}]}].'
+            raise JsonValueError("InvalidJson", message) from None
+        unknown = [name for name in answers if normalised(name) not in self.fields]
+        if unknown:
+            raise JsonValueError("NotFound", f"answers a custom field that does not exist: {unknown[0]}.")
+        return {self.fields[normalised(name)]: responses for name, responses in answers.items()}
+
+    def load(self, keys: Sequence[Any]) -> dict[Any, dict[Any, list[str]]]:
+        found: dict[Any, dict[Any, list[str]]] = defaultdict(dict)
+        for (key, field), answer in stored_answers(self.model, keys).items():
+            found[key][field] = answer.texts
+        return found
+
+    def is_same(self, existing: dict[Any, list[str]] | None, given: dict[Any, list[str]]) -> bool:
+        return all((existing or {}).get(field, []) == responses for field, responses in given.items())
+
+
 class PermissionType(NestedType):
     """A permission, as files of roles name it."""
 
@@ -218,7 +278,8 @@ class StaffImport(ImportDefinition):
 
     header_synonyms = STAFF_HEADERS
     match_fields = ("UniqueCode", "PrimaryEmail")
-    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    related_columns = (AnswersColumn,)
+    cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_staff)
@@ -232,7 +293,8 @@ class ClientImport(ImportDefinition):
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
-    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    related_columns = (AnswersColumn,)
+    cleaners = CLEANERS
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_clients)
@@ -246,7 +308,8 @@ class ContactImport(ImportDefinition):
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
-    cleaners = {"Address/State": clean_state, "PostalAddress/PostalState": clean_state}
+    related_columns = (AnswersColumn,)
+    cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
 
     create = staticmethod(create_contacts)

@@ -1,4 +1,4 @@
-"""Files, forms and documents, as little of them as will do."""
+"""Files, forms and documents with the fewest members."""
 
 import io
 import itertools
@@ -33,11 +33,11 @@ def png(width=2, height=2):
 
 
 def zipped(*names, first=b"x"):
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name in names:
             archive.writestr(name, first)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def docx():
@@ -49,8 +49,8 @@ def a_category(**columns):
 
 
 def part(name, value, file_name=None, headers=""):
-    told = f'; filename="{file_name}"' if file_name is not None else ""
-    head = f'Content-Disposition: form-data; name="{name}"{told}\r\n{headers}\r\n'.encode()
+    file_name_parameter = f'; filename="{file_name}"' if file_name is not None else ""
+    head = f'Content-Disposition: form-data; name="{name}"{file_name_parameter}\r\n{headers}\r\n'.encode()
     return head + (value.encode() if isinstance(value, str) else value)
 
 
@@ -80,7 +80,7 @@ def indexed(name, *values):
 
 
 def a_document(content=PDF, file_name="plan.pdf", **values):
-    """A document filed by the same verb as everybody's."""
+    """A document created by the service."""
     given = {"name": None, "client": None, "category": None, "created_by": None, **values}
     given["category"] = given["category"] or a_category()
     given["created_by"] = given["created_by"] or a_staff_member()

@@ -74,7 +74,7 @@ def test_a_storage_that_fails_midway_leaves_nothing(
 
 @pytest.mark.django_db
 def test_a_database_that_fails_leaves_nothing(post, lists, nothing_is_left, monkeypatch):
-    def failing(*args, **words):
+    def failing(*args, **options):
         raise RuntimeError("no")
 
     monkeypatch.setattr(services.saving, "insert_records", failing)
@@ -130,13 +130,13 @@ def test_a_sweep_removes_old_files_without_a_document_and_no_others(folder):
     for path in (orphan, partial, folder / document.storage_key):
         os.utime(path, (1_600_000_000, 1_600_000_000))
     os.utime(fresh, (time.time(), time.time()))
-    told = io.StringIO()
-    call_command("sweep_documents", "--dry-run", stdout=told)
-    assert "2020/old" in told.getvalue()
+    output = io.StringIO()
+    call_command("sweep_documents", "--dry-run", stdout=output)
+    assert "2020/old" in output.getvalue()
     assert orphan.exists()
-    told = io.StringIO()
-    call_command("sweep_documents", stdout=told)
-    assert told.getvalue() == "2 files without a document removed.\n"
+    output = io.StringIO()
+    call_command("sweep_documents", stdout=output)
+    assert output.getvalue() == "2 files without a document removed.\n"
     assert stored(folder) == sorted([fresh, folder / document.storage_key])
     call_command("sweep_documents", "--older-than", "0m", stdout=io.StringIO())
     assert stored(folder) == [folder / document.storage_key]
@@ -145,11 +145,11 @@ def test_a_sweep_removes_old_files_without_a_document_and_no_others(folder):
 @pytest.mark.django_db
 def test_a_sweep_of_many_files_judges_them_in_batches(folder, monkeypatch):
     monkeypatch.setattr("apps.documents.services.SWEEP_BATCH", 2)
-    kept = {a_document().storage_key for _ in range(3)}
+    used_keys = {a_document().storage_key for _ in range(3)}
     for number in range(5):
         storage.document_storage().save(f"orphan{number}", storage.UploadStream([b"x"], 9))
     assert sorted(sweep(NOW).keys) == [f"orphan{number}" for number in range(5)]
-    assert {str(path.relative_to(folder)) for path in stored(folder)} == kept
+    assert {str(path.relative_to(folder)) for path in stored(folder)} == used_keys
 
 
 @pytest.mark.django_db(transaction=True)
@@ -181,9 +181,9 @@ def test_a_sweep_waits_for_documents_that_are_being_filed(folder):
 
 
 def environment(tmp_path):
-    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    kept_variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     ours = {"VAR_DIR": str(tmp_path), "LOG_LEVEL": "ERROR", "DJANGO_SETTINGS_MODULE": "records_site.settings"}
-    return {**kept, **ours}
+    return {**kept_variables, **ours}
 
 
 def run(tmp_path, code):

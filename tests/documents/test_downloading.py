@@ -130,7 +130,7 @@ def test_a_range_of_another_version_is_answered_with_the_whole(get):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "header"),
     [
         ("plan.pdf", 'attachment; filename="plan.pdf"'),
         ("Größe.pdf", "attachment; filename=\"Gr__e.pdf\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe.pdf"),
@@ -140,8 +140,8 @@ def test_a_range_of_another_version_is_answered_with_the_whole(get):
          "filename*=UTF-8''x%0D%0ASet-Cookie%3A%20a%3Db.pdf"),
     ],
 )  # fmt: skip
-def test_any_name_is_told_as_rfc_6266_says(name, told):
-    assert content_disposition(name, "attachment") == told
+def test_any_name_is_sent_as_rfc_6266_says(name, header):
+    assert content_disposition(name, "attachment") == header
 
 
 def test_only_callers_who_may_read_documents_download(document):
@@ -159,10 +159,10 @@ def test_only_callers_who_may_read_documents_download(document):
 
 
 def test_the_web_server_sends_the_bytes_when_it_is_told_where(get, document, settings):
-    settings.DOCUMENT_ACCEL_PREFIX = "/kept/"
+    settings.DOCUMENT_ACCEL_PREFIX = "/files/"
     answer = get()
     assert (answer.status_code, answer.content) == (200, b"")
-    assert answer["X-Accel-Redirect"] == f"/kept/{document.storage_key}"
+    assert answer["X-Accel-Redirect"] == f"/files/{document.storage_key}"
     assert answer["Content-Type"] == "application/pdf"
     assert answer["Content-Disposition"] == 'attachment; filename="plan.pdf"'
     assert get(If_None_Match=answer["ETag"]).status_code == 304

@@ -37,7 +37,7 @@ def bucket(server, settings):
             "BACKEND": "apps.documents.s3.DocumentBucket",
             "OPTIONS": {
                 "bucket_name": BUCKET,
-                "location": "kept",
+                "location": "stored",
                 "endpoint_url": server,
                 "region_name": "us-east-1",
                 "access_key": "test",
@@ -67,7 +67,7 @@ def objects(bucket):
 def test_a_file_goes_into_the_bucket_and_comes_back(api, post, lists, bucket, content):
     (shown,) = ok(post(a_file(content), *lists), 201)["value"]
     document = Document.objects.get()
-    assert objects(bucket) == [f"kept/{document.storage_key}"]
+    assert objects(bucket) == [f"stored/{document.storage_key}"]
     address = f"document/{shown['DocumentGuid']}/Download"
     assert b"".join(api.get(address)) == content
     part = api.get(address, Range=f"bytes={len(content) - 7}-")
@@ -113,10 +113,10 @@ def test_a_sweep_finds_objects_without_a_document_and_unfinished_uploads(bucket)
     document = a_document()
     document_storage().save("2020/01/01/orphan", storage.UploadStream([b"x"], 9))
     bucket.put_object(Key="elsewhere/not ours", Body=b"x")
-    bucket.Object("kept/half").initiate_multipart_upload()
+    bucket.Object("stored/half").initiate_multipart_upload()
     swept = sweep(dt.timedelta(seconds=-5))
     assert (swept.keys, swept.unfinished) == (["2020/01/01/orphan"], 1)
-    assert objects(bucket) == ["elsewhere/not ours", f"kept/{document.storage_key}"]
+    assert objects(bucket) == ["elsewhere/not ours", f"stored/{document.storage_key}"]
     assert list(bucket.multipart_uploads.all()) == []
 
 
@@ -126,7 +126,7 @@ def test_an_upload_of_any_size_takes_the_memory_of_a_few_parts(bucket, settings,
     sent = []
     # The test's own server keeps what it is sent in this process, so nothing is sent.
     monkeypatch.setattr(
-        client, "_make_api_call", lambda name, words: sent.append(name) or {"UploadId": "1", "ETag": "x"}
+        client, "_make_api_call", lambda name, parameters: sent.append(name) or {"UploadId": "1", "ETag": "x"}
     )
     pieces = (bytes(64 * 1024) for _ in range(1600))  # 100 MiB
     tracemalloc.start()

@@ -379,12 +379,12 @@ def test_the_types_are_a_setting(post, staff, category, settings):
 # --- names ----------------------------------------------------------------------------------------------
 
 
-def disposed(told):
-    return b"Content-Disposition: form-data; name=Files; " + told + b"\r\n\r\n" + PDF
+def file_part(parameters):
+    return b"Content-Disposition: form-data; name=Files; " + parameters + b"\r\n\r\n" + PDF
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("parameters", "name"),
     [
         ('filename="Größe – ✓.pdf"'.encode(), "Größe – ✓.pdf"),
         (b"filename=x.pdf; filename*=utf-8''Gr%C3%B6%C3%9Fe.pdf", "Größe.pdf"),
@@ -398,8 +398,8 @@ def disposed(told):
         ('filename="\u202efdp.exe.pdf"'.encode(), "fdp.exe.pdf"),
     ],
 )
-def test_file_names_are_read_in_every_spelling_without_their_folders(post, staff, category, told, name):
-    ok(post(disposed(told), *fields(STAFF, staff.pk), *fields(CATEGORY, category.pk)), 201)
+def test_file_names_are_read_in_every_spelling_without_their_folders(post, staff, category, parameters, name):
+    ok(post(file_part(parameters), *fields(STAFF, staff.pk), *fields(CATEGORY, category.pk)), 201)
     document = Document.objects.get()
     assert (document.file_name, document.name) == (name, name)
 

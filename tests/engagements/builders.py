@@ -22,11 +22,11 @@ def a_category(number=1):
 
 
 def a_plan(**columns):
-    held = {"plan_start_date": START, "plan_end_date": END, "total_budget_amount": Decimal("1000.00")}
-    held |= {"is_plan_managed": True} | columns
-    if "participant" not in held:
-        held["participant"] = a_contact()
-    return ClientEngagement.objects.create(**held)
+    values = {"plan_start_date": START, "plan_end_date": END, "total_budget_amount": Decimal("1000.00")}
+    values |= {"is_plan_managed": True} | columns
+    if "participant" not in values:
+        values["participant"] = a_contact()
+    return ClientEngagement.objects.create(**values)
 
 
 def a_pace_plan(**columns):
@@ -34,11 +34,11 @@ def a_pace_plan(**columns):
 
 
 def a_booking(plan=None, category=1, **columns):
-    held = {"support_purpose": "Custom Purpose", "category": category and a_category(category)}
-    if held["category"]:
-        held["support_purpose"] = held["category"].support_purpose
+    values = {"support_purpose": "Custom Purpose", "category": category and a_category(category)}
+    if values["category"]:
+        values["support_purpose"] = values["category"].support_purpose
     return ServiceBooking.objects.create(
-        engagement=plan or a_plan(), **{"budget": Decimal("100.00"), **held, **columns}
+        engagement=plan or a_plan(), **{"budget": Decimal("100.00"), **values, **columns}
     )
 
 
@@ -66,5 +66,5 @@ def a_booking_draft(**members):
 
 
 def found(rules, draft):
-    """The (code, place) pairs that rules find in a draft."""
-    return [(finding.code, finding.field) for _, finding in apply_rules([draft], rules)]
+    """The (code, field) pairs of the issues in a draft."""
+    return [(issue.code, issue.field) for _, issue in apply_rules([draft], rules)]

@@ -43,8 +43,8 @@ def a_plan_ending(days, **columns):
     return a_plan(plan_start_date=from_today(days - 364), plan_end_date=from_today(days), **columns)
 
 
-def words(answer):
-    text = re.sub(r"<(script|style).*?</\1>", "", answer.content.decode(), flags=re.DOTALL)
+def page_text(response):
+    text = re.sub(r"<(script|style).*?</\1>", "", response.content.decode(), flags=re.DOTALL)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text)))
 
 
@@ -55,19 +55,19 @@ def plan_page(client, plan):
 # --- the plan's page
 
 
-def test_a_plans_page_tells_of_each_booking_what_became_of_its_budget(client):
+def test_the_page_of_a_plan_shows_the_spending_of_each_booking(client):
     plan = a_plan_ending(181, total_budget_amount=Decimal("10000.00"))
     amounts = {"budget": "4000.00", "used_elsewhere": "500.00", "claimed": "1000.00", "paid": "600.00"}
     a_booking(plan, waiting=Decimal("100.00"), **{name: Decimal(text) for name, text in amounts.items()})
-    told = words(plan_page(client, plan))
-    assert "Time 181 days left" in told
-    assert "Total budget 10,000.00 Allocated 4,000.00 Not allocated 6,000.00 Spent 1,600.00" in told
+    text = page_text(plan_page(client, plan))
+    assert "Time 181 days left" in text
+    assert "Total budget 10,000.00 Allocated 4,000.00 Not allocated 6,000.00 Spent 1,600.00" in text
     assert (
         "Budget 4,000.00 Spent elsewhere 500.00 Claimed 1,000.00 Paid 600.00 Waiting 100.00 Left 2,400.00"
-    ) in told
+    ) in text
 
 
-def test_a_bar_says_in_words_what_it_shows(client):
+def test_a_bar_has_a_description_in_words(client):
     plan = a_plan_ending(181)
     a_booking(
         plan,
@@ -91,7 +91,7 @@ def test_a_budget_overspent_is_marked_where_it_ends(client):
 
 
 @pytest.mark.parametrize(
-    ("ending", "spent", "told"),
+    ("ending", "spent", "expected"),
     [
         (182, "25.00", "Lasts to the end, with about 50"),
         (182, "91.50", "days before the budget ends"),
@@ -101,24 +101,24 @@ def test_a_budget_overspent_is_marked_where_it_ends(client):
         (400, "0.00", "Not started"),
     ],
 )
-def test_a_plans_page_tells_how_long_the_money_lasts(client, ending, spent, told):
+def test_the_page_of_a_plan_shows_how_long_the_budget_lasts(client, ending, spent, expected):
     plan = a_plan_ending(ending)
     a_booking(plan, budget=Decimal("100.00"), used_elsewhere=Decimal(spent))
-    section = words(plan_page(client, plan)).partition("Service bookings Add")[2]
-    assert told in section
+    section = page_text(plan_page(client, plan)).partition("Service bookings Add")[2]
+    assert expected in section
 
 
-def test_the_day_it_runs_out_is_told(client):
+def test_the_date_of_running_out_is_shown(client):
     plan = a_plan(plan_start_date=from_today(-99), plan_end_date=from_today(265))
     a_booking(plan, budget=Decimal("150.00"), used_elsewhere=Decimal("100.00"))
     day = from_today(50)
-    assert f"{day.day} {day:%b %Y} , 215 days before the budget ends" in words(plan_page(client, plan))
+    assert f"{day.day} {day:%b %Y} , 215 days before the budget ends" in page_text(plan_page(client, plan))
 
 
-def test_bookings_above_the_budget_are_pointed_out(client):
+def test_bookings_above_the_budget_are_shown(client):
     plan = a_plan(total_budget_amount=Decimal("100.00"))
     a_booking(plan, budget=Decimal("130.00"))
-    assert "The bookings' budgets come to 130.00: 30.00 more than the plan has." in words(
+    assert "The bookings' budgets come to 130.00: 30.00 more than the plan has." in page_text(
         plan_page(client, plan)
     )
 
@@ -126,10 +126,10 @@ def test_bookings_above_the_budget_are_pointed_out(client):
 def test_a_pace_plan_shows_its_budgets_by_category(client):
     plan = a_pace_plan(endorsement_date=START)
     a_category_budget(plan, 16)
-    told = words(plan_page(client, plan))
-    assert "Budgets by category" in told
-    assert "16 Home and Living" in told
-    assert "Endorsed 1 Jul 2026" in told
+    text = page_text(plan_page(client, plan))
+    assert "Budgets by category" in text
+    assert "16 Home and Living" in text
+    assert "Endorsed 1 Jul 2026" in text
 
 
 def test_a_plans_page_takes_the_same_statements_however_many_bookings(client, django_assert_num_queries):
@@ -150,23 +150,23 @@ def test_a_plans_page_is_for_those_who_may_see_plans(client):
     client.force_login(a_staff_member(role=role), BACKEND)
     assert plan_page(client, plan).status_code == 403
     client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")), BACKEND)
-    answer = plan_page(client, plan)
-    assert answer.status_code == 200
-    assert "Add a booking" not in words(answer)
+    response = plan_page(client, plan)
+    assert response.status_code == 200
+    assert "Add a booking" not in page_text(response)
 
 
 def test_the_page_of_a_plan_that_is_not_there_leads_back(client):
-    answer = client.get(f"{PLANS}01a05a13-d3e0-720d-9806-422ae9d6274b/plan/")
-    assert answer.status_code == 302
+    response = client.get(f"{PLANS}01a05a13-d3e0-720d-9806-422ae9d6274b/plan/")
+    assert response.status_code == 302
 
 
 # --- the list
 
 
 def listed(client, **query):
-    answer = client.get(PLANS, query)
-    assert answer.status_code == 200
-    return [plan.pk for plan in answer.context["cl"].result_list]
+    response = client.get(PLANS, query)
+    assert response.status_code == 200
+    return [plan.pk for plan in response.context["cl"].result_list]
 
 
 def test_plans_are_listed_by_when_they_end(client):
@@ -187,7 +187,7 @@ def test_plans_are_listed_by_when_they_end(client):
         ("all", [-1, 0, 30, 31, 60, 61, 90, 91, 500]),
     ],
 )
-def test_plans_are_chosen_by_where_they_stand_in_time(client, stage, expected):
+def test_plans_are_filtered_by_their_dates(client, stage, expected):
     plans = {a_plan_ending(days).pk: days for days in (-1, 0, 30, 31, 60, 61, 90, 91, 500)}
     assert [plans[key] for key in listed(client, stage=stage)] == expected
 
@@ -199,14 +199,14 @@ def test_a_plan_that_became_inactive_ends_then(client):
     assert listed(client, stage="ended") == [over.pk]
 
 
-@pytest.mark.parametrize("sought", ["430 123 456", "Nguyen", "mia"])
-def test_a_plan_is_found_by_its_participant(client, sought):
+@pytest.mark.parametrize("query", ["430 123 456", "Nguyen", "mia"])
+def test_a_plan_is_found_by_its_participant(client, query):
     plan = a_plan_ending(20, participant=a_contact(first_name="Mia", scheme_number="430123456"))
     a_plan_ending(20, participant=a_contact(first_name="Leo", last_name="Silva"))
-    assert listed(client, q=sought) == [plan.pk]
+    assert listed(client, q=query) == [plan.pk]
 
 
-def test_plans_are_chosen_by_who_manages_them(client):
+def test_plans_are_filtered_by_their_managers(client):
     a_plan_ending(20)
     plan = a_plan_ending(30, is_plan_managed=False, is_self_managed=True)
     assert listed(client, managed="self") == [plan.pk]
@@ -229,22 +229,22 @@ def add(client, model, query="", **fields):
     return client.post(address, form_data(client.get(address), **fields), follow=True)
 
 
-def errors(answer):
-    return answer.context["adminform"].form.errors
+def errors(response):
+    return response.context["adminform"].form.errors
 
 
-def test_a_plan_is_added_and_held_against_the_rules(client):
+def test_a_plan_is_added_and_validated(client):
     person = a_contact()
     dates = {"plan_start_date": "2026-07-01", "plan_end_date": "2026-06-30"}
-    answer = add(client, "clientengagement", participant=person.pk, **dates)
-    assert errors(answer)["plan_end_date"] == ["The plan ends before it starts."]
+    response = add(client, "clientengagement", participant=person.pk, **dates)
+    assert errors(response)["plan_end_date"] == ["The plan ends before it starts."]
     dates["plan_end_date"] = "2027-06-30"
-    answer = add(client, "clientengagement", participant=person.pk, **dates)
+    response = add(client, "clientengagement", participant=person.pk, **dates)
     assert ClientEngagement.objects.get().participant == person
-    assert "Nobody is said to manage the plan." in words(answer)
+    assert "Nobody is said to manage the plan." in page_text(response)
 
 
-def test_a_plan_that_stands_keeps_its_participant_and_kind(client):
+def test_the_participant_and_type_of_an_existing_plan_are_fixed(client):
     plan = a_plan()
     address = f"{PLANS}{plan.pk}/change/"
     page = client.get(address)
@@ -256,7 +256,7 @@ def test_a_plan_that_stands_keeps_its_participant_and_kind(client):
 
 def test_a_booking_is_added_from_its_plans_page_and_leads_back_to_it(client):
     plan = a_plan(total_budget_amount=Decimal("100.00"))
-    answer = add(
+    response = add(
         client,
         "servicebooking",
         f"?engagement={plan.pk}",
@@ -264,13 +264,13 @@ def test_a_booking_is_added_from_its_plans_page_and_leads_back_to_it(client):
         support_purpose="Capacity Building",
         budget="150.00",
     )
-    assert answer.redirect_chain[-1][0] == f"{PLANS}{plan.pk}/plan/"
+    assert response.redirect_chain[-1][0] == f"{PLANS}{plan.pk}/plan/"
     assert ServiceBooking.objects.get().engagement == plan
-    assert "With it the plan's bookings come to 50.00 more than its budget of 100.00." in words(answer)
+    assert "With it the plan's bookings come to 50.00 more than its budget of 100.00." in page_text(response)
 
 
-def test_a_booking_is_held_against_the_rules(client):
-    answer = add(
+def test_a_booking_is_validated(client):
+    response = add(
         client,
         "servicebooking",
         f"?engagement={a_plan().pk}",
@@ -278,15 +278,15 @@ def test_a_booking_is_held_against_the_rules(client):
         support_purpose="Core",
         budget="1.00",
     )
-    assert "is for Capacity Building." in errors(answer)["support_purpose"][0]
-    answer = add(
+    assert "is for Capacity Building." in errors(response)["support_purpose"][0]
+    response = add(
         client, "servicebooking", f"?engagement={a_pace_plan().pk}", support_purpose="Custom Purpose"
     )
-    assert errors(answer)["engagement"] == ["A PACE plan has budgets by category, no service bookings."]
+    assert errors(response)["engagement"] == ["A PACE plan has budgets by category, no service bookings."]
     assert not ServiceBooking.objects.exists()
 
 
-def test_a_bookings_amounts_are_not_typed(client):
+def test_the_amounts_of_a_booking_cannot_be_edited(client):
     booking = a_booking(claimed=Decimal("5.00"))
     address = f"/admin/engagements/servicebooking/{booking.pk}/change/"
     page = client.get(address)
@@ -302,8 +302,8 @@ def test_a_booking_entered_by_mistake_goes_and_one_with_claims_stays(client):
     assert not ServiceBooking.objects.filter(pk=mistake.pk).exists()
     line = Change.objects.get(record_key=str(mistake.pk), kind="Deleted")
     assert line.differences["budget"] == ["100.00", None]
-    answer = client.post(f"/admin/engagements/servicebooking/{claimed.pk}/delete/", {"post": "yes"})
-    assert answer.status_code == 403
+    response = client.post(f"/admin/engagements/servicebooking/{claimed.pk}/delete/", {"post": "yes"})
+    assert response.status_code == 403
     assert ServiceBooking.objects.get() == claimed
 
 
@@ -314,22 +314,22 @@ def test_lists_of_budgets_take_the_same_statements_however_many(client, model, d
         a_category_budget()
     client.get(f"/admin/engagements/{model}/")
     with django_assert_max_num_queries(10):
-        answer = client.get(f"/admin/engagements/{model}/")
-    assert len(answer.context["cl"].result_list) == 10
+        response = client.get(f"/admin/engagements/{model}/")
+    assert len(response.context["cl"].result_list) == 10
 
 
 def test_support_categories_are_found_by_name_and_number(client):
     a_category(1)
-    for sought, number in (("living skills", 15), ("17", 17)):
-        answer = client.get("/admin/engagements/supportcategory/", {"q": sought})
-        assert [each.number for each in answer.context["cl"].result_list] == [number]
+    for query, number in (("living skills", 15), ("17", 17)):
+        response = client.get("/admin/engagements/supportcategory/", {"q": query})
+        assert [each.number for each in response.context["cl"].result_list] == [number]
 
 
 def test_archiving_a_plan_names_its_bookings(client):
     plan = a_plan()
     a_booking(plan)
-    assert "1 service bookings (plan)" in words(client.get(f"{PLANS}{plan.pk}/archiving/"))
+    assert "1 service bookings (plan)" in page_text(client.get(f"{PLANS}{plan.pk}/archiving/"))
     client.post(f"{PLANS}{plan.pk}/archiving/")
     plan.refresh_from_db()
     assert plan.is_archived
-    assert "This plan was archived on" in words(plan_page(client, plan))
+    assert "This plan was archived on" in page_text(plan_page(client, plan))

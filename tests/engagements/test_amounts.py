@@ -1,4 +1,4 @@
-"""Budgets learn what is claimed on them (apps/engagements/services.py)."""
+"""Amounts claimed on budgets (apps/engagements/services.py)."""
 
 import threading
 import uuid
@@ -17,45 +17,45 @@ def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
     return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
 
 
-def held(budget):
+def stored_amounts(budget):
     budget.refresh_from_db()
     return Amounts(budget.claimed, budget.paid, budget.waiting)
 
 
 @pytest.mark.django_db
-def test_what_is_recorded_is_added_to_what_was():
+def test_recorded_amounts_are_added():
     booking, other = a_booking(), a_booking()
     record_amounts({booking.pk: amounts(waiting="80.10")})
     record_amounts({booking.pk: amounts(claimed="50.00", waiting="-50.00"), other.pk: amounts(paid="1.00")})
     record_amounts({booking.pk: amounts(paid="20.05")})
-    assert held(booking) == amounts("50.00", "20.05", "30.10")
-    assert held(other) == amounts(paid="1.00")
+    assert stored_amounts(booking) == amounts("50.00", "20.05", "30.10")
+    assert stored_amounts(other) == amounts(paid="1.00")
     assert booking.remaining == Decimal("19.90")
 
 
 @pytest.mark.django_db
-def test_an_amount_taken_back_leaves_nothing():
+def test_an_amount_and_its_negative_leave_zero():
     booking = a_booking()
     entered = amounts("1.10", "0.30", "2.20")
     record_amounts({booking.pk: entered})
     record_amounts({booking.pk: -entered})
-    assert held(booking) == Amounts()
+    assert stored_amounts(booking) == Amounts()
     assert entered + -entered == Amounts()
 
 
 @pytest.mark.django_db
-def test_a_budget_that_is_not_there_is_named_and_nothing_recorded():
+def test_a_missing_budget_is_named_and_nothing_recorded():
     booking, unknown = a_booking(), uuid.UUID(int=2**128 - 1)
     with pytest.raises(KeyError, match=str(unknown)), transaction.atomic():
         record_amounts({booking.pk: amounts("1.00"), unknown: amounts("1.00")})
-    assert held(booking) == Amounts()
+    assert stored_amounts(booking) == Amounts()
 
 
 @pytest.mark.django_db
-def test_budgets_of_pace_plans_are_told_the_same_way():
+def test_category_budgets_have_amounts_too():
     budget = a_category_budget()
     record_amounts({budget.pk: amounts("1.00")}, model=CategoryBudget)
-    assert held(budget) == amounts("1.00")
+    assert stored_amounts(budget) == amounts("1.00")
 
 
 @pytest.mark.django_db
@@ -75,14 +75,14 @@ def test_a_recount_puts_right_what_went_wrong_and_says_how_much():
     right, wrong, forgotten = a_booking(), a_booking(), a_booking()
     record_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
     assert restate_amounts({right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}) == 2
-    assert (held(right), held(wrong), held(forgotten)) == (
+    assert (stored_amounts(right), stored_amounts(wrong), stored_amounts(forgotten)) == (
         amounts("1.00"),
         amounts(waiting="2.00"),
         Amounts(),
     )
     with pytest.raises(KeyError):
         restate_amounts({uuid.uuid4(): amounts()})
-    assert held(right) == amounts("1.00")
+    assert stored_amounts(right) == amounts("1.00")
 
 
 @pytest.mark.postgres("SQLite lets one writer in at a time")
@@ -116,4 +116,6 @@ def test_statements_are_constant_in_the_number_of_budgets(django_assert_max_num_
     changes = {a_booking().pk: amounts("1.00", "0.50", "-2.00") for _ in range(5)}
     with django_assert_max_num_queries(4):
         record_amounts(changes)
-    assert {held(each) for each in ServiceBooking.objects.all()} == {amounts("1.00", "0.50", "-2.00")}
+    assert {stored_amounts(each) for each in ServiceBooking.objects.all()} == {
+        amounts("1.00", "0.50", "-2.00")
+    }

@@ -1,4 +1,4 @@
-"""What a day's support is covered by (apps/engagements/coverage.py)."""
+"""Coverage of supports (apps/engagements/coverage.py)."""
 
 import uuid
 from decimal import Decimal
@@ -31,8 +31,8 @@ def a_coverage(plan, on=DAY, item=ITEM, **preferences):
 
 def keys(found):
     """The keys of what covers, or comes closest, by its name in a Coverage."""
-    held = {name: getattr(found, name) for name in ("plan", "budget", "nearest_plan", "nearest_budget")}
-    return {name: record.pk for name, record in held.items() if record is not None}
+    records = {name: getattr(found, name) for name in ("plan", "budget", "nearest_plan", "nearest_budget")}
+    return {name: record.pk for name, record in records.items() if record is not None}
 
 
 def test_a_support_is_covered_by_the_booking_for_its_category():
@@ -44,7 +44,7 @@ def test_a_support_is_covered_by_the_booking_for_its_category():
     assert a_coverage(booking.engagement, item=None, category=4).booking.pk == other.pk
 
 
-def test_what_is_left_is_the_budget_less_what_is_claimed_waiting_and_used_elsewhere():
+def test_what_remains_is_the_budget_less_claimed_waiting_and_used_elsewhere():
     amounts = {"claimed": "100.00", "paid": "90.00", "waiting": "30.00", "used_elsewhere": "20.50"}
     booking = a_booking(budget=Decimal("500.00"), **{name: Decimal(text) for name, text in amounts.items()})
     assert a_coverage(booking.engagement).remaining == Decimal("349.50")
@@ -61,14 +61,14 @@ def test_the_first_and_the_last_day_are_covered(on):
 
 
 @pytest.mark.parametrize("on", ["2026-06-30", "2027-07-01"])
-def test_a_day_outside_every_plan_tells_the_nearest_plan_and_booking(on):
+def test_a_day_outside_every_plan_has_the_nearest_plan_and_booking(on):
     booking = a_booking()
     found = a_coverage(booking.engagement, day(on))
     assert keys(found) == {"nearest_plan": booking.engagement_id, "nearest_budget": booking.pk}
     assert found.remaining is None
 
 
-def test_the_nearest_of_several_plans_is_told():
+def test_the_nearest_of_several_plans_is_found():
     later = a_plan()
     earlier = a_plan(
         participant=later.participant, plan_start_date=day("2024-01-01"), plan_end_date=day("2024-12-31")
@@ -93,7 +93,7 @@ def test_a_booking_for_another_category_covers_nothing():
     assert keys(a_coverage(booking.engagement)) == {"plan": booking.engagement_id}
 
 
-def test_a_booking_whose_days_are_over_is_told_as_the_nearest():
+def test_a_booking_that_has_ended_is_the_nearest():
     booking = a_booking(booking_end_date=day("2026-08-14"))
     assert keys(a_coverage(booking.engagement)) == {
         "plan": booking.engagement_id,
@@ -160,7 +160,7 @@ def test_a_pace_plan_counts_a_support_by_its_own_categories():
     assert a_coverage(booking.engagement, category=1, pace_category=16).booking.pk == booking.pk
 
 
-def test_what_a_bill_drew_counts_as_left_while_it_is_entered_anew():
+def test_amounts_of_a_bill_that_is_replaced_count_as_remaining():
     drawn = a_booking(budget=Decimal("10.00"), waiting=Decimal("10.00"), booking_start_date=START)
     other = a_booking(drawn.engagement, budget=Decimal("10.00"))
     support = Support(drawn.engagement.participant_id, DAY, ITEM)
@@ -169,7 +169,7 @@ def test_what_a_bill_drew_counts_as_left_while_it_is_entered_anew():
     assert (released.booking.pk, released.remaining) == (drawn.pk, Decimal("10.00"))
 
 
-def test_a_budget_is_named_as_the_plan_page_names_it():
+def test_a_budget_has_the_same_label_as_its_record():
     numbered = a_booking(category=1, booking_number="50000077")
     plain = a_booking(numbered.engagement, category=4)
     assert str(a_coverage(numbered.engagement).booking) == str(numbered)

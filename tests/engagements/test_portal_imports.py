@@ -47,11 +47,11 @@ def mia():
 
 
 @pytest.fixture
-def bring(tmp_path):
-    """``bring(row, row, …)``: what the command says of a file of these rows, and its exit status."""
+def import_rows(tmp_path):
+    """``import_rows(row, row, …)``: what the command says of a file of these rows, and its exit status."""
     path = tmp_path / "bookings.csv"
 
-    def run(*rows, words=(), left_out=()):
+    def run(*rows, options=(), left_out=()):
         header = [name for name in HEADER if name not in left_out]
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, header, extrasaction="ignore")
@@ -62,15 +62,15 @@ def bring(tmp_path):
         out, err, status = io.StringIO(), io.StringIO(), 0
         try:
             with contextlib.chdir(tmp_path):
-                call_command("import_service_bookings", str(path), *words, stdout=out, stderr=err)
+                call_command("import_service_bookings", str(path), *options, stdout=out, stderr=err)
         except SystemExit as stop:
             status = stop.code
-        return Said(out.getvalue(), err.getvalue(), status, tmp_path / "bookings.errors.csv")
+        return CommandResult(out.getvalue(), err.getvalue(), status, tmp_path / "bookings.errors.csv")
 
     return run
 
 
-class Said:
+class CommandResult:
     def __init__(self, out, err, status, errors):
         self.out, self.err, self.status, self.errors = out, err, status, errors
 
@@ -83,9 +83,9 @@ class Said:
         return [line for line in self.err.splitlines() if line.startswith("row ")]
 
 
-def test_a_booking_is_brought_in_with_the_plan_it_tells_of(bring, mia):
+def test_a_booking_is_brought_in_with_the_plan_it_tells_of(import_rows, mia):
     own = a_client(is_self=True)
-    said = bring(
+    result = import_rows(
         {},
         {
             "product_category": "15",
@@ -93,9 +93,9 @@ def test_a_booking_is_brought_in_with_the_plan_it_tells_of(bring, mia):
             "allocated_amount": "$2,500.5",
         },
     )
-    assert (said.sums, said.status) == ("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected", 0)
-    assert "Also created: 1 plans, 0 participants." in said.out
-    assert said.remarks == []
+    assert (result.sums, result.status) == ("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected", 0)
+    assert "Also created: 1 plans, 0 participants." in result.out
+    assert result.remarks == []
     plan = ClientEngagement.objects.get()
     assert (plan.participant, plan.participant_type) == (mia, "Agency")
     assert (plan.plan_start_date, plan.plan_end_date) == (day("2026-07-01"), day("2027-06-30"))
@@ -115,60 +115,60 @@ def test_a_booking_is_brought_in_with_the_plan_it_tells_of(bring, mia):
     assert (second.support_item, second.remaining) == ("15_056_0128_1_3", Decimal("400.00"))
 
 
-def test_a_second_run_changes_nothing(bring, mia):
+def test_a_second_run_changes_nothing(import_rows, mia):
     rows = [{}, {"product_category": "01", "booking_type": "Agency Managed"}]
-    bring(*rows)
+    import_rows(*rows)
     lines = Change.objects.count()
-    assert bring(*rows).sums == "2 rows: 0 new, 0 changed, 2 unchanged, 0 rejected"
+    assert import_rows(*rows).sums == "2 rows: 0 new, 0 changed, 2 unchanged, 0 rejected"
     assert Change.objects.count() == lines
 
 
-def test_a_changed_row_changes_its_booking_and_what_the_plan_has(bring, mia):
-    bring({}, {"product_category": "01"})
-    said = bring(
+def test_a_changed_row_changes_its_booking_and_what_the_plan_has(import_rows, mia):
+    import_rows({}, {"product_category": "01"})
+    result = import_rows(
         {"allocated_amount": "1500.00", "last_modified_date": "2026-09-30"}, {"product_category": "01"}
     )
-    assert said.sums == "2 rows: 0 new, 1 changed, 1 unchanged, 0 rejected"
+    assert result.sums == "2 rows: 0 new, 1 changed, 1 unchanged, 0 rejected"
     plan = ClientEngagement.objects.get()
     assert (plan.total_budget_amount, plan.un_allocate_amount) == (Decimal("2500.00"), Decimal("0.00"))
     booking = ServiceBooking.objects.get(booking_number="50000001")
     assert (booking.budget, booking.used_elsewhere) == (Decimal(1500), Decimal(1100))
 
 
-def test_a_trial_stores_nothing(bring, mia):
-    said = bring({}, {"participant": "430000002"}, words=["--dry-run", "--create-participants"])
-    assert said.sums == "2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected"
-    assert "Nothing was stored: this was a dry run." in said.out
+def test_a_trial_stores_nothing(import_rows, mia):
+    result = import_rows({}, {"participant": "430000002"}, options=["--dry-run", "--create-participants"])
+    assert result.sums == "2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected"
+    assert "Nothing was stored: this was a dry run." in result.out
     assert not ClientEngagement.objects.exists()
     assert Contact.objects.get() == mia
 
 
-def test_accrued_money_is_gone_and_our_own_claims_are_not_counted_twice(bring, mia):
-    bring({"accrual_amount": "50.00"})
+def test_accrued_money_is_gone_and_our_own_claims_are_not_counted_twice(import_rows, mia):
+    import_rows({"accrual_amount": "50.00"})
     booking = ServiceBooking.objects.get()
     assert booking.remaining == Decimal("350.00")
     record_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
-    said = bring(
+    result = import_rows(
         {"accrual_amount": "50.00", "remaining_amount": "300.00", "last_modified_date": "2026-09-30"}
     )
-    assert said.sums == "1 row: 0 new, 1 changed, 0 unchanged, 0 rejected"
+    assert result.sums == "1 row: 0 new, 1 changed, 0 unchanged, 0 rejected"
     booking.refresh_from_db()
     assert (booking.used_elsewhere, booking.remaining) == (Decimal("650.00"), Decimal("250.00"))
 
 
-def test_where_the_balance_does_not_know_of_our_claims_yet_nothing_is_used_elsewhere(bring, mia):
-    bring({"remaining_amount": "1000.00"})
+def test_where_the_balance_does_not_know_of_our_claims_yet_nothing_is_used_elsewhere(import_rows, mia):
+    import_rows({"remaining_amount": "1000.00"})
     booking = ServiceBooking.objects.get()
     record_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
-    bring({"remaining_amount": "1000.00"})
+    import_rows({"remaining_amount": "1000.00"})
     booking.refresh_from_db()
     assert (booking.used_elsewhere, booking.remaining) == (Decimal("0.00"), Decimal("900.00"))
 
 
-def test_an_older_balance_does_not_undo_a_newer_one(bring, mia):
-    bring({})
-    said = bring({"remaining_amount": "900.00", "last_modified_date": "2026-08-30"})
-    assert said.remarks == [
+def test_an_older_balance_does_not_undo_a_newer_one(import_rows, mia):
+    import_rows({})
+    result = import_rows({"remaining_amount": "900.00", "last_modified_date": "2026-08-30"})
+    assert result.remarks == [
         "row 2, N2 (last_modified_date): Outdated: The balance of 31 Aug 2026 is known already."
         " It is “2026-08-30”."
     ]
@@ -178,25 +178,25 @@ def test_an_older_balance_does_not_undo_a_newer_one(bring, mia):
 # --- plans
 
 
-def test_a_booking_goes_into_the_plan_that_covers_it(bring, mia):
+def test_a_booking_goes_into_the_plan_that_covers_it(import_rows, mia):
     a_plan(participant=mia, plan_start_date=day("2025-07-01"), plan_end_date=day("2026-06-30"))
     plan = a_plan(participant=mia, total_budget_amount=Decimal("5000.00"))
-    bring({"start_date": "2026-08-01", "end_date": "2026-12-31"})
+    import_rows({"start_date": "2026-08-01", "end_date": "2026-12-31"})
     assert ServiceBooking.objects.get().engagement == plan
     plan.refresh_from_db()
-    assert plan.total_budget_amount == Decimal("5000.00")  # somebody said so, and it was not all allocated
+    assert plan.total_budget_amount == Decimal("5000.00")  # set by hand, and it was not all allocated
 
 
-def test_a_booking_that_overlaps_a_plan_goes_into_it_with_a_warning(bring, mia):
+def test_a_booking_that_overlaps_a_plan_goes_into_it_with_a_warning(import_rows, mia):
     plan = a_plan(participant=mia, total_budget_amount=Decimal("5000.00"))
-    said = bring({"start_date": "2026-06-01"})
-    assert said.sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
-    assert [line.split(": ")[1] for line in said.remarks] == ["warning OutsidePlan"]
+    result = import_rows({"start_date": "2026-06-01"})
+    assert result.sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
+    assert [line.split(": ")[1] for line in result.remarks] == ["warning OutsidePlan"]
     assert ServiceBooking.objects.get().engagement == plan
 
 
-def test_bookings_of_one_time_make_one_plan_and_of_two_times_two(bring, mia):
-    bring(
+def test_bookings_of_one_time_make_one_plan_and_of_two_times_two(import_rows, mia):
+    import_rows(
         {"end_date": "2026-12-31"},
         {"start_date": "2026-10-01", "end_date": "2027-03-31"},
         {"start_date": "2027-04-01", "end_date": "2028-03-31"},
@@ -208,38 +208,38 @@ def test_bookings_of_one_time_make_one_plan_and_of_two_times_two(bring, mia):
     ]
 
 
-def test_archived_plans_get_no_new_bookings(bring, mia):
+def test_archived_plans_get_no_new_bookings(import_rows, mia):
     a_plan(participant=mia, plan_start_date=day("2026-06-01"), archive_date=clock.now())
-    bring({})
+    import_rows({})
     assert ServiceBooking.objects.get().engagement.archive_date is None
 
 
-def test_a_pace_plan_takes_no_bookings(bring, mia):
+def test_a_pace_plan_takes_no_bookings(import_rows, mia):
     a_pace_plan(participant=mia)
-    said = bring({})
-    assert [line.split(": ")[1] for line in said.remarks] == ["NotAllowed"]
+    result = import_rows({})
+    assert [line.split(": ")[1] for line in result.remarks] == ["NotAllowed"]
     assert not ServiceBooking.objects.exists()
 
 
 # --- participants
 
 
-def test_an_unknown_participant_is_refused_with_the_reason(bring, mia):
-    said = bring({}, {"participant": "430 000 002"})
-    assert (said.sums, said.status) == ("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected", 1)
-    assert said.remarks == [
+def test_an_unknown_participant_is_refused_with_the_reason(import_rows, mia):
+    result = import_rows({}, {"participant": "430 000 002"})
+    assert (result.sums, result.status) == ("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected", 1)
+    assert result.remarks == [
         "row 3, B3 (participant): NotFound: No contact has this scheme number."
         " --create-participants would create one. It is “430 000 002”."
     ]
-    rows = list(csv.DictReader(said.errors.read_text(encoding="utf-8-sig").splitlines()))
+    rows = list(csv.DictReader(result.errors.read_text(encoding="utf-8-sig").splitlines()))
     assert [row["service_booking_id"] for row in rows] == ["50000002"]
     assert rows[0]["Reason"].startswith("participant: NotFound: ")
 
 
-def test_a_participant_is_made_when_asked(bring):
-    strangers = {"participant": "430000002", "participant_name": " Ana  Maria de Souza "}
-    said = bring(strangers, {**strangers, "product_category": "01"}, words=["--create-participants"])
-    assert "Also created: 1 plans, 1 participants." in said.out
+def test_a_participant_is_made_when_asked(import_rows):
+    unknown = {"participant": "430000002", "participant_name": " Ana  Maria de Souza "}
+    result = import_rows(unknown, {**unknown, "product_category": "01"}, options=["--create-participants"])
+    assert "Also created: 1 plans, 1 participants." in result.out
     made = Contact.objects.get()
     assert (made.first_name, made.last_name, made.scheme_number) == ("Ana Maria de", "Souza", "430000002")
     assert ClientEngagement.objects.get().participant == made
@@ -247,7 +247,7 @@ def test_a_participant_is_made_when_asked(bring):
 
 
 @pytest.mark.parametrize(
-    ("stranger", "place"),
+    ("unknown", "place"),
     [
         ({"participant": "990000002"}, "B2 (participant): InvalidSchemeNumber"),
         ({"participant": "430000002", "participant_name": "Mia"}, "A2 (participant_name): Required"),
@@ -255,31 +255,31 @@ def test_a_participant_is_made_when_asked(bring):
         ({"participant": "430000002", "participant_name": f"A {'b' * 91}"}, "A2 (participant_name): TooLong"),
     ],
 )
-def test_a_participant_that_cannot_be_is_not_made(bring, stranger, place):
-    said = bring(stranger, words=["--create-participants"])
-    assert said.remarks[0].startswith(f"row 2, {place}: ")
+def test_a_participant_that_cannot_be_is_not_made(import_rows, unknown, place):
+    result = import_rows(unknown, options=["--create-participants"])
+    assert result.remarks[0].startswith(f"row 2, {place}: ")
     assert not Contact.objects.exists()
 
 
-def test_nobody_is_made_for_a_row_that_is_refused(bring):
-    said = bring({"end_date": "2026-06-01"}, words=["--create-participants"])
-    assert said.status == 1
+def test_nobody_is_made_for_a_row_that_is_refused(import_rows):
+    result = import_rows({"end_date": "2026-06-01"}, options=["--create-participants"])
+    assert result.status == 1
     assert not Contact.objects.exists()
     assert not ClientEngagement.objects.exists()
 
 
-def test_two_contacts_of_a_number_are_told_apart_by_nobody(bring, mia):
+def test_two_contacts_of_a_number_are_told_apart_by_nobody(import_rows, mia):
     other = a_contact(scheme_number="430000001")
-    assert [line.split(": ")[1] for line in bring({}).remarks] == ["Ambiguous"]
+    assert [line.split(": ")[1] for line in import_rows({}).remarks] == ["Ambiguous"]
     Contact.objects.filter(pk=other.pk).update(archive_date=clock.now())
-    assert bring({}).sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
+    assert import_rows({}).sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
     assert ClientEngagement.objects.get().participant == mia
 
 
-def test_another_name_than_the_contacts_is_warned_of(bring, mia):
-    assert bring({"participant_name": "MIA  NGUYEN"}).remarks == []
-    said = bring({"participant_name": "Mia Novak", "allocated_amount": "1001.00"})
-    assert said.remarks == [
+def test_another_name_than_the_contacts_is_warned_of(import_rows, mia):
+    assert import_rows({"participant_name": "MIA  NGUYEN"}).remarks == []
+    result = import_rows({"participant_name": "Mia Novak", "allocated_amount": "1001.00"})
+    assert result.remarks == [
         "row 2, A2 (participant_name): warning NameDiffers: The contact of this number is Mia Nguyen."
         " It is “Mia Novak”."
     ]
@@ -304,61 +304,61 @@ def test_another_name_than_the_contacts_is_warned_of(bring, mia):
         ({"status": "CANCELLED"}, "NotActive"),
     ],
 )
-def test_a_fault_is_told_at_its_cell_and_the_other_rows_go_in(bring, mia, cell, code):
-    said = bring(cell, {"product_category": "01"})
-    assert said.sums == "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected"
+def test_a_fault_is_told_at_its_cell_and_the_other_rows_go_in(import_rows, mia, cell, code):
+    result = import_rows(cell, {"product_category": "01"})
+    assert result.sums == "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected"
     (column,) = cell
-    (remark,) = said.remarks
+    (remark,) = result.remarks
     assert f"({column}): {code}: " in remark
     assert remark.startswith("row 2, ")
 
 
-def test_every_fault_of_a_row_is_told_at_once(bring, mia):
-    said = bring({"booking_type": "x", "allocated_amount": "", "end_date": "x"})
-    assert [line.split(": ")[1] for line in said.remarks] == ["NotAChoice", "InvalidDate", "Required"]
+def test_every_fault_of_a_row_is_told_at_once(import_rows, mia):
+    result = import_rows({"booking_type": "x", "allocated_amount": "", "end_date": "x"})
+    assert [line.split(": ")[1] for line in result.remarks] == ["NotAChoice", "InvalidDate", "Required"]
 
 
-def test_a_booking_stands_in_a_file_once(bring, mia):
-    said = bring({"service_booking_id": "9"}, {"service_booking_id": "9"})
-    assert "row 3, D3 (service_booking_id): NotUnique: Row 2 of the file has it already." in said.err
+def test_a_booking_stands_in_a_file_once(import_rows, mia):
+    result = import_rows({"service_booking_id": "9"}, {"service_booking_id": "9"})
+    assert "row 3, D3 (service_booking_id): NotUnique: Row 2 of the file has it already." in result.err
     assert ServiceBooking.objects.count() == 1
 
 
-def test_a_number_of_somebody_elses_booking_is_refused(bring, mia):
+def test_a_number_of_somebody_elses_booking_is_refused(import_rows, mia):
     a_booking(booking_number="50000001")
-    assert [line.split(": ")[1] for line in bring({}).remarks] == ["AlreadyUsed"]
+    assert [line.split(": ")[1] for line in import_rows({}).remarks] == ["AlreadyUsed"]
 
 
 @pytest.mark.parametrize(
     ("text", "management"), [("Plan Managed", "Plan"), ("agency-managed", "Agency"), ("SELF", "Self")]
 )
-def test_the_type_says_who_manages(bring, mia, text, management):
-    bring({"booking_type": text})
+def test_the_type_says_who_manages(import_rows, mia, text, management):
+    import_rows({"booking_type": text})
     assert ServiceBooking.objects.get().management_type == management
     assert getattr(ClientEngagement.objects.get(), f"is_{management.lower()}_managed")
 
 
-def test_a_file_without_balances_leaves_what_is_used_alone(bring, mia):
-    bring({})
-    said = bring({}, left_out=["remaining_amount", "accrual_amount", "last_modified_date"])
-    assert said.sums == "1 row: 0 new, 0 changed, 1 unchanged, 0 rejected"
+def test_a_file_without_balances_leaves_what_is_used_alone(import_rows, mia):
+    import_rows({})
+    result = import_rows({}, left_out=["remaining_amount", "accrual_amount", "last_modified_date"])
+    assert result.sums == "1 row: 0 new, 0 changed, 1 unchanged, 0 rejected"
     assert ServiceBooking.objects.get().remaining == Decimal("400.00")
 
 
-def test_a_file_of_something_else_is_refused_as_a_whole(bring, tmp_path):
+def test_a_file_of_something_else_is_refused_as_a_whole(import_rows, tmp_path):
     with pytest.raises(CommandError, match="The file lacks service_booking_id, start_date"):
-        bring({}, left_out=["service_booking_id", "start_date"])
+        import_rows({}, left_out=["service_booking_id", "start_date"])
     with pytest.raises(CommandError, match="There is no file"):
         call_command("import_service_bookings", str(tmp_path / "none.csv"))
 
 
-def test_columns_that_say_nothing_to_us_are_told(bring, mia):
-    assert "Not read: initiated_by, quantity, virtual_status, provider." in bring({}).err
+def test_columns_that_say_nothing_to_us_are_told(import_rows, mia):
+    assert "Not read: initiated_by, quantity, virtual_status, provider." in import_rows({}).err
 
 
-def test_a_file_takes_the_same_statements_however_many_rows(bring, mia, django_assert_max_num_queries):
+def test_a_file_takes_the_same_statements_however_many_rows(import_rows, mia, django_assert_max_num_queries):
     rows = [{"participant": f"43000{n:04}", "participant_name": f"P N{n}"} for n in range(60)]
     with django_assert_max_num_queries(45):
-        assert bring(*rows, words=["--create-participants"]).sums.startswith("60 rows: 60 new")
+        assert import_rows(*rows, options=["--create-participants"]).sums.startswith("60 rows: 60 new")
     with django_assert_max_num_queries(15):
-        assert bring(*rows).sums == "60 rows: 0 new, 0 changed, 60 unchanged, 0 rejected"
+        assert import_rows(*rows).sums == "60 rows: 0 new, 0 changed, 60 unchanged, 0 rejected"

@@ -1,4 +1,4 @@
-"""What is left of a budget, how fast it goes, and when it will be gone (apps/engagements/spending.py)."""
+"""What remains of a budget, the amount per day, and when it runs out (apps/engagements/spending.py)."""
 
 from decimal import Decimal
 
@@ -12,9 +12,9 @@ from tests.engagements.builders import START, a_booking, a_plan, day
 
 def a_spending(today="2026-01-10", spent="0.00", budget="100.00", **amounts):
     """Of a budget for the first hundred days of 2026."""
-    held = {name: Decimal(amount) for name, amount in amounts.items()}
+    decimals = {name: Decimal(amount) for name, amount in amounts.items()}
     dates = day("2026-01-01"), day("2026-04-10"), day(today)
-    return Spending(*dates, budget=Decimal(budget), **{"used_elsewhere": Decimal(spent), **held})
+    return Spending(*dates, budget=Decimal(budget), **{"used_elsewhere": Decimal(spent), **decimals})
 
 
 def test_days_count_the_first_and_the_last():
@@ -24,7 +24,7 @@ def test_days_count_the_first_and_the_last():
     assert (a_spending("2026-05-01").days_elapsed, a_spending("2026-05-01").days_left) == (100, 0)
 
 
-def test_what_is_left_counts_what_waits():
+def test_what_remains_is_less_the_waiting_amount():
     spending = a_spending(spent="10.00", claimed="20.00", paid="15.00", waiting="5.00")
     assert (spending.spent, spending.remaining, spending.unpaid) == (Decimal(35), Decimal(65), Decimal(5))
 
@@ -56,11 +56,11 @@ def test_where_nothing_is_left_it_has_run_out_today(spent):
         a_spending(budget="0.00"),
     ],
 )
-def test_nothing_is_foretold_of_what_has_not_begun_is_over_or_rests(spending):
+def test_there_is_no_forecast_before_the_start_after_the_end_or_without_spending(spending):
     assert spending.run_out_date is None
 
 
-def test_shares_are_whole_per_cents():
+def test_percentages_are_whole_numbers():
     assert a_spending(spent="12.50").spent_percentage == 13
     assert a_spending(budget="0.00").spent_percentage == 0
     assert a_spending(budget="0.00", spent="1.00").spent_percentage == 100

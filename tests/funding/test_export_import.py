@@ -13,7 +13,7 @@ from apps.core.models import Change
 from apps.engagements.models import SupportCategory
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.odata.declaration import service
-from apps.people.models import Client, Location, Staff
+from apps.people.models import Client, CustomFieldResponse, Location, Staff
 from apps.sales.models import Opportunity
 from tests.people.import_files import imported
 
@@ -28,6 +28,9 @@ ORDER = (
 )  # fmt: skip
 #: What a new database has: permissions, the scheme's categories, and prices once the price guide is imported.
 KEPT = {SupportCategory, PriceBook, PriceBookEntry, Price, Product}
+#: Claims on PACE plans, which are in no export, and second claims on a provider invoice whose first one
+#: was rejected or archived: statuses are not imported.
+NOT_BROUGHT = ("NoEngagement", "AlreadyUsed", "Duplicate")
 
 
 @pytest.fixture
@@ -79,19 +82,20 @@ def named_links():
         {staff.primary_email: {team.name for team in staff.teams.all()} for staff in Staff.objects.all()},
         sorted(Client.objects.values_list("business_name", "key_contact__last_name"), key=str),
         sorted(Opportunity.objects.values_list("name", "outcome_moment", "follow_up_date"), key=str),
+        sorted(CustomFieldResponse.objects.values_list("answer__custom_field__name", "response")),
     )
 
 
 def test_exports_of_one_database_go_into_another_by_name(tmp_path, demo):
     files = {name: exported(name, tmp_path / f"{name}.csv") for name in ORDER}
     before = named_links()
+    assert all(before)
     delete_records()
 
     for name in ORDER:
         result = imported(name, files[name], "--by-name", "--ignore-warnings")
         errors = [line for line in result.remarks if line.startswith("row") and ": warning " not in line]
-        # Plans of the kind PACE are in no export, so that claims on them lack their plan.
-        assert [line for line in errors if "NoEngagement" not in line] == [], (name, result.out)
+        assert [line for line in errors if not any(code in line for code in NOT_BROUGHT)] == [], result.out
 
     assert named_links() == before
     for name in ORDER:

@@ -1,8 +1,12 @@
 """Importing contacts from a spreadsheet as people keep them: each fault is named, the good rows go in."""
 
+import contextlib
 import datetime as dt
+import io
 
+import openpyxl
 import pytest
+from django.core.management import call_command
 
 from apps.core.models import Change
 from apps.people.models import Client, Contact, Role, Staff
@@ -342,3 +346,122 @@ def test_an_empty_cell_takes_a_reference_away(tmp_path):
 
     assert imported("contact", path).out.startswith("1 row: 0 new, 1 changed")
     assert Contact.objects.get(first_name="Al").representative is None
+
+
+def a_workbook(folder, *rows, name="people.xlsx"):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(folder / name)
+    return folder / name
+
+
+@pytest.mark.parametrize("cell", ["=A2", "#N/A", "#REF!"])
+def test_a_formula_without_a_value_and_the_error_of_one_are_rejected_with_their_place(tmp_path, cell):
+    Contact.objects.create(first_name="Al", last_name="Orr", unique_code="A1", phone1="0400 000 001")
+    path = a_workbook(tmp_path, ["Code", "First name", "Surname", "Mobile"], ["A1", "Al", "Orr", cell])
+
+    result = imported("contact", path)
+
+    assert result.status == 1
+    assert result.remarks[0].startswith("row 2, D2 (Mobile): FormulaError: Phone1 is ")
+    assert Contact.objects.get().phone1 == "0400 000 001"
+
+
+def test_the_error_of_a_formula_is_no_name_in_text_files(tmp_path):
+    path = a_csv(tmp_path, "#N/A,Orr", header="First name,Surname")
+    assert "row 2, A2 (First name): FormulaError" in imported("contact", path).err
+    assert not Contact.objects.exists()
+
+
+def test_a_mobile_that_lost_its_zero_as_a_number_gets_it_back_with_a_warning(tmp_path):
+    path = a_workbook(tmp_path, ["First name", "Surname", "Mobile"], ["Al", "Orr", 400000001])
+
+    result = imported("contact", path)
+
+    assert result.status == 0
+    assert "row 2, C2 (Mobile): warning LeadingZeroRestored: It is taken as 0400000001." in result.err
+    assert Contact.objects.get().phone1 == "0400000001"
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "notice"),
+    {
+        "a line for Excel": ("sep=;\nFirst name;Surname\nAl;Orr\n", "utf-8", "semicolons"),
+        "UTF-16 without its mark": ("First name,Surname\nAl,Orr\n", "utf-16-le", "Read as utf-16-le."),
+        "UTF-16 the other way round": ("First name,Surname\nAl,Orr\n", "utf-16-be", "Read as utf-16-be."),
+        "a title": ("Our people\n\nFirst name,Surname\nAl,Orr\n", "utf-8", "Row 3 is the header"),
+    }.values(),
+)
+def test_files_as_programs_write_them_are_recognised(tmp_path, content, encoding, notice):
+    path = tmp_path / "people.csv"
+    path.write_bytes(content.encode(encoding))
+
+    result = imported("contact", path)
+
+    assert (result.status, notice in result.err) == (0, True), result.err
+    assert Contact.objects.get().last_name == "Orr"
+
+
+def test_a_header_below_a_title_of_several_cells_can_be_named(tmp_path):
+    path = a_csv(tmp_path, "First name,Surname", "Al,Orr", "Bo,", header="Our people,July")
+    assert "Where the header is in another row, say --header-row 3." in imported("contact", path).err
+
+    result = imported("contact", path, "--header-row", "2")
+
+    assert "row 4, B4 (Surname): Required" in result.err
+    assert Contact.objects.get().last_name == "Orr"
+
+
+def test_rejected_rows_are_written_to_the_current_folder(tmp_path):
+    folder, here = tmp_path / "shared", tmp_path / "here"
+    folder.mkdir()
+    here.mkdir()
+    path = a_csv(folder, *GOOD, FAULTY["no first name"][0])
+    with contextlib.chdir(here), pytest.raises(SystemExit):
+        call_command("import_records", "contact", str(path), stdout=io.StringIO(), stderr=io.StringIO())
+    assert [found.name for found in folder.iterdir()] == ["people.csv"]
+    assert [found.name for found in here.iterdir()] == ["people.errors.csv"]
+
+
+def test_a_dry_run_overwrites_no_file_of_rejected_rows(tmp_path):
+    path, errors = a_csv(tmp_path, FAULTY["no first name"][0]), tmp_path / "people.errors.csv"
+    errors.write_text("precious")
+
+    assert imported("contact", path, "--dry-run").status == 1
+    told = imported("contact", path, "--dry-run", "--errors", str(errors))
+
+    assert (told.status, "a dry run overwrites no file" in told.err) == (2, True)
+    assert errors.read_text() == "precious"
+
+
+def test_a_row_may_name_a_contact_that_a_later_row_creates(tmp_path):
+    path = a_csv(
+        tmp_path,
+        "C1,Al,Orr,C2,Mother",
+        "C2,Eve,Orr,C3,Nominee",
+        "C3,Flo,Orr,,",
+        "C4,Gil,Orr,C9,Nominee",
+        header="Code,First name,Surname,Representative/ContactUniqueCode,Relationship",
+    )
+
+    result = imported("contact", path)
+
+    assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 rejected")
+    assert (
+        "row 5, D5 (Representative/ContactUniqueCode): NotFound: There is no contact called C9." in result.err
+    )
+    names = dict(Contact.objects.values_list("first_name", "representative__first_name"))
+    assert names == {"Al": "Eve", "Eve": "Flo", "Flo": None}
+
+
+def test_a_contact_without_code_and_number_is_named_by_its_email_and_names(tmp_path):
+    for name, email in (("Eve", "eve@example.org"), ("Ivy", "eve@example.org")):
+        Contact.objects.create(first_name=name, last_name="Orr", primary_email=email)
+    header = "First name,Surname,Representative/ContactPrimaryEmail,Representative/ContactFirstName"
+    path = a_csv(tmp_path, "Al,Orr,eve@example.org,Ivy", "Bo,Orr,eve@example.org,", header=header)
+
+    result = imported("contact", path)
+
+    assert "row 3, C3 (Representative/ContactPrimaryEmail): Ambiguous: 2 contacts have it" in result.err
+    assert Contact.objects.get(first_name="Al").representative.first_name == "Ivy"

@@ -1,4 +1,4 @@
-"""Opportunities, templates and their lists, as little of them as will do; words given replace or add."""
+"""Opportunities, templates and their lists, with the fewest members; arguments replace or add members."""
 
 import datetime as dt
 

@@ -43,11 +43,11 @@ def change(client, record, **fields):
     return client.post(address, form_data(client.get(address), **fields))
 
 
-def errors(answer):
-    return answer.context["adminform"].form.errors
+def errors(response):
+    return response.context["adminform"].form.errors
 
 
-def a_lost_one(**members):
+def a_lost_opportunity(**members):
     body = a_result_body(
         Outcome="SaleUnsuccessful", OutcomeReason=[by_key("OutcomeReasonId", a_reason())], **members
     )
@@ -61,11 +61,11 @@ def test_an_opportunity_is_added_and_its_owner_is_whoever_adds_it(client, ada):
     assert (record.owner, record.stage, record.outcome) == (ada, stage, None)
 
 
-def test_the_form_obeys_the_rules_of_the_interface(client):
+def test_the_form_has_the_rules_of_the_interface(client):
     owner = a_staff_member(Teams=[by_key("TeamId", a_team())])
     today = clock.today().strftime("%d/%m/%Y")
-    answer = add(client, owner=owner.pk, stage=a_stage().pk, follow_up_date=today)
-    assert set(errors(answer)) == {"team", "follow_up_date", "follow_up_staff"}
+    response = add(client, owner=owner.pk, stage=a_stage().pk, follow_up_date=today)
+    assert set(errors(response)) == {"team", "follow_up_date", "follow_up_staff"}
     assert not Opportunity.objects.exists()
 
 
@@ -75,12 +75,12 @@ def test_an_opportunity_with_old_dates_can_still_be_changed(client):
     assert change(client, record, name="Another name").status_code == 302
     record.refresh_from_db()
     assert record.name == "Another name"
-    answer = change(client, record, expiry_date="02/01/2020")
-    assert "expiry_date" in errors(answer)
+    response = change(client, record, expiry_date="02/01/2020")
+    assert "expiry_date" in errors(response)
 
 
 def test_leaving_the_result_clears_the_outcome(client):
-    record = a_lost_one()
+    record = a_lost_opportunity()
     assert change(client, record, stage=a_stage().pk).status_code == 302
     record.refresh_from_db()
     assert (record.outcome, record.outcome_date, record.outcome_moment) == (None, None, None)
@@ -98,13 +98,13 @@ def test_reaching_the_result_defers_and_a_decision_has_a_date(client):
 
 
 def test_a_reason_of_another_outcome_is_refused(client):
-    record = a_lost_one()
+    record = a_lost_opportunity()
     other = a_reason(Outcome.SALE_SUCCESSFUL)
-    answer = change(client, record, outcome_reasons=[other.pk])
-    assert "outcome_reasons" in errors(answer)
+    response = change(client, record, outcome_reasons=[other.pk])
+    assert "outcome_reasons" in errors(response)
 
 
-def test_what_the_source_has_not_is_taken_out(client):
+def test_what_the_source_makes_unavailable_is_cleared(client):
     record = an_opportunity(Source="Other", SourceDetails="Walked in")
     change(client, record, source="Referral", referrer_last_name="De Luca")
     record.refresh_from_db()
@@ -117,7 +117,7 @@ def test_what_the_source_has_not_is_taken_out(client):
 @pytest.mark.parametrize("module", [True, False])
 def test_the_mailing_list_is_asked_where_the_subscription_has_it(client, module):
     set_up(email_marketing_module=module)
-    record = a_lost_one()
+    record = a_lost_opportunity()
     page = client.get(f"/admin/sales/opportunity/{record.pk}/change/")
     assert ("add_e_marketing_contact_list" in page.context["adminform"].form.fields) is module
     assert change(client, record, name="x").status_code == 302
@@ -125,7 +125,7 @@ def test_the_mailing_list_is_asked_where_the_subscription_has_it(client, module)
     assert record.add_e_marketing_contact_list is (False if module else None)
 
 
-def test_archived_entries_are_offered_only_where_they_stand(client):
+def test_archived_entries_are_offered_only_where_they_are_chosen(client):
     record, other = an_opportunity(), a_stage()
     for stage in (record.stage, other):
         stage.archive_date = clock.now()
@@ -169,11 +169,11 @@ def test_templates_are_made_changed_and_archived_here(client):
 def test_one_stage_is_the_result(client):
     the_result()
     other = a_stage()
-    answer = change(client, other, is_result="on")
-    assert "Another stage is the result already." in str(errors(answer))
+    response = change(client, other, is_result="on")
+    assert "Another stage is the result already." in str(errors(response))
 
 
-def test_whether_a_stage_is_the_result_stays_once_something_stands_in_it(client):
+def test_whether_a_stage_is_the_result_is_fixed_once_it_has_opportunities(client):
     record = an_opportunity()
     change(client, record.stage, is_result="on", name="Renamed")
     stage = OpportunityStage.objects.get(pk=record.stage_id)
@@ -185,5 +185,5 @@ def test_the_list_of_opportunities_costs_a_fixed_number_of_queries(client, djang
         an_opportunity()
     client.get("/admin/sales/opportunity/")
     with django_assert_max_num_queries(14):
-        answer = client.get("/admin/sales/opportunity/")
-    assert len(answer.context["cl"].result_list) == 8
+        response = client.get("/admin/sales/opportunity/")
+    assert len(response.context["cl"].result_list) == 8

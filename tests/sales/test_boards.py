@@ -53,8 +53,8 @@ def due(record, person, days):
     return record
 
 
-def columns_of(answer):
-    return {column.stage.name: column for column in answer.context["columns"]}
+def columns_of(response):
+    return {column.stage.name: column for column in response.context["columns"]}
 
 
 # --- the pipeline ---------------------------------------------------------------------------------------
@@ -88,22 +88,22 @@ def test_a_column_shows_the_latest_and_says_how_many_more_there_are(client, ada)
     stage = a_stage(name="Busy")
     body = an_opportunity_body(stage=stage)
     keys = posted("opportunity", *[body] * (pipeline.CARD_LIMIT + 3))
-    answer = client.get(BOARD)
-    column = columns_of(answer)["Busy"]
+    response = client.get(BOARD)
+    column = columns_of(response)["Busy"]
     assert [card["id"] for card in column.cards] == sorted(keys, reverse=True)[: pipeline.CARD_LIMIT]
     assert column.more == 3
-    assert "3 more in the list" in answer.content.decode()
+    assert "3 more in the list" in response.content.decode()
 
 
-def test_an_archived_stage_stands_on_the_board_while_something_is_in_it(client, ada):
+def test_an_archived_stage_is_on_the_board_while_it_has_opportunities(client, ada):
     empty, full = a_stage(name="Empty"), a_stage(name="Full")
     an_opportunity(stage=full)
     for stage in (empty, full):
         stage.archive_date = clock.now()
         stage.save()
-    answer = client.get(BOARD)
-    assert list(columns_of(answer)) == ["Full"]
-    assert answer.context["stages"] == []
+    response = client.get(BOARD)
+    assert list(columns_of(response)) == ["Full"]
+    assert response.context["stages"] == []
 
 
 def test_the_board_can_be_mine_of_a_team_and_of_a_type(client, ada):
@@ -134,13 +134,13 @@ def test_the_board_costs_the_same_queries_however_full_it_is(client, ada, django
 
 def test_a_card_is_moved_without_dragging(client, ada):
     record, stage = an_opportunity(), a_stage(name="Next")
-    answer = client.post(
+    response = client.post(
         MOVE, {"opportunity": record.pk, "stage": stage.pk, "query": "owner=mine"}, follow=True
     )
     record.refresh_from_db()
     assert record.stage == stage
-    assert answer.redirect_chain == [(f"{BOARD}?owner=mine#opportunity-{record.pk}", 302)]
-    assert f"{record} is in Next now." in answer.content.decode()
+    assert response.redirect_chain == [(f"{BOARD}?owner=mine#opportunity-{record.pk}", 302)]
+    assert f"{record} is in Next now." in response.content.decode()
 
 
 def test_a_card_moved_into_the_result_is_deferred(client, ada):
@@ -154,8 +154,8 @@ def test_a_move_that_breaks_a_rule_says_why(client, ada):
     owner = a_staff_member()
     record, stage = an_opportunity(owner=owner), a_stage()
     owner.teams.add(a_team())  # only now
-    answer = client.post(MOVE, {"opportunity": record.pk, "stage": stage.pk}, follow=True)
-    assert "A team is required, since the owner belongs to one." in answer.content.decode()
+    response = client.post(MOVE, {"opportunity": record.pk, "stage": stage.pk}, follow=True)
+    assert "A team is required, since the owner belongs to one." in response.content.decode()
     record.refresh_from_db()
     assert record.stage != stage
 
@@ -247,12 +247,12 @@ def test_a_follow_up_is_done_and_the_next_one_set(client, ada):
 
 
 @pytest.mark.parametrize(
-    ("day", "said"), [("2020-01-01", "It must be after today."), ("soon", "the next date is not a date")]
+    ("day", "message"), [("2020-01-01", "It must be after today."), ("soon", "the next date is not a date")]
 )
-def test_a_next_date_that_cannot_be_is_refused(client, ada, day, said):
+def test_an_invalid_next_date_is_refused(client, ada, day, message):
     record = due(an_opportunity(), ada, -3)
-    answer = client.post(DONE, {"opportunity": record.pk, "next_date": day}, follow=True)
-    assert said in answer.content.decode()
+    response = client.post(DONE, {"opportunity": record.pk, "next_date": day}, follow=True)
+    assert message in response.content.decode()
     record.refresh_from_db()
     assert record.follow_up_date == in_days(-3)
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.definition import ImportDefinition, RelatedColumn
 from apps.core.importing.file_declaration import RecordName, names_of_reference, prefix_of, record_names
 from apps.core.importing.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
@@ -29,7 +29,7 @@ class Member:
     ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``); ``attribute`` is its name in
     drafts. ``navigation`` is the part whose record ``prop`` finds, ``record_name`` says how a text finds it.
     ``is_key``: it is the record's own key. ``is_read_only``: a body cannot set it. ``item_list`` is the list
-    whose items have it.
+    whose items have it. ``related`` reads what is stored beside the record.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Member:
     is_key: bool = False
     is_read_only: bool = False
     item_list: NavigationProperty | None = None
+    related: RelatedColumn | None = None
 
     @property
     def target(self) -> tuple[str, str]:
@@ -197,7 +198,10 @@ def recognise_columns(
     ``column_map`` is what the user says: ``{header or "column C": member's name}``, the name empty to leave
     the column out. ``by_name`` leaves out guids, which are another database's.
     """
-    by_spelling = spellings_of(members_of(entity_set), definition.header_synonyms)
+    known = members_of(entity_set)
+    for related in (related_column(entity_set.model) for related_column in definition.related_columns):
+        known[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
+    by_spelling = spellings_of(known, definition.header_synonyms)
     mapped = mapped_members(column_map, table, by_spelling)
     unread = unread_headers(entity_set.type, table)
     columns: list[ImportColumn] = []

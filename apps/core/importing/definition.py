@@ -35,6 +35,32 @@ class DerivedReference:
     by: Mapping[str, str]
 
 
+class RelatedColumn:
+    """A column of what is stored beside a record, and given to its service with the draft.
+
+    ``attribute`` is the draft's. A cell has it as JSON, as the interface shows it; an empty cell leaves it as
+    it is.
+    """
+
+    name: ClassVar[str]
+    attribute: ClassVar[str]
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def convert(self, text: str) -> Any:
+        """The value of a cell; ``JsonValueError`` when it has none."""
+        raise NotImplementedError
+
+    def load(self, keys: Sequence[Any]) -> Mapping[Any, Any]:
+        """The values of existing records, by key."""
+        raise NotImplementedError
+
+    def is_same(self, existing: Any, given: Any) -> bool:
+        """Whether a record has what a cell gives."""
+        raise NotImplementedError
+
+
 class ImportDefinition:
     """How a resource is imported.
 
@@ -61,6 +87,7 @@ class ImportDefinition:
     #: Members that the service fills in: an empty cell leaves an existing record's value as it is.
     service_defaults: ClassVar[Sequence[str]] = ()
     fields: ClassVar[Sequence[Property | Navigation]] = ()
+    related_columns: ClassVar[Sequence[type[RelatedColumn]]] = ()
     #: Attributes of references to records that are imported later: a name that is not found is a warning.
     later_references: ClassVar[Sequence[str]] = ()
     #: Attributes whose rules about days to come do not hold for a file of another database: it has past days.

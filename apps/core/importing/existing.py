@@ -68,7 +68,10 @@ class ComparedColumns:
         self, model: type[models.Model], members: Iterable[Member], service_defaults: Iterable[str]
     ) -> None:
         self.model = model
-        given = [member for member in members if not member.is_key]
+        members = list(members)
+        #: What is stored beside the records, by attribute.
+        self.related = {one.attribute: one.related for one in members if one.related is not None}
+        given = [one for one in members if not one.is_key and one.related is None]
         self.fields: dict[str, Any] = {
             member.attribute: model._meta.get_field(member.attribute) for member in given
         }
@@ -79,6 +82,7 @@ class ComparedColumns:
         self.kept_when_empty = {name for name, field in self.values.items() if not field.null} | {
             names[name] for name in service_defaults if name in names
         }
+        self.kept_when_empty |= self.related.keys()
 
     def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ("pk",)) -> list[Any]:
         """(record, values of ``extra`` columns) of the records that meet the conditions."""
@@ -91,6 +95,10 @@ class ComparedColumns:
         ]
         for name, field in self.lists.items():
             self.load_list(name, field, {record.key: record for record, _ in found})
+        for name, related in self.related.items():
+            values = related.load([record.key for record, _ in found])
+            for record, _ in found:
+                record.values[name] = values.get(record.key)
         return found
 
     def load_list(self, name: str, field: Any, records: Mapping[Any, Any]) -> None:
@@ -108,13 +116,16 @@ class ComparedColumns:
     def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
         """Whether an existing record has every value that a row gives."""
         return existing == given or all(
-            self.has_value(name, existing[name], given[name]) for name in self.fields if name in given
+            self.has_value(name, existing[name], value) for name, value in given.items() if name in existing
         )
 
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
         if name in self.lists:
             return bool(existing == set(given))
-        return self.is_kept(name, given) or is_same(existing, given)
+        if self.is_kept(name, given):
+            return True
+        related = self.related.get(name)
+        return is_same(existing, given) if related is None else related.is_same(existing, given)
 
     def is_kept(self, name: str, given: Any) -> bool:
         """Whether an empty cell leaves what an existing record has."""

@@ -146,6 +146,11 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
     ):
         own["ArchiveDate"] = Optional("ArchiveDate")
     fields = [own.pop(member.name, member) for member in served.fields]
+    # A file has what the interface shows of single records only.
+    fields = [
+        replace(one, item_only=False) if isinstance(one, Navigation) and one.item_only else one
+        for one in fields
+    ]
     with_own_fields = type(served.__name__, (served,), {"fields": (*fields, *own.values())})
     bound = bind(with_own_fields)
     return bind(type(served.__name__, (with_own_fields,), {"fields": named_fields(bound.type)}))

@@ -38,10 +38,12 @@ def open_table(
     sheet: str | None = None,
     header_row: int | None = None,
     lists: Sequence[str] = (),
+    json_members: Sequence[str] = (),
 ) -> Table:
     """The file as a table; ``ImportFileError`` says in one sentence why not.
 
     ``lists`` names the members that hold the lines of a record: in JSON they are lists, in tables rows.
+    ``json_members`` are read as the JSON that they are.
     """
     file_format = format_of(path)
     if not path.is_file():
@@ -53,6 +55,6 @@ def open_table(
             return DelimitedTable(path, encoding, header_row)
         if file_format == "xlsx":
             return WorkbookTable(path, sheet, header_row)
-        return (JsonTable if file_format == "json" else JsonLinesTable)(path, encoding, lists)
+        return (JsonTable if file_format == "json" else JsonLinesTable)(path, encoding, lists, json_members)
     except OSError as error:
         raise ImportFileError(f"{path.name} cannot be read: {error.strerror or error}.") from None

@@ -43,7 +43,14 @@ class JsonTable:
     has_cell_addresses: ClassVar[bool] = False
     has_formula_guards: ClassVar[bool] = False
 
-    def __init__(self, path: Path, encoding: str | None = None, lists: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        encoding: str | None = None,
+        lists: Sequence[str] = (),
+        json_members: Sequence[str] = (),
+    ) -> None:
+        self.json_members = json_members
         self.path = path
         self.list_names = lists
         self.encoding = encoding or encoding_of(path)
@@ -90,7 +97,11 @@ class JsonTable:
 
     def item_rows(self, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The record with an item of its list in the place of the list, for each item; at least once."""
-        own = {key: value for key, value in record.items() if not self.list_name(key)}
+        own = {
+            key: json.dumps(value, default=str) if key in self.json_members and value else value
+            for key, value in record.items()
+            if not self.list_name(key)
+        }
         lists = self.lists_of(record)
         if not lists:
             yield own

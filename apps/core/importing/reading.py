@@ -109,6 +109,8 @@ class ColumnReader(dict[str, Any]):
 
 def converter(member: Member, day_first: bool) -> CellReader:
     """What converts the cleaned text of a cell: to a value, a key, a name, or a tuple of keys or names."""
+    if member.related is not None:
+        return member.related.convert
     if member.record_name is not None:
         convert: CellReader = str
     elif member.is_key or member.navigation is not None:

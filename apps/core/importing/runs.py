@@ -91,6 +91,7 @@ def import_file(
         options.sheet,
         options.header_row,
         [items.name] if items is not None else [],
+        [related.name for related in definition.related_columns],
     )
     recognised = recognise_columns(
         table,

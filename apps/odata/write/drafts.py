@@ -5,7 +5,7 @@ The API, the back office and imports hand drafts to the same services, which app
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -82,6 +82,10 @@ class Draft:
     def has(self, name: str) -> bool:
         """Whether the draft has such a member, and it is not invalid."""
         return name in self.__dict__
+
+    def member_names(self) -> KeysView[str]:
+        """The names of all members that are not invalid."""
+        return self.__dict__.keys()
 
     def get(self, name: str) -> Any:
         """The value of a member; ``None`` when it is invalid or the draft has no such member."""

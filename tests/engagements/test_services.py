@@ -1,4 +1,4 @@
-"""Plans and bookings enter and change by verbs (apps/engagements/services.py)."""
+"""Services of plans, bookings and budgets (apps/engagements/services.py)."""
 
 import datetime as dt
 from decimal import Decimal
@@ -25,16 +25,16 @@ from tests.people.records import a_contact, a_staff_member
 pytestmark = pytest.mark.django_db
 
 
-def of(**values):
+def a_new_draft(**values):
     return Draft(values, values)
 
 
 def codes(refusal):
-    return [(finding.code, finding.field) for _, finding in refusal.value.issues]
+    return [(issue.code, issue.field) for _, issue in refusal.value.issues]
 
 
-def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():
-    draft = of(participant=a_contact(), plan_start_date=START, plan_end_date=END)
+def test_a_plan_is_stored_with_the_model_defaults_of_missing_members():
+    draft = a_new_draft(participant=a_contact(), plan_start_date=START, plan_end_date=END)
     for name in ("booking_start_date", "booking_end_date", "support_coordinator"):
         draft.fill(name, None)
     (key,) = create_engagements([draft])
@@ -46,9 +46,11 @@ def test_a_plan_is_stored_with_the_defaults_of_what_its_draft_does_not_know():
 def test_two_plans_of_a_participant_do_not_start_on_one_day():
     plan = a_plan()
     with pytest.raises(ValidationFailed) as refusal:
-        create_engagements([of(participant=plan.participant, plan_start_date=START, plan_end_date=START)])
+        create_engagements(
+            [a_new_draft(participant=plan.participant, plan_start_date=START, plan_end_date=START)]
+        )
     assert codes(refusal) == [("NotUnique", "plan_start_date")]
-    create_engagements([of(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
+    create_engagements([a_new_draft(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
 
 
 def test_a_pace_plan_may_start_with_the_plan_that_it_replaces():
@@ -56,7 +58,7 @@ def test_a_pace_plan_may_start_with_the_plan_that_it_replaces():
     assert a_pace_plan(participant=plan.participant).pk
 
 
-def test_a_plans_change_tells_what_it_was():
+def test_the_history_of_a_plan_has_the_old_and_the_new_value():
     plan = a_plan(total_budget_amount=Decimal("10.00"))
     assert (
         update_engagements(
@@ -70,7 +72,7 @@ def test_a_plans_change_tells_what_it_was():
     assert line.differences == {"total_budget_amount": ["10.00", "12.00"]}
 
 
-def test_a_revised_plan_is_judged_as_a_whole():
+def test_a_changed_plan_is_validated_as_a_whole():
     plan = a_plan()
     with pytest.raises(ValidationFailed) as refusal:
         update_engagements([Draft({"plan_end_date": day("2026-06-01")}, ["plan_end_date"], key=plan.pk)])
@@ -79,13 +81,15 @@ def test_a_revised_plan_is_judged_as_a_whole():
 
 def test_booking_numbers_are_unique_without_regard_to_case_and_blanks():
     a_booking(booking_number="SB-1")
-    draft = of(engagement=a_plan(), support_purpose="Core", category=a_category(1), booking_number=" sb-1 ")
+    draft = a_new_draft(
+        engagement=a_plan(), support_purpose="Core", category=a_category(1), booking_number=" sb-1 "
+    )
     with pytest.raises(ValidationFailed) as refusal:
         create_bookings([draft])
     assert codes(refusal) == [("NotUnique", "booking_number")]
 
 
-def test_a_revised_booking_is_judged_with_its_plan_and_category():
+def test_a_changed_booking_is_validated_with_its_plan_and_category():
     booking = a_booking(category=15)
     with pytest.raises(ValidationFailed) as refusal:
         update_bookings([Draft({"support_purpose": "Core"}, ["support_purpose"], key=booking.pk)])
@@ -98,9 +102,9 @@ def test_a_revised_booking_is_judged_with_its_plan_and_category():
 
 def test_a_category_has_one_budget_in_a_pace_plan():
     plan, category = a_pace_plan(), a_category(16)
-    create_category_budgets([of(engagement=plan, category=category, budget=Decimal("5.00"))])
+    create_category_budgets([a_new_draft(engagement=plan, category=category, budget=Decimal("5.00"))])
     with pytest.raises(ValidationFailed) as refusal:
-        create_category_budgets([of(engagement=plan, category=category, budget=Decimal("6.00"))])
+        create_category_budgets([a_new_draft(engagement=plan, category=category, budget=Decimal("6.00"))])
     assert codes(refusal) == [("NotUnique", "category")]
     assert CategoryBudget.objects.get().budget == Decimal("5.00")
 
@@ -115,7 +119,7 @@ def test_a_category_has_one_budget_in_a_pace_plan():
         lambda: SupportCategory.objects.create(number=22, name="Beyond", support_purpose="Core"),
     ],
 )
-def test_the_database_keeps_what_no_rule_was_asked_about(wrong):
+def test_the_database_has_constraints_besides_the_rules(wrong):
     with pytest.raises(IntegrityError), transaction.atomic():
         wrong()
 
@@ -131,7 +135,7 @@ def test_budgets_of_a_leaver_are_handed_over():
 # --- the scheme's categories
 
 
-def test_every_category_of_the_scheme_is_there_once_and_for_all():
+def test_missing_categories_of_the_scheme_are_created_once():
     SupportCategory.objects.filter(number__gt=3).delete()
     assert create_support_categories() == len(CATEGORIES) - 3
     assert create_support_categories() == 0
@@ -151,11 +155,11 @@ def test_a_category_has_the_same_guid_in_every_installation():
         (" 15_056_0128_1_3 ", 15, "Capacity Building"),
     ],
 )
-def test_an_items_code_tells_its_category_and_purpose(code, category, purpose):
+def test_the_code_of_an_item_has_its_category_and_purpose(code, category, purpose):
     item = support_item(code)
     assert (item.category, item.purpose) == (category, purpose)
 
 
 @pytest.mark.parametrize("code", [None, "", "Bereavement", "1_2", "x1_011_0107_1_1", "²1_011"])
-def test_a_code_of_another_form_tells_nothing(code):
+def test_a_code_of_another_form_has_no_category(code):
     assert support_item(code) is None

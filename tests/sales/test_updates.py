@@ -1,4 +1,4 @@
-"""Standing opportunities change by the same rules: moved, followed up, imported again."""
+"""Existing opportunities change by the same rules: stages, follow-ups, imports."""
 
 import datetime as dt
 
@@ -24,7 +24,7 @@ from tests.sales.builders import (
 pytestmark = pytest.mark.django_db
 
 
-def revise(record, **values):
+def update(record, **values):
     changed = update_opportunities([Draft(values, given=values, key=record.pk)])
     record.refresh_from_db()
     return changed
@@ -37,7 +37,7 @@ def overdue(record, person):
     return record
 
 
-def a_lost_one():
+def a_lost_opportunity():
     body = a_result_body(Outcome="SaleUnsuccessful", OutcomeReason=[by_key("OutcomeReasonId", a_reason())])
     return Opportunity.objects.get(pk=posted("opportunity", body)[0])
 
@@ -50,7 +50,7 @@ def test_an_opportunity_that_reaches_the_result_is_deferred():
 
 
 def test_an_opportunity_that_leaves_the_result_has_no_outcome():
-    record = a_lost_one()
+    record = a_lost_opportunity()
     change_stage(record, a_stage())
     record.refresh_from_db()
     assert (record.outcome, record.outcome_date, record.outcome_moment) == (None, None, None)
@@ -71,8 +71,8 @@ def test_a_move_to_where_it_stands_changes_nothing():
 
 
 def test_another_outcome_drops_the_reasons_of_the_first():
-    record = a_lost_one()
-    assert revise(record, outcome="SaleSuccessful") == [record.pk]
+    record = a_lost_opportunity()
+    assert update(record, outcome="SaleSuccessful") == [record.pk]
     assert record.outcome == "SaleSuccessful"
     assert not record.outcome_reasons.exists()
 
@@ -80,9 +80,9 @@ def test_another_outcome_drops_the_reasons_of_the_first():
 def test_a_date_that_passed_is_no_fault_until_it_is_set_anew():
     record = overdue(an_opportunity(), a_staff_member())
     passed = clock.today() - dt.timedelta(days=1)
-    assert revise(record, name="Another name", follow_up_date=passed) == [record.pk]
+    assert update(record, name="Another name", follow_up_date=passed) == [record.pk]
     with pytest.raises(ValidationFailed) as refused:
-        revise(record, follow_up_date=passed - dt.timedelta(days=1))
+        update(record, follow_up_date=passed - dt.timedelta(days=1))
     assert [finding.code for _, finding in refused.value.issues] == ["MustBeFuture"]
 
 
@@ -90,7 +90,7 @@ def test_rules_judge_the_whole_record_after_the_change():
     record = an_opportunity()
     owner = a_staff_member(Teams=[by_key("TeamId", a_team())])
     with pytest.raises(ValidationFailed) as refused:
-        revise(record, owner=owner)
+        update(record, owner=owner)
     assert [finding.field for _, finding in refused.value.issues] == ["team"]
 
 
