@@ -74,7 +74,7 @@ def pytest(words: list[str], environment: dict[str, str]) -> int:
     try:
         return process.wait()
     except KeyboardInterrupt:
-        # The terminal told pytest as well: let it print how far it came.
+        # pytest got the same signal: it prints how far it came.
         process.wait(timeout=20)
         raise
     finally:

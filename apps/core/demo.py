@@ -108,7 +108,7 @@ class Context:
     def batches(self, items: Sequence[Item], name: str, most: int = 36) -> Iterator[Sequence[Item]]:
         """The items spread evenly over the years: a batch on each of at most ``most`` workdays.
 
-        Within each turn of the loop the clock stands at the batch's day.
+        Within each turn of the loop it is the batch's day.
         """
         count = min(max(most, len(items) // 500), (len(items) + 7) // 8, len(self.workdays))
         chance = self.chance(f"days of {name}")

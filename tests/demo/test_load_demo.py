@@ -144,7 +144,9 @@ def loaded_records(**options):
         for staff in found[Staff]:
             del staff["password"]
         for opportunity in found[Opportunity]:
-            del opportunity["id"]
+            # Numbers that the database gives out are not given out again after a rollback.
+            for name in ("id", "stage_id", "type_id", "team_id"):
+                del opportunity[name]
         found[CustomFieldAnswer] = sorted(
             CustomFieldAnswer.objects.values_list("custom_field", "staff", "client", "contact"), key=str
         )

@@ -325,7 +325,7 @@ def load(context: Context) -> None:
 
 
 def days_of_bills(first: int, end: int, claims: int) -> list[int]:
-    """The days, from a first one on, that bills come in on; each stands for those since the one before."""
+    """The days that bills come in on; each has the bills of the days since the one before."""
     latest = end - LATEST_DAYS
     count = max(min(OLDER_DAYS, claims // LEAST_OF_A_DAY), claims // MOST_OF_A_DAY, 1)
     count = min(count, latest - first)

@@ -288,7 +288,7 @@ def contact_draft(
             or sometimes(chance, 0.15, chance.choice(REMARKS)),
             "client": sometimes(chance, 0.66, provider),
             "scheme_price_guide_region": place.region,
-            "account_manager": account_manager(context, chance),
+            "account_manager": choose_account_manager(context, chance),
             "representative": speaker,
             "representative_relationship": speaker and relationship(chance, kind, speaker),
         }
@@ -297,7 +297,7 @@ def contact_draft(
     return draft_of(Contact, role=roles[role], **values)
 
 
-def account_manager(context: Context, chance: Random) -> Staff:
+def choose_account_manager(context: Context, chance: Random) -> Staff:
     """One of the plan managers and support coordinators."""
     staff = existing(context.records[Staff])
     able = [each for each in staff if each.role.name in (lists.PLAN_MANAGER, lists.SUPPORT_COORDINATOR)]
@@ -334,7 +334,7 @@ def answer_custom_fields(context: Context, applies_to: str, model: type[Staff | 
         changes = []
         for number, record in enumerate(existing(context.records.setdefault(model, []))[:: ANSWERED[model]]):
             asked = chance.sample(fields, chance.randint(1, 3)) if number else fields
-            answers = {each.pk: responses(context, chance, each, examples[each.name]) for each in asked}
+            answers = {each.pk: draw_responses(context, chance, each, examples[each.name]) for each in asked}
             changes.append(change_of(record, custom_answers=answers))
         UPDATES[model](changes)
 
@@ -342,7 +342,9 @@ def answer_custom_fields(context: Context, applies_to: str, model: type[Staff | 
 CHOSEN = frozenset({AnswerKind.CHOICE, AnswerKind.CHOICES})
 
 
-def responses(context: Context, chance: Random, field: CustomField, examples: tuple[str, ...]) -> list[str]:
+def draw_responses(
+    context: Context, chance: Random, field: CustomField, examples: tuple[str, ...]
+) -> list[str]:
     """The responses of one answer: one text, or several to a field of kind Choices."""
     if field.kind == AnswerKind.CHOICES:
         return sorted(chance.sample(examples, chance.randint(1, 3)))

@@ -1,4 +1,4 @@
-"""Makes a way in for a first look: a demo administrator and a demo application, told at every start."""
+"""Creates access for a first look, and prints it at every start: a demo administrator and an application."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apps.core.identifiers import normalised
 EMAIL = "admin@demo.example"
 APPLICATION = "Demo"
 
-Known = dict[str, str]
+Credentials = dict[str, str]
 
 
 class Command(BaseCommand):
@@ -31,22 +31,22 @@ class Command(BaseCommand):
         parser.add_argument("--url", required=True, help="where the service will answer")
 
     def handle(self, *args: Any, url: str, **options: Any) -> None:
-        # Only hashes are in the database, so what was told the first time is kept here.
-        notes = settings.VAR_DIR / "demo.json"
-        known = {**demo_login(read(notes)), **demo_application(read(notes))}
-        write(notes, known)
-        self.tell(url.rstrip("/"), known)
+        # Only hashes are in the database: the credentials stay readable in this file.
+        path = settings.VAR_DIR / "demo.json"
+        credentials = {**demo_login(read(path)), **demo_application(read(path))}
+        write(path, credentials)
+        self.print_access(url.rstrip("/"), credentials)
 
-    def tell(self, url: str, known: Known) -> None:
-        client = f"{known['client_id']}:{known['client_secret']}"
+    def print_access(self, url: str, credentials: Credentials) -> None:
+        client = f"{credentials['client_id']}:{credentials['client_secret']}"
         for line in (
             "",
             f"  Back office    {url}/admin/",
-            f"                 {known['email']}  {known['password']}",
+            f"                 {credentials['email']}  {credentials['password']}",
             f"  API            {url}/api/",
             f"  Documentation  {url}/docs/",
-            f"  Client id      {known['client_id']}",
-            f"  Client secret  {known['client_secret']}",
+            f"  Client id      {credentials['client_id']}",
+            f"  Client secret  {credentials['client_secret']}",
             "",
             "  With curl:",
             f"    TOKEN=$(curl -s -u {client} -d grant_type=client_credentials {url}/connect/token |",
@@ -59,14 +59,14 @@ class Command(BaseCommand):
             self.stdout.write(line)
 
 
-def demo_login(noted: Known) -> Known:
-    """Email and password of the demo administrator: those noted if they still hold, else a new password."""
-    email, password = noted.get("email", ""), noted.get("password", "")
+def demo_login(stored: Credentials) -> Credentials:
+    """Email and password of the demo administrator: the stored ones while valid, else a new password."""
+    email, password = stored.get("email", ""), stored.get("password", "")
     people = get_user_model()
     staff = people._default_manager.filter(primary_email_key=normalised(email or EMAIL)).first()
     if staff is not None and staff.is_active and staff.check_password(password):
         return {"email": email, "password": password}
-    told = StringIO()
+    output = StringIO()
     call_command(
         "create_staff_login",
         EMAIL,
@@ -74,16 +74,16 @@ def demo_login(noted: Known) -> Known:
         last_name="Administrator",
         reset=True,
         json=True,
-        stdout=told,
+        stdout=output,
     )
-    made: Known = json.loads(told.getvalue())
-    return made
+    created: Credentials = json.loads(output.getvalue())
+    return created
 
 
-def demo_application(noted: Known) -> Known:
-    """Id and secret of the demo application: those noted if they still hold, else a new secret."""
+def demo_application(stored: Credentials) -> Credentials:
+    """Id and secret of the demo application: the stored ones while they are valid, else a new secret."""
     application = ApiApplication.objects.filter(name_key=normalised(APPLICATION)).first()
-    secret = noted.get("client_secret", "")
+    secret = stored.get("client_secret", "")
     if application is None:
         application, secret = register_application(APPLICATION)
     elif not secret_matches(secret, application.secret_hash):
@@ -92,17 +92,17 @@ def demo_application(noted: Known) -> Known:
     return {"client_id": application.client_id, "client_secret": secret}
 
 
-def read(notes: Path) -> Known:
-    """What was noted; nothing when the file is missing or no longer makes sense."""
+def read(path: Path) -> Credentials:
+    """The stored credentials; none when the file is missing or is not JSON."""
     try:
-        noted = json.loads(notes.read_text())
+        stored = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    return noted if isinstance(noted, dict) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
-def write(notes: Path, known: Known) -> None:
-    """Note it for its owner's eyes only."""
-    notes.touch(mode=0o600)
-    notes.chmod(0o600)
-    notes.write_text(json.dumps(known, indent=2))
+def write(path: Path, credentials: Credentials) -> None:
+    """Only the owner of the file may read it."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(json.dumps(credentials, indent=2))

@@ -99,9 +99,9 @@ class Command(BaseCommand):
                     f"Nothing was loaded: a record clashes with one that is there. {error}"
                 ) from error
         seconds = time.perf_counter() - began
-        told = ", ".join(f"{counted[model]:,} {plural(model)}" for each in sets for model in each.models)
+        counts = ", ".join(f"{counted[model]:,} {plural(model)}" for each in sets for model in each.models)
         self.stdout.write(
-            f"Loaded {told} (seed {context.seed}, as of {context.as_of}) in {seconds:.1f} s: "
+            f"Loaded {counts} (seed {context.seed}, as of {context.as_of}) in {seconds:.1f} s: "
             f"{counted.total() / seconds:,.0f} rows a second."
         )
 
