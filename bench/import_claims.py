@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.import_contacts import ROOT, cpu_seconds, manage, peak_mib
 
-PAPERS = ("Invoice No", "Provider ABN", "NDIS Number")
+PROVIDER_INVOICES = ("Invoice No", "Provider ABN", "NDIS Number")
 CLAIMS = (
     "Claim No", "Invoice No", "Provider ABN", "NDIS Number", "Staff email", "Start date", "End date",
     "Support item", "Price book", "Qty", "Service date",
@@ -60,7 +60,7 @@ def write_files(folder: Path, claims: int) -> tuple[Path, Path]:
     papers, lines = folder / "papers.csv", folder / "claims.csv"
     with papers.open("w", newline="") as one, lines.open("w", newline="") as other:
         paper, claim = csv.writer(one), csv.writer(other)
-        paper.writerow(PAPERS)
+        paper.writerow(PROVIDER_INVOICES)
         claim.writerow(CLAIMS)
         for number in range(claims):
             scheme_number = f"43{number % PARTICIPANTS:07}"

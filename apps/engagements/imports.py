@@ -1,4 +1,4 @@
-"""Imports of plans: the headers others use, and what finds a plan that stands already."""
+"""Imports of plans: usual headers and services."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADERS = {
 class ClientEngagementImport(ImportDefinition):
     """Plans are found by their own guid, else by being the same in everything; participants by guid or code.
 
-    A participant's plan that starts on the same day and differs is refused: its guid says that it is meant.
+    A participant's plan that starts on the same day and differs is rejected: its guid makes it a change.
     Only plans of the agency's kind are imported, since only those are in the interface.
     """
 

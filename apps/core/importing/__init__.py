@@ -1,1 +1,1 @@
-"""Records from files: read in many forms, judged by the rules of the interface, every fault named."""
+"""Imports of records from files of many formats, validated by the rules of the interface."""

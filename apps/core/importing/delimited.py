@@ -28,7 +28,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-#: The line by which Excel is told the delimiter; Excel does not count it as a row.
+#: The line that gives Excel the delimiter; Excel does not count it as a row.
 _DELIMITER_LINE = re.compile(r'"?sep=([,;\t|])"?\r?\n?', re.IGNORECASE)
 
 csv.field_size_limit(MAX_ROW)

@@ -27,7 +27,7 @@ from apps.core.importing.tables import (
     fit_to_width,
 )
 
-#: Bytes of everything in the workbook once unpacked, and of what must be held in memory at once.
+#: Bytes of everything in the workbook once unpacked, and of what must be in memory at once.
 MAX_UNPACKED = 1 << 30
 MAX_SHARED = 64 << 20
 MAX_SHEETS = 200
