@@ -37,6 +37,43 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
     "http": {"declaration", "query", "read", "write", "metadata"},
 }
 
+# The files of every domain app, or packages of that name.
+DOMAIN_APPS = ("people", "documents", "sales", "engagements", "funding")
+DOMAIN_FILES = {
+    "apps", "models", "choices", "validation", "services", "resources", "viewsets",
+    "admin", "imports", "demo", "management",
+}  # fmt: skip
+# What a domain has besides, each with the reason why none of the files above is its place.
+OWN_FILES: dict[str, dict[str, str]] = {
+    "people": {
+        "authentication": "a backend of Django's",
+        "handover": "what a leaver owns, for the back office and its tests",
+    },
+    "documents": {
+        "storage": "a storage backend of Django's",
+        "s3": "a storage backend of Django's",
+        "parsers": "a parser of DRF's",
+        "uploads": "an upload from its first byte to its last",
+        "downloads": "responses with ranges",
+        "file_types": "the table of types that may be stored",
+        "openapi": "what a multipart body looks like in the description of the interface",
+    },
+    "sales": {"pipeline": "sums over opportunities, read only"},
+    "engagements": {
+        "categories": "the table of the scheme's support categories",
+        "coverage": "which budget covers a service, read only",
+        "spending": "what is spent of a plan, read only",
+    },
+    "funding": {
+        "approval": "the API's action on a provider invoice: its body and its description",
+        "statuses": "the table of statuses and transitions",
+        "drafts": "what services work out beside a draft, typed",
+        "duplicates": "queries that several services share",
+        "pricing": "the price of a product on a day, read only",
+        "public_holidays": "the calendar of the states",
+    },
+}
+
 VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "utils"}
 
 MODEL_SIGNALS = "django.db.models.signals"
@@ -186,6 +223,17 @@ def test_only_entry_points_import_entry_points():
         if layer_of(target) == entry_points and layer_of(found.module) != entry_points
     ]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("app", DOMAIN_APPS)
+def test_every_domain_app_has_the_same_files(app):
+    names = {
+        path.stem
+        for path in (ROOT / "apps" / app).iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert names - {"__init__", "__pycache__", "migrations"} - DOMAIN_FILES == set(OWN_FILES[app])
+    assert {"models", "validation", "services", "resources", "viewsets", "admin", "imports", "demo"} <= names
 
 
 def test_the_protocol_imports_in_the_way_of_a_request():
