@@ -65,6 +65,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "spending": "what is spent of a plan, read only",
     },
     "funding": {
+        "approval": "the API's action on a provider invoice: its body and its description",
         "statuses": "the table of statuses and transitions",
         "drafts": "what services work out beside a draft, typed",
         "duplicates": "queries that several services share",

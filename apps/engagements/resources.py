@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from apps.core.resources import LookupResource
 from apps.engagements.choices import ParticipantType
-from apps.engagements.imports import ClientEngagementImport
+from apps.engagements.imports.plans import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.validation import EngagementDraft
 from apps.odata.declaration.resource import (

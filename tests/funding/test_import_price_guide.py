@@ -11,9 +11,9 @@ from django.db import IntegrityError
 
 from apps.core.importing import workbooks
 from apps.core.models import Change
-from apps.funding import guide_importing
-from apps.funding.guide_importing import Range, after
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
+from apps.funding.services import price_guide
+from apps.funding.services.price_guide import Range, after
 from tests.funding.builders import a_price, a_price_book, a_product, an_entry
 from tests.funding.guide_files import (
     BY_ZONE,
@@ -200,7 +200,7 @@ def test_when_the_last_statement_fails_nothing_is_stored(run_last_year, monkeypa
     def lost(*_):
         raise IntegrityError("another was first")
 
-    monkeypatch.setattr(guide_importing.history, "write_entries", lost)
+    monkeypatch.setattr(price_guide.history, "write_entries", lost)
     with pytest.raises(CommandError, match="somebody else wrote the same items meanwhile"):
         run_last_year()
     assert everything() == [[], [], [], []]

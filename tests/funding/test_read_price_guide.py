@@ -7,7 +7,7 @@ import pytest
 
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.tables import ImportFileError
-from apps.funding.guide_reading import GuideRefused, price, read_guide
+from apps.funding.services.price_guide_file import GuideRefused, price, read_guide
 from apps.odata.write.json_values import JsonValueError
 from tests.funding.guide_files import (
     BY_STATE,

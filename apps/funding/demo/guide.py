@@ -12,10 +12,10 @@ from apps.core.demo import Context, find_or_create, listed
 from apps.core.identifiers import normalised
 from apps.engagements.categories import CATEGORIES
 from apps.funding.choices import Flag, ItemType, Unit, Zone
-from apps.funding.guide_importing import import_guide
-from apps.funding.guide_reading import Guide, GuideRow
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.public_holidays import DayType
+from apps.funding.services.price_guide import import_guide
+from apps.funding.services.price_guide_file import Guide, GuideRow
 
 PRICE_BOOK, PRIVATE_RATES = "Price guide", "Private rates"
 COST_CENTRES = listed("Plan management, Support coordination, Therapy, Community access, Administration")

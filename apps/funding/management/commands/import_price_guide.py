@@ -12,8 +12,8 @@ from django.utils import timezone
 from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.tables import ImportFileError
 from apps.core.models import Subscriber
-from apps.funding.guide_importing import GuideReport, import_guide
-from apps.funding.guide_reading import Guide, GuideRefused, read_guide
+from apps.funding.services.price_guide import GuideReport, import_guide
+from apps.funding.services.price_guide_file import Guide, GuideRefused, read_guide
 from apps.odata.errors import plural
 
 PRICE_BOOK = "Price guide"

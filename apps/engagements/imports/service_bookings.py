@@ -30,8 +30,7 @@ from apps.core.importing.runs import ImportDisplay, ImportOptions, errors_file, 
 from apps.core.models import Subscriber
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
-from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
-from apps.engagements.portal_rows import (
+from apps.engagements.imports.service_booking_rows import (
     ACCRUED,
     ALLOCATED,
     AS_OF,
@@ -50,6 +49,7 @@ from apps.engagements.portal_rows import (
     read_lines,
     read_name,
 )
+from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.engagements.validation import (
     BOOKING_WARNINGS,

@@ -1,4 +1,4 @@
-"""Service bookings from the portal's list (apps/engagements/portal_imports.py)."""
+"""Service bookings from the portal's list (apps/engagements/imports/service_bookings.py)."""
 
 import contextlib
 import csv

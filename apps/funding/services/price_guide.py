@@ -21,8 +21,8 @@ from apps.core.importing.runs import import_author
 from apps.core.importing.tables import ImportFileError
 from apps.core.saving import update
 from apps.funding.choices import Zone
-from apps.funding.guide_reading import Guide, GuideRow
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
+from apps.funding.services.price_guide_file import Guide, GuideRow
 from apps.odata.any_of import AnyOf
 
 DAY = dt.timedelta(days=1)
