@@ -86,8 +86,9 @@ class ApprovalAction(models.TextChoices):
 
 
 class ClaimStatus(models.TextChoices):
-    """The status of a claim; its meaning is a row in statuses.py."""
+    """The status of a claim, from its entry to its payment."""
 
+    # What each of them means is a row of STATUSES in statuses.py.
     AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
     SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"
     ON_HOLD = "OnHold", "On hold"

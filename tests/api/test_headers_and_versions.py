@@ -101,10 +101,10 @@ def test_a_method_cannot_be_overridden(api):
 
 
 @pytest.mark.parametrize("address", ["$metadata", "/docs/openapi.json"])
-def test_descriptions_name_no_papers_that_callers_do_not_have(api, address):
-    told = api.get(address).content.decode()
-    assert "Where a claim stands" in told
-    assert re.findall(r"\w+\.(?:md|yaml|py)\b", told) == []
+def test_descriptions_name_no_files_that_callers_do_not_have(api, address):
+    text = api.get(address).content.decode()
+    assert "The status of a claim" in text
+    assert re.findall(r"\w+\.(?:md|yaml|py)\b", text) == []
 
 
 def test_a_token_in_the_address_is_no_credential(api, nobody):

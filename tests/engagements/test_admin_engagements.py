@@ -328,7 +328,7 @@ def test_support_categories_are_found_by_name_and_number(client):
 def test_archiving_a_plan_names_its_bookings(client):
     plan = a_plan()
     a_booking(plan)
-    assert "1 service bookings (plan)" in page_text(client.get(f"{PLANS}{plan.pk}/archiving/"))
+    assert "1 service booking (plan)" in page_text(client.get(f"{PLANS}{plan.pk}/archiving/"))
     client.post(f"{PLANS}{plan.pk}/archiving/")
     plan.refresh_from_db()
     assert plan.is_archived

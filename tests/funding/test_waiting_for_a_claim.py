@@ -165,13 +165,14 @@ def test_an_archived_claim_lets_its_provider_invoice_wait_and_takes_it_again_whe
 
 
 def test_a_form_that_was_read_before_the_claim_came_does_not_undo_it(client):
-    """The form writes the whole record; what it had read may be old by then."""
+    """What the form had read may be old when it is stored."""
     client.force_login(a_funder(), BACKEND)
     paper = a_paper()
-    a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
-    ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=False)
     page = f"{PAPERS}{paper.pk}/change/"
-    answer = client.post(page, form_data(client.get(page), invoice_total="12.50"))
+    form = form_data(client.get(page), invoice_total="12.50")
+    a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
+    ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=True)
+    answer = client.post(page, form)
     assert answer.status_code == 302
     assert is_claimed(paper)
 

@@ -11,7 +11,7 @@ from apps.odata.declaration.schema import bind_resource
 from apps.odata.metadata.json_schema import body_schema
 from apps.odata.write.bodies import read_records
 from apps.odata.write.targets import wire_target
-from tests.odata.sample import Job, OwnerShape
+from tests.odata.sample import Job, OwnerType
 
 
 class TaskResource(Resource):
@@ -22,7 +22,7 @@ class TaskResource(Resource):
     fields = (
         Key("JobGuid"),
         Optional("Start", body_source="moment"),
-        RefersTo("Owner", OwnerShape),
+        RefersTo("Owner", OwnerType),
     )
 
     def visible_to(self, caller):
