@@ -21,7 +21,7 @@ def bring(tmp_path):
     def run(*lines):
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.suppress(SystemExit):
+        with contextlib.suppress(SystemExit), contextlib.chdir(tmp_path):
             call_command("import_records", "clientengagement", str(path), stdout=out, stderr=err)
         return out.getvalue().partition(".")[0].partition(";")[0], err.getvalue()
 
