@@ -19,7 +19,6 @@ from apps.core.demo import (
     read_data,
     sometimes,
 )
-from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.models import Contact, Staff
 from apps.sales.models import (
@@ -147,7 +146,7 @@ def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> Non
             changes = []
             for number, opportunity in enumerate(each for each in waiting if each.creation_date < now):
                 due = context.day(-DUE_IN[number % len(DUE_IN)])
-                if due > clock.today():
+                if due > context.today:
                     values: dict[str, Any] = {"follow_up_date": due, "follow_up_staff": opportunity.owner}
                     if chance.random() < 0.6:
                         values["expected_date"] = context.day(-5 - chance.randrange(120))
