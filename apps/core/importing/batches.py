@@ -60,6 +60,7 @@ class BatchImporter:
         for deriver in self.matcher.derivers:
             self.columns_by_target.setdefault(deriver.member.target, deriver.column)
         self.has_warnings = entity_set.resource.has_warnings
+        self.has_references = any(c.member.navigation or c.member.prop.related_model for c in columns)
         #: Columns by whose texts rows name records of their own kind.
         self.own_kind_columns = {
             c.index
@@ -122,8 +123,9 @@ class BatchImporter:
     def save(self, records: Sequence[ReadRecord], service: Service) -> None:
         """Save the drafts by the service; those it rejects get its issues, the others are tried again."""
         drafts = [one.draft for one in records if one.draft is not None]
-        for number, issue in attach_references(self.entity_set.type, drafts):
-            self.add_error(records[number], issue)
+        if self.has_references:
+            for number, issue in attach_references(self.entity_set.type, drafts):
+                self.add_error(records[number], issue)
         rejected = [one for one in records if one.is_rejected]
         for one in rejected:
             assert one.draft is not None

@@ -106,7 +106,9 @@ class ComparedColumns:
     def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
         """Whether an existing record has every value that a row gives."""
         return existing == given or all(
-            self.has_value(name, existing[name], value) for name, value in given.items() if name in existing
+            existing[name] == value or self.has_value(name, existing[name], value)
+            for name, value in given.items()
+            if name in existing
         )
 
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
@@ -223,7 +225,9 @@ class RecordMatcher:
         """``columns`` are the record's own."""
         self.model, self.items = model, items
         by_name = {column.member.name: column for column in columns}
-        self.match_columns = [by_name[name] for name in match_fields if name in by_name]
+        keys = [column for column in columns if column.member.is_key]
+        #: The record's own key comes before the members that identify it.
+        self.match_columns = keys + [by_name[name] for name in match_fields if name in by_name]
         targets = {column.member.target for column in columns}
         #: The attribute that decides among records with one value, by column.
         self.scopes = {
@@ -240,7 +244,6 @@ class RecordMatcher:
             and (field := normalised_column(column.member.prop.source_field)) is not None
         }
         self.unique_columns = [column for column, field in self.normalised.items() if field.unique]
-        self.key_column = next((column for column in columns if column.member.is_key), None)
         self.derivers = [
             ReferenceDeriver(derived, members, column)
             for derived in definition.derived_references
@@ -253,17 +256,25 @@ class RecordMatcher:
 
     def match(self, records: Sequence[ReadRecord]) -> None:
         """Set the existing record of each record, and the existing items of its items."""
-        by_column: dict[ImportColumn, list[tuple[ReadRecord, Any]]] = defaultdict(list)
+        compared = {
+            column: self.compared_values(records, column)
+            for column in dict.fromkeys([*self.match_columns, *self.unique_columns])
+        }
+        matched: dict[ImportColumn, list[tuple[ReadRecord, Any]]] = defaultdict(list)
         unmatched: list[ReadRecord] = []
-        for one in records:
-            column, value = self.match_value(one)
-            if column is None:
-                unmatched.append(one)
+        for number, one in enumerate(records):
+            for column in self.match_columns:
+                if one.invalid and self.is_invalid(one, column):
+                    break
+                if (value := compared[column][number]) is not None:
+                    matched[column].append((one, value))
+                    break
             else:
-                by_column[column].append((one, value))
-        self.reject_repeated(by_column)
-        for column, values in by_column.items():
-            self.find_by_column(column, [pair for pair in values if pair[1] is not None])
+                unmatched.append(one)
+        for column, values in compared.items():
+            self.reject_repeated(column, list(zip(records, values, strict=True)), matched[column])
+        for column, pairs in matched.items():
+            self.find_by_column(column, pairs)
         for deriver in self.derivers:
             deriver.derive(records)
         self.find_equal([one for one in unmatched if not one.is_rejected])
@@ -271,46 +282,32 @@ class RecordMatcher:
             for one in records:
                 self.items.match(one)
 
-    def match_value(self, one: ReadRecord) -> tuple[ImportColumn | None, Any]:
-        """The first match column that the row gives, and its value as compared; ``None`` if invalid."""
-        if self.key_column is not None:
-            if one.key is not None:
-                return self.key_column, one.key
-            if self.key_column.member.attribute in one.invalid:
-                return self.key_column, None
-        for column in self.match_columns:
-            name, scope = column.member.attribute, self.scopes.get(column)
-            if one.invalid and not one.invalid.isdisjoint({name, scope}):
-                return column, None
-            if one.values.get(name) is not None:
-                return column, self.compared_value(one, column)
-        return None, None
-
-    def compared_value(self, one: ReadRecord, column: ImportColumn) -> Any:
-        """The value of a column as compared, with the value that decides among records."""
-        value = one.values[column.member.attribute]
+    def compared_values(self, records: Sequence[ReadRecord], column: ImportColumn) -> list[Any]:
+        """The values of a column as compared, with the value that decides among records."""
+        name, scope = column.member.attribute, self.scopes.get(column)
+        values = [one.key if column.member.is_key else one.values.get(name) for one in records]
         if column in self.normalised:
-            value = normalised(value)
-        scope = self.scopes.get(column)
-        return value if scope is None else (value, one.values.get(scope))
+            values = [normalised(value) for value in values]
+        if scope is None:
+            return values
+        pairs = zip(records, values, strict=True)
+        return [None if value is None else (value, one.values.get(scope)) for one, value in pairs]
 
-    def reject_repeated(self, matched: Mapping[ImportColumn, Sequence[tuple[ReadRecord, Any]]]) -> None:
+    def is_invalid(self, one: ReadRecord, column: ImportColumn) -> bool:
+        return not one.invalid.isdisjoint({column.member.attribute, self.scopes.get(column)})
+
+    def reject_repeated(
+        self,
+        column: ImportColumn,
+        values: Sequence[tuple[ReadRecord, Any]],
+        matched: Sequence[tuple[ReadRecord, Any]],
+    ) -> None:
         """Reject rows with a value that an earlier row of the file has, where it identifies a record."""
-        records = [one for pairs in matched.values() for one, _ in pairs]
-        if len(matched) > 1:
-            records.sort(key=lambda one: one.row.number)
-        for column in dict.fromkeys([*self.match_columns, *self.unique_columns]):
-            name = column.member.attribute
-            given = (one for one in records if one.values.get(name) is not None)
-            values = [(one, self.compared_value(one, column)) for one in given]
-            used = {id(one) for one, _ in matched.get(column, ())}
-            for one, number in self.first_rows.earlier(column.member.name, values):
-                if column in self.unique_columns or id(one) in used:
-                    one.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
-        if self.key_column is not None:
-            keys = [(one, one.key) for one in records if one.key is not None]
-            for one, number in self.first_rows.earlier(self.key_column.member.name, keys):
-                one.reject(self.key_column, "NotUnique", f"Row {number:,} of the file has it already.")
+        given = [(one, value) for one, value in values if value is not None]
+        identified = {id(one) for one, _ in matched}
+        for one, number in self.first_rows.earlier(column.member.name, given):
+            if column in self.unique_columns or id(one) in identified:
+                one.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
 
     def find_by_column(self, column: ImportColumn, wanted: Sequence[tuple[ReadRecord, Any]]) -> None:
         by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)

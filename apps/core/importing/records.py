@@ -69,7 +69,7 @@ class ReadRecord:
 
     @property
     def is_rejected(self) -> bool:
-        return bool(self.errors) or any(item.errors for item in self.items)
+        return bool(self.errors) or (bool(self.items) and any(item.errors for item in self.items))
 
     def reject(self, column: ImportColumn | None, code: str, message: str) -> None:
         """Add an error; the member that the column gives is invalid."""
