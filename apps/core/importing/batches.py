@@ -60,7 +60,7 @@ class BatchImporter:
         for deriver in self.matcher.derivers:
             self.columns_by_target.setdefault(deriver.member.target, deriver.column)
         self.has_warnings = entity_set.resource.has_warnings
-        self.has_references = any(c.member.navigation or c.member.prop.related_model for c in columns)
+        self.has_references = any(c.member.is_reference for c in columns)
         #: Columns by whose texts rows name records of their own kind.
         self.own_kind_columns = {
             c.index

@@ -52,6 +52,12 @@ class Member:
         return self.name == IMPORT_REFERENCE
 
     @property
+    def is_reference(self) -> bool:
+        """Whether it gives a record that this one refers to."""
+        is_named = self.navigation is not None or self.record_name is not None
+        return is_named or self.prop.related_model is not None
+
+    @property
     def is_guid(self) -> bool:
         """Whether it is a key, its own record's or that of one it refers to."""
         if self.navigation is not None:
