@@ -37,72 +37,33 @@ MAX_QUANTIFIERS = 3
 #: Segments of one path.
 MAX_SEGMENTS = 20
 
-_COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
 #: Precedence of each operator; a greater one binds closer.
 _PRECEDENCE = {
     "or": 1,
     "and": 2,
-    "eq": 3,
-    "ne": 3,
-    "gt": 4,
-    "ge": 4,
-    "lt": 4,
-    "le": 4,
-    "add": 5,
-    "sub": 5,
-    "mul": 6,
-    "div": 6,
-    "divby": 6,
-    "mod": 6,
-    "has": 8,
-    "in": 8,
+    **dict.fromkeys(("eq", "ne"), 3),
+    **dict.fromkeys(("gt", "ge", "lt", "le"), 4),
+    **dict.fromkeys(("add", "sub"), 5),
+    **dict.fromkeys(("mul", "div", "divby", "mod"), 6),
+    **dict.fromkeys(("has", "in"), 8),
 }
 _UNARY_PRECEDENCE = 7
 
 #: The functions, with the numbers of their arguments.
-FUNCTIONS = {
-    "contains": (2,),
-    "startswith": (2,),
-    "endswith": (2,),
-    "length": (1,),
-    "indexof": (2,),
-    "substring": (2, 3),
-    "tolower": (1,),
-    "toupper": (1,),
-    "trim": (1,),
-    "concat": (2,),
-    "year": (1,),
-    "month": (1,),
-    "day": (1,),
-    "hour": (1,),
-    "minute": (1,),
-    "second": (1,),
-    "date": (1,),
-    "time": (1,),
+FUNCTIONS: dict[str, tuple[int, ...]] = {
     "now": (0,),
-    "round": (1,),
-    "floor": (1,),
-    "ceiling": (1,),
+    **dict.fromkeys(("length", "tolower", "toupper", "trim", "round", "floor", "ceiling"), (1,)),
+    **dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "date", "time"), (1,)),
+    **dict.fromkeys(("contains", "startswith", "endswith", "indexof", "concat"), (2,)),
+    "substring": (2, 3),
 }
 #: Functions of OData 4.01 that this service does not have. The engines have different dialects of patterns,
 #: and matchesPattern can be made to run for hours.
 UNSUPPORTED_FUNCTIONS = frozenset(
     (
-        "matchespattern",
-        "fractionalseconds",
-        "totaloffsetminutes",
-        "totalseconds",
-        "maxdatetime",
-        "mindatetime",
-        "cast",
-        "isof",
-        "isdefined",
-        "case",
-        "hassubset",
-        "hassubsequence",
-        "geo.distance",
-        "geo.length",
-        "geo.intersects",
+        *("matchespattern", "hassubset", "hassubsequence", "case", "cast", "isof", "isdefined"),
+        *("fractionalseconds", "totaloffsetminutes", "totalseconds", "maxdatetime", "mindatetime"),
+        *("geo.distance", "geo.length", "geo.intersects"),
     )
 )
 
