@@ -15,7 +15,7 @@ from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 from apps.odata.write.json_values import JsonValueError, reader_of
-from apps.odata.write.targets import join_targets, key_name, record_target
+from apps.odata.write.targets import join_targets, record_target
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ def refuse_repeated_within(value: Any, target: str, contents: RecordContents) ->
 class Member:
     """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies.
 
-    ``default_makers`` make the values of its attributes when it is left out, ``most_objects`` is the number of
+    ``default_makers`` make the values of its attributes when it is left out; ``most_objects`` is how many
     JSON objects it may be made of.
     """
 
