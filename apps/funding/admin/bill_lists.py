@@ -15,20 +15,20 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, 
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter
+from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
+from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.identifiers import normalised
 from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.display import age, format_amount, period_cell, two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
 from apps.funding.services.budgets import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.odata import clock
-from apps.people.admin import digits_of, searched_digits
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
@@ -144,7 +144,6 @@ class BillListAdmin(ActionAdmin):
     paginator = CappedPaginator
     show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
     list_before_template = "funding/tabs.html"
-    list_filter_submit = True
     ordering = ("-creation_date", "-guid")
     search_fields = ("pk",)  # see get_search_results
     list_filter = (
@@ -263,7 +262,7 @@ def find_contacts(term: str) -> Any:
     digits = searched_digits(term)
     people = Contact.objects.order_by()
     if digits is not None:
-        people = people.alias(digits=digits_of("scheme_number")).filter(digits__contains=digits)
+        people = with_digits(people, ["scheme_number"], digits)
     else:
         for word in term.split():
             people = people.filter(
@@ -277,7 +276,7 @@ def find_providers(term: str) -> Any:
     digits = searched_digits(term)
     providers = Client.objects.order_by()
     if digits is not None:
-        providers = providers.alias(digits=digits_of("business_number")).filter(digits__contains=digits)
+        providers = with_digits(providers, ["business_number"], digits)
     else:
         providers = providers.filter(business_name__icontains=term.strip())
     return limited_keys(providers)
