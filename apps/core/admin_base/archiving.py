@@ -88,11 +88,8 @@ class ArchivingAdmin(PageAdmin):
             self.change_archive_status(request, record)
             return redirect(self.page_url("change", record.pk))
         title = f"{'Restore' if record.is_archived else 'Archive'} {record}"
-        links = linked_records(record)
-        context = self.archiving_context(request, record)
-        return self.render_page(
-            request, "admin/archiving.html", title, record, linked_records=links, **context
-        )
+        context = {"linked_records": linked_records(record), **self.archiving_context(request, record)}
+        return self.render_page(request, "admin/archiving.html", title, record, **context)
 
     def change_archive_status(self, request: HttpRequest, record: Any) -> None:
         """Archive the record, or restore it when it is archived."""
@@ -108,7 +105,7 @@ class ArchivingAdmin(PageAdmin):
 
 
 def linked_records(record: models.Model) -> list[dict[str, Any]]:
-    """How many current records of each model refer to this one, with the address of their list if it has one."""
+    """How many current records of each model refer to this one, with the address of their list."""
     found = []
     for relation in record._meta.related_objects:
         model, column = relation.related_model, relation.field

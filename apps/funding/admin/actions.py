@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import helpers
+from django.contrib.admin import ShowFacets, helpers
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import Page, RecordAdmin
+from apps.core.admin_base.display import two_lines
+from apps.funding.admin.queues import STATUS, CappedPaginator
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
 
@@ -74,14 +77,29 @@ class ReasonForm(forms.Form):
 
 
 class ActionAdmin(FundingAdmin):
-    """A list and a record's page with buttons for actions."""
+    """A list with a tab for each status, and a record's page, with buttons for actions."""
 
     actions: ClassVar[Any] = ()
     record_pages: ClassVar[Any] = (ACTION_PAGE, *RecordAdmin.record_pages)
     status_labels: ClassVar[Mapping[str, str]]
     action_labels: ClassVar[Mapping[str, str]]
+    #: Of the list of one status, which begins with its oldest.
+    queue_ordering: ClassVar[Sequence[str]]
+    paginator = CappedPaginator
+    show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
+    list_before_template = "funding/tabs.html"
+    ordering: ClassVar[Any] = ("-creation_date", "-guid")
+    search_fields = ("pk",)  # see get_search_results of the subclasses
+
+    class Media:
+        css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
+        js = ("funding_lines.js",)
 
     # --- hooks of a subclass
+
+    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+        """The tabs of the statuses with their counts."""
+        raise NotImplementedError
 
     def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
         """The actions for the rows of the list as it is shown now."""
@@ -105,7 +123,22 @@ class ActionAdmin(FundingAdmin):
         """The form of an action."""
         return ReasonForm
 
-    # --- many records
+    # --- the list
+
+    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+        return self.queue_ordering if request.GET.get(STATUS) else super().get_ordering(request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        tabs = self.tabs_context(request) if self.has_view_permission(request) else {}
+        return super().changelist_view(request, {**tabs, **(extra_context or {})})
+
+    @display(description="participant", ordering="contact__last_name")
+    def participant(self, record: Any) -> str | None:
+        return two_lines(record.contact, record.contact.scheme_number) if record.contact else None
+
+    # --- actions on many records
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         if not self.has_change_permission(request) or "_popup" in request.GET:
@@ -183,7 +216,7 @@ class ActionAdmin(FundingAdmin):
     def count_label(self, count: int) -> str:
         return f"{count:,} {self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural}"
 
-    # --- one record
+    # --- an action on one record
 
     def do_page(self, request: HttpRequest, record: Any, name: str) -> HttpResponse:
         """Run an action on one record, asking first for what it needs."""

@@ -86,10 +86,6 @@ class BillAdmin(BillListAdmin):
     #: Rows of one name have one label in a history: the first.
     action_labels: ClassVar[Any] = {row.name.value: row.label for row in reversed(TRANSITIONS)}
 
-    class Media:
-        css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
-        js = ("funding_lines.js",)
-
     # --- hooks of claims and invoices
 
     def summary(self, record: Any) -> list[tuple[str, Any]]:
@@ -128,9 +124,10 @@ class BillAdmin(BillListAdmin):
     ) -> Any:
         """The form of a bill with its lines, or the page of one that cannot be edited."""
         record = self.get_object(request, object_id) if object_id else None
-        if record is not None and self.has_view_permission(request, record):
-            if not record.is_editable or not self.has_change_permission(request, record):
-                return self.bill_page(request, record)
+        if record is None or not self.has_view_permission(request, record):
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        if not record.is_editable or not self.has_change_permission(request, record):
+            return self.bill_page(request, record)
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:

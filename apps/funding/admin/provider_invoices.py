@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -22,7 +21,6 @@ from apps.core.admin_base.display import (
     link,
     period_cell,
     record_link,
-    two_lines,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.core.identifiers import normalised
@@ -36,7 +34,6 @@ from apps.funding.admin.queues import (
     STATUS,
     WAITING,
     AutocompletePaginator,
-    CappedPaginator,
     load_provider_invoice_queues,
     new_claim_url,
     queue_tabs,
@@ -102,9 +99,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     update = staticmethod(update_provider_invoices)
     menu_order = 200
     icon = "inbox"
-    paginator = CappedPaginator
-    show_facets = admin.ShowFacets.NEVER
-    list_before_template = "funding/tabs.html"
+    queue_ordering = ("creation_date", "guid")
     change_form_template = "funding/provider_invoice.html"
     list_display = (
         "reference_label",
@@ -125,9 +120,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         ("contact", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
     )
-    search_fields = ("pk",)  # see get_search_results
     search_help_text = "Reference, participant's name or scheme number, provider"
-    ordering = ("-creation_date", "-guid")
     fieldsets = (
         fieldset(
             None,
@@ -147,10 +140,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
     status_labels: ClassVar[Any] = dict(ApprovalStatus.choices)
     action_labels: ClassVar[Any] = dict(ApprovalAction.choices)
 
-    class Media:
-        css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
-        js = ("funding_lines.js",)
-
     # --- the list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -167,9 +156,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
         paginator = AutocompletePaginator if is_autocomplete(request) else self.paginator
         return paginator(queryset, per_page, *args, **more)
 
-    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
-        return ("creation_date", "guid") if request.GET.get(STATUS) else super().get_ordering(request)
-
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
@@ -184,21 +170,12 @@ class ProviderInvoiceAdmin(ActionAdmin):
         found = Q(reference_key__contains=words) | Q(contact__in=find_contacts(search_term))
         return queryset.filter(found | Q(provider__in=find_providers(search_term))), False
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        tabs = queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))
-        return super().changelist_view(request, {"tabs": tabs, **(extra_context or {})})
+    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {"tabs": queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))}
 
     @display(description="reference", ordering="reference")
     def reference_label(self, invoice: ProviderInvoice) -> str:
         return invoice.reference or "Without a reference"
-
-    @display(description="participant", ordering="contact__last_name")
-    def participant(self, invoice: ProviderInvoice) -> str | None:
-        return two_lines(invoice.contact, invoice.contact.scheme_number) if invoice.contact else None
 
     @display(description="services", ordering="service_start_date")
     def services(self, invoice: ProviderInvoice) -> str | None:
