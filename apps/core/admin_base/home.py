@@ -37,7 +37,7 @@ def menu(request: HttpRequest) -> list[dict[str, Any]]:
 def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
     for application in admin.site.get_app_list(request):
         for listed in application["models"]:
-            page = admin.site.get_model_admin(listed["model"])
+            page: Any = admin.site.get_model_admin(listed["model"])
             if not listed["admin_url"]:
                 continue
             yield {

@@ -233,6 +233,7 @@ class BillForm(RecordForm):
     """
 
     last_price_book: ClassVar[str | None] = None
+    data: QueryDict
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -278,6 +279,9 @@ class BillForm(RecordForm):
 
     def draft(self) -> Draft:
         draft = super().draft()
+        for name in self.fields:
+            if draft.get(name) == "":
+                draft.fill(name, None)  # left out: a number, for instance, is assigned
         lines = self.lines.drafts()
         draft.fill(LINES, lines)
         draft.given |= {LINES}
