@@ -6,10 +6,13 @@ import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import Any
 
 from apps.core.demo import Context, DemoSet, draft_of, existing
+from apps.core.models import Record
+from apps.core.services import Service
 from apps.engagements.choices import ManagementType, ParticipantType
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
@@ -102,14 +105,15 @@ def load(context: Context) -> None:
 
 
 def create_plans(context: Context, plans: list[Plan]) -> None:
-    made = context.create(ClientEngagement, create_engagements, [plan.plan for plan in plans])
+    def create(model: type[Record], service: Service, drafts: list[Draft]) -> list[Record]:
+        return context.create(model, partial(service, ignore_warnings=True), drafts)
+
+    made = create(ClientEngagement, create_engagements, [plan.plan for plan in plans])
     for plan, engagement in zip(plans, made, strict=True):
         for draft in (*plan.bookings, *plan.budgets):
             draft.fill("engagement", engagement)
-    context.create(ServiceBooking, create_bookings, [draft for plan in plans for draft in plan.bookings])
-    context.create(
-        CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets]
-    )
+    create(ServiceBooking, create_bookings, [draft for plan in plans for draft in plan.bookings])
+    create(CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets])
 
 
 def plan_of(

@@ -50,9 +50,12 @@ class RecordForm(forms.ModelForm):
         self.refuse_other_version(cleaned.get("opened_version"))
         draft = self.draft()
         for issue in self.record_admin.find_issues(draft):
-            self.add_issue(issue)
+            if issue.severity == "warning":
+                self.warnings.append(issue)
+            else:
+                self.add_issue(issue)
         if not self.errors:
-            self.warnings = self.record_admin.find_warnings(draft)
+            self.warnings += self.record_admin.find_warnings(draft)
         return cleaned
 
     def draft(self) -> Draft:

@@ -21,7 +21,7 @@ from apps.core.admin_base.archiving import ArchivedFilter, ArchivingAdmin
 from apps.core.admin_base.forms import RecordForm
 from apps.core.services import Service, create_lookups, update_lookups
 from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
+from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, WarningsPresent, apply_rules
 
 HISTORY_PAGE_SIZE = 50
 
@@ -143,7 +143,7 @@ class RecordAdmin(ArchivingAdmin):
         return self.update or partial(update_lookups, self.model)
 
     def find_issues(self, draft: Draft) -> list[Issue]:
-        """What stops the draft from being stored, found by storing it and taking that back."""
+        """What stops the draft from being stored or warns of it: it is stored, and that is taken back."""
         try:
             return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
         except IntegrityError:
@@ -187,7 +187,11 @@ class RecordAdmin(ArchivingAdmin):
 
     def store(self, record: Any, draft: Draft) -> None:
         """Store the draft by the record's service, and read the record again."""
-        keys = self.service_for(draft)([draft])
+        service = self.service_for(draft)
+        try:
+            keys = service([draft])
+        except WarningsPresent:
+            keys = service([draft], ignore_warnings=True)
         if draft.key is None:
             record.pk, record._state.adding = keys[0], False
         record.refresh_from_db()
