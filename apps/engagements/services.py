@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
 from apps.engagements.categories import CATEGORIES, category_guid
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
     ZERO,
     Budget,
@@ -64,17 +65,14 @@ def check_engagements(drafts: Sequence[Draft], ignore_warnings: bool) -> None:
 def load_engagement_context(drafts: Sequence[Draft]) -> None:
     """Load what the warnings compare the plans with; two queries for all drafts."""
     known = [draft for draft in drafts if draft.get("participant") is not None]
-    participants = {draft.participant.pk for draft in known}
-    rows = ClientEngagement.objects.filter(participant__in=participants, archive_date=None)
-    plans: dict[UUID, list[ClientEngagement]] = defaultdict(list)
-    for plan in rows.order_by("plan_start_date", "guid"):
-        plans[plan.participant_id].append(plan)
+    plans = load_current_plans({draft.participant.pk for draft in known})
     keys = {draft.key for draft in drafts if draft.key is not None}
     sums = dict(ClientEngagement.objects.filter(pk__in=keys).values_list("pk", "total_allocate_amount"))
     for draft in drafts:
         draft.fill("allocated_amount", sums.get(draft.key, ZERO))
     for draft in known:
-        draft.fill("other_plans", [plan for plan in plans[draft.participant.pk] if plan.pk != draft.key])
+        current = plans.get(draft.participant.pk, ())
+        draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
 
 
 @transaction.atomic
