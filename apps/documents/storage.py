@@ -85,7 +85,7 @@ class DocumentFolder(FileSystemStorage, DocumentStorage):
     def _save(self, name: str, content: Any) -> str:
         path = Path(self.path(name))
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-        saved: str = super()._save(name, content)
+        saved: str = super()._save(name, content)  # type: ignore[misc]  documented, and not in the stubs
         # The file and its name have reached the disk before a document names them.
         sync_to_disk(path)
         sync_to_disk(path.parent)
@@ -212,7 +212,7 @@ class FileBatch:
 
     def store(self, chunks: Iterable[bytes], file_name: str) -> StoredFile:
         """Store a stream; raises its error, ``TooLarge``, ``StorageUnavailable`` or ``StorageFull``."""
-        stream = UploadStream(chunks, settings.DOCUMENT_MAX_BYTES)
+        stream: Any = UploadStream(chunks, settings.DOCUMENT_MAX_BYTES)
         key = f"{timezone.now():%Y/%m/%d}/{new_guid().hex}"
         self.keys.append(key)
         try:

@@ -202,7 +202,7 @@ def load_funnel(since: dt.datetime | None) -> Funnel:
         values["value_won"] = in_cents(values["value_won"])
         return SourceRow(label, [row[name] for name in reached], **values)
 
-    labels = {**dict(Source.choices), None: "Not stated"}
+    labels: dict[str | None, Any] = {**dict(Source.choices), None: "Not stated"}
     groups: Any = opportunities.values("source").annotate(**sums, **reached)
     rows = [source_row(str(labels[group["source"]]), group) for group in groups]
     rows.sort(key=lambda row: (-row.count, row.label))
