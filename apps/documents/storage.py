@@ -85,7 +85,7 @@ class DocumentFolder(FileSystemStorage, DocumentStorage):
     def _save(self, name: str, content: Any) -> str:
         path = Path(self.path(name))
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-        saved: str = super()._save(name, content)  # type: ignore[misc]  documented, and not in the stubs
+        saved: str = super()._save(name, content)  # type: ignore[misc]  # documented, not in the stubs
         # The file and its name have reached the disk before a document names them.
         sync_to_disk(path)
         sync_to_disk(path.parent)
