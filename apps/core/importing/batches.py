@@ -147,7 +147,8 @@ class BatchImporter:
         try:
             keys = service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
         except WarningsPresent as found:
-            if not self.options.ignore_warnings:
+            # Warnings that the interface does not know stop nobody.
+            if self.has_warnings and not self.options.ignore_warnings:
                 for number, issue in found.issues:
                     self.add_error(records[number], issue, unconfirmed=True)
                 return False
