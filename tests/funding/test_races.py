@@ -229,7 +229,8 @@ def wait_until_somebody_waits():
         while time.monotonic() < until:
             # Of this database only: other tests of the same run wait for their own locks in the same server.
             cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
             if cursor.fetchone()[0]:
                 return
