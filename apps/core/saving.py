@@ -74,8 +74,8 @@ def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any
     return []
 
 
-#: What gives the values of columns that no draft holds, by the name of the field.
-ExtraColumns = Mapping[str, Callable[[Draft], Any]]
+#: The values of columns that no draft has, by the name of the field and in the order of the drafts.
+ExtraColumns = Mapping[str, Sequence[Any]]
 
 
 def insert_records(
@@ -139,7 +139,7 @@ def column_values(
 ) -> Iterable[Any]:
     """The values of a column in each of the new records."""
     if field.name in extra_columns:
-        return map(extra_columns[field.name], drafts)
+        return extra_columns[field.name]
     text_field = getattr(field, "text_field", None)
     if text_field is not None:
         return [normalised(draft.get(text_field)) for draft in drafts]

@@ -1,4 +1,4 @@
-"""What claims change on their provider invoices: missing values, ``is_claimed`` and ``claim_on_hold``."""
+"""What claims change on their provider invoices: locks, ``is_claimed``, ``claim_on_hold``, missing values."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 
 KEY: Any = ProviderInvoice._meta.pk
+
+
+def lock_provider_invoices(claims: Iterable[Any]) -> dict[UUID, ProviderInvoice]:
+    """Lock the provider invoices of claims, by key: transitions and updates of these claims wait here."""
+    existing = Claim.objects.filter(AnyOf(Claim._meta.get_field("guid"), claims)).order_by()
+    invoices = ProviderInvoice.objects.filter(pk__in=existing.values("provider_invoice")).order_by("pk")
+    return {invoice.pk: invoice for invoice in invoices.select_for_update(of=("self",))}
+
 
 # --- flags ----------------------------------------------------------------------------------------------
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db import models
 from django.db.models import QuerySet
 
 from apps.core.identifiers import normalised
@@ -24,22 +24,17 @@ from apps.engagements.coverage import (
 )
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
-from apps.funding.duplicates import (
-    CLAIM_REFERENCES,
-    DuplicateSearch,
-    LineKey,
-    ReferenceKey,
-)
-from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.pricing import PriceTable, price_zones
 from apps.funding.public_holidays import state_code
-from apps.funding.services.bill_types import CLAIMS, BillType
-from apps.funding.services.records import Records, key_of
+from apps.funding.services.records import CLAIMS, BillType, Records, any_of, key_of
 from apps.funding.statuses import ENDED
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import Draft
+
+#: The provider and the normalised reference of a claim.
+Reference = tuple[UUID, str]
 
 
 @dataclass(slots=True)
@@ -52,54 +47,51 @@ class BillLine:
     number: int
 
 
-def load_bill_contexts(bills: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
+def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
     """What rules and warnings read beside each draft, which has its defaults.
 
     Sets the budgets that cover the lines. Each question is asked once, however many drafts depend on it.
     """
     today = clock.today()
     contexts = [build_context(draft, records, today) for draft in drafts]
-    lines = [*valid_lines(drafts, contexts)]
+    lines = valid_lines(drafts, contexts)
     supports = [support_of(each) for each in lines]
-    claims = drafts if bills is CLAIMS else ()
-    references = new_references(claims)
+    claims = drafts if bill_type is CLAIMS else ()
+    references = normalised_references(claims)
+    named = [set(values) for values in zip(*references.values(), strict=True)]
     existing = {draft.key for draft in drafts} - {None}
-    same_reference = DuplicateSearch(CLAIM_REFERENCES, [*map(reference_key, claims)], records.own_bills)
-    line_keys = [line_key(bills, each) for each in lines]
-    same_line = DuplicateSearch(bills.duplicate_lines, line_keys, records.own_bills)
-    plans, invoice_rows, claim_rows, same_reference_rows, same_line_rows, released = fetch_all(
+    same_day = [
+        {support.contact for support in supports},
+        {each.line.product.pk for each in lines},
+        {each.line.first_day for each in lines},
+        records.own_bills,
+    ]
+    plans, invoice_rows, claim_rows, line_rows, released = fetch_all(
         [
-            plan_query({support.contact for support in supports}) if supports else None,
-            provider_invoices_with({text for _, text in references.values()}) if references else None,
-            claims_with(*map(set, zip(*references.values(), strict=True))) if references else None,
-            same_reference.query,
-            same_line.query,
-            RELEASED[bills.name](existing) if existing else None,
+            plan_query(same_day[0]) if lines else None,
+            provider_invoices_with(*named) if named else None,
+            claims_with(*named) if named else None,
+            lines_of_day(bill_type.line_model)(*same_day) if lines else None,
+            released_amounts_of(bill_type.line_model)(existing) if existing else None,
         ]
     )
     matches = match_plans(supports, plans)
     bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
-    coverages = choose_budgets(matches, bookings, category_budgets, released_amounts(released))
-
+    # What existing bills count on each budget is replaced by their updates.
+    released_sums: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    for booking, category_budget, total in released:
+        released_sums[booking or category_budget] += total
+    coverages = choose_budgets(matches, bookings, category_budgets, released_sums)
+    add_lines(lines, coverages, records.prices)
     find_takers(claims, contexts, records)
     find_reference_owners(claims, contexts, references, invoice_rows, claim_rows)
-    add_lines(lines, coverages, records.prices)
-    for number, duplicate in same_reference.find(
-        same_reference_rows, lambda first, _: bill_label(bills, drafts, first)
-    ):
-        contexts[number].duplicate = duplicate
-    for number, duplicate in same_line.find(
-        same_line_rows, lambda first, number: line_label(bills, drafts, lines[first], lines[number])
-    ):
-        context = lines[number].context.lines[lines[number].number]
-        assert context is not None
-        context.duplicate = duplicate
+    find_duplicate_references(claims, contexts, references, claim_rows, records.own_bills)
+    find_duplicate_lines(bill_type, drafts, lines, line_rows)
     return contexts
 
 
 def build_context(draft: Draft, records: Records, today: Any) -> BillContext:
-    contact, invoice = draft.get("contact"), draft.get("provider_invoice")
-    lines = draft.get("line_items") or ()
+    contact, lines = draft.get("contact"), draft.get("line_items") or ()
     for line in lines:
         line.fill("booking", None)
         line.fill("category_budget", None)
@@ -108,21 +100,7 @@ def build_context(draft: Draft, records: Records, today: Any) -> BillContext:
         permissions=records.permissions.get(key_of(draft, "staff")),
         state=None if contact is None else state_code(contact.state),
         lines=[None] * len(lines),
-        differences={} if invoice is None else find_differences(draft, invoice),
     )
-
-
-def find_differences(claim: Draft, invoice: ProviderInvoice) -> dict[str, str]:
-    """The provider invoice's values, in words, of the members that its claim gives differently."""
-    found = {}
-    if key_of(claim, "contact") not in (None, invoice.contact_id) and invoice.contact is not None:
-        found["contact"] = invoice.contact.full_name
-    if key_of(claim, "provider") not in (None, invoice.provider_id) and invoice.provider is not None:
-        found["provider"] = invoice.provider.business_name
-    reference = claim.get("provider_invoice_reference")
-    if None not in (reference, invoice.reference) and normalised(reference) != invoice.reference_key:
-        found["provider_invoice_reference"] = str(invoice.reference)
-    return found
 
 
 def find_takers(claims: Sequence[Draft], contexts: Sequence[BillContext], records: Records) -> None:
@@ -143,58 +121,158 @@ def find_takers(claims: Sequence[Draft], contexts: Sequence[BillContext], record
 # --- references -----------------------------------------------------------------------------------------
 
 
-def new_references(claims: Sequence[Draft]) -> dict[int, tuple[UUID, str]]:
-    """(provider, normalised reference) of the claims that use one of them for the first time, by number."""
+def normalised_references(claims: Sequence[Draft]) -> dict[int, Reference]:
+    """The reference of each claim that has a provider and one, by the number of the claim."""
     found = {}
     for number, claim in enumerate(claims):
-        provider, invoice = key_of(claim, "provider"), claim.get("provider_invoice")
+        provider = key_of(claim, "provider")
         reference = normalised(claim.get("provider_invoice_reference"))
-        if provider is None or reference is None or invoice is None:
-            continue
-        is_known = invoice.provider_id is not None or invoice.is_reusable
-        if reference != invoice.reference_key or not is_known:
+        if provider is not None and reference is not None:
             found[number] = provider, reference
     return found
 
 
 @prepared_query
-def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
-    field: Any = ProviderInvoice._meta.get_field("reference_key")
-    invoices = ProviderInvoice.objects.filter(AnyOf(field, references)).order_by("pk")
-    return invoices.values_list("provider", "reference_key", "pk")
+def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
+    invoices = ProviderInvoice.objects.filter(
+        any_of(ProviderInvoice, "provider", providers), any_of(ProviderInvoice, "reference_key", references)
+    )
+    return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
 
 @prepared_query
 def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
-    provider: Any = Claim._meta.get_field("provider")
-    reference: Any = Claim._meta.get_field("provider_invoice_reference_key")
-    claims = Claim.objects.filter(AnyOf(provider, providers), AnyOf(reference, references), archive_date=None)
-    columns = ("provider", "provider_invoice_reference_key", "provider_invoice", "claim_number")
-    return claims.order_by("pk").values_list(*columns)
+    claims = Claim.objects.filter(
+        any_of(Claim, "provider", providers),
+        any_of(Claim, "provider_invoice_reference_key", references),
+        archive_date=None,
+    )
+    columns = ("provider_invoice", "claim_number", "pk", "contact", "funding_status")
+    return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)
 
 
 def find_reference_owners(
     claims: Sequence[Draft],
     contexts: Sequence[BillContext],
-    references: Mapping[int, tuple[UUID, str]],
+    references: Mapping[int, Reference],
     invoice_rows: Rows,
     claim_rows: Rows,
 ) -> None:
     """A new reference must be that of no other provider invoice and of no current claim built on another."""
-    owners: dict[tuple[Any, str], list[tuple[Any, str]]] = defaultdict(list)
+    owners: dict[Reference, list[tuple[Any, str]]] = defaultdict(list)
     for provider, reference, key in invoice_rows:
         owners[provider, reference].append((key, "another provider invoice of this provider"))
-    for provider, reference, key, claim_number in claim_rows:
+    for provider, reference, key, claim_number, *_ in claim_rows:
         owners[provider, reference].append((key, f"claim {claim_number}"))
-    first: dict[tuple[Any, str], tuple[int, Any]] = {}
+    first: dict[Reference, tuple[int, Any]] = {}
     for number, named in references.items():
-        invoice = claims[number].provider_invoice.pk
-        others = [label for key, label in owners.get(named, ()) if key != invoice]
-        first_number, first_invoice = first.setdefault(named, (number, invoice))
+        invoice = claims[number].get("provider_invoice")
+        if invoice is None:
+            continue
+        is_known = invoice.provider_id is not None or invoice.is_reusable
+        if is_known and named[1] == invoice.reference_key:
+            continue
+        others = [label for key, label in owners.get(named, ()) if key != invoice.pk]
+        first_number, first_invoice = first.setdefault(named, (number, invoice.pk))
         if others:
             contexts[number].reference_owner = others[0]
-        elif first_invoice != invoice:
+        elif first_invoice != invoice.pk:
             contexts[number].reference_owner = f"record {first_number + 1} of this request"
+
+
+# --- duplicates -----------------------------------------------------------------------------------------
+
+
+def find_duplicate_references(
+    claims: Sequence[Draft],
+    contexts: Sequence[BillContext],
+    references: Mapping[int, Reference],
+    claim_rows: Rows,
+    own_bills: set[UUID],
+) -> None:
+    """Find the claims for the same participant with the same reference of the provider."""
+    existing: dict[tuple[Any, ...], str] = {}
+    for provider, reference, _, claim_number, key, contact, status in claim_rows:
+        if status not in ENDED and key not in own_bills:
+            same = (contact, provider, reference)
+            existing[same] = min(claim_number, existing.get(same, claim_number))
+    first: dict[tuple[Any, ...], int] = {}
+    for number, named in references.items():
+        same = (key_of(claims[number], "contact"), *named)
+        if same[0] is None:
+            continue
+        if same in existing:
+            contexts[number].duplicate = existing[same]
+        elif first.setdefault(same, number) != number:
+            contexts[number].duplicate = label_bill(CLAIMS, claims, first[same])
+
+
+@lru_cache(maxsize=2)
+def lines_of_day(line_model: type[Any]) -> PreparedQuery:
+    """Current lines for any of these participants, products and first days, as ``line_key`` and a number."""
+    is_claim = line_model is ClaimLine
+    bill, bill_model = ("claim", Claim) if is_claim else ("invoice", Invoice)
+    provider_or_credit = "claim__provider" if is_claim else "is_credit_item"
+
+    @prepared_query
+    def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
+        bills = bill_model._default_manager.filter(any_of(bill_model, "contact", contacts), archive_date=None)
+        others = bills.exclude(any_of(bill_model, "guid", excluded))
+        current = others.exclude(funding_status__in=sorted(ENDED))
+        lines = line_model.objects.filter(
+            any_of(line_model, "product", products),
+            any_of(line_model, "first_day", days),
+            archive_date=None,
+            **{f"{bill}__in": current},
+        )
+        return lines.order_by().values_list(
+            *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day"),
+            *("quantity", "claim_type", f"{bill}__{bill}_number"),
+        )
+
+    return rows
+
+
+def line_key(bill_type: BillType, bill_line: BillLine) -> tuple[Any, ...]:
+    """What two lines that claim the same support share. Invoices have no provider."""
+    bill, line = bill_line.bill, bill_line.line
+    is_claim = bill_type is CLAIMS
+    return (
+        bill.contact.pk,
+        key_of(bill, "provider") if is_claim else bool(line.get("is_credit_item")),
+        line.product.pk,
+        line.first_day,
+        line.last_day,
+        line.quantity,
+        str(line.get("claim_type") or "None"),
+    )
+
+
+def find_duplicate_lines(
+    bill_type: BillType, drafts: Sequence[Draft], lines: Sequence[BillLine], rows: Rows
+) -> None:
+    """Find the lines that claim the same support: those of other bills, and those before it in the body."""
+    existing: dict[tuple[Any, ...], str] = {}
+    for *members, claim_type, bill_number in rows:
+        key = (*members, claim_type or "None")
+        existing[key] = min(bill_number, existing.get(key, bill_number))
+    first: dict[tuple[Any, ...], BillLine] = {}
+    for each in lines:
+        key, context = line_key(bill_type, each), each.context.lines[each.number]
+        assert context is not None
+        earlier = first.setdefault(key, each)
+        if key in existing:
+            context.duplicate = existing[key]
+        elif earlier is not each:
+            is_same = earlier.bill is each.bill
+            number = drafts.index(earlier.bill)
+            bill = f"this {bill_type.name}" if is_same else label_bill(bill_type, drafts, number)
+            context.duplicate = f"line {earlier.number + 1} of {bill}"
+
+
+def label_bill(bill_type: BillType, drafts: Sequence[Draft], number: int) -> str:
+    """The number of another bill of the same body, or its place."""
+    return str(drafts[number].get(f"{bill_type.name}_number") or f"record {number + 1} of this request")
 
 
 # --- lines ----------------------------------------------------------------------------------------------
@@ -203,13 +281,14 @@ def find_reference_owners(
 NEEDED = ("product", "price_book", "first_day", "last_day", "quantity", "price", "total")
 
 
-def valid_lines(drafts: Sequence[Draft], contexts: Sequence[BillContext]) -> Iterator[BillLine]:
-    for draft, context in zip(drafts, contexts, strict=True):
-        if draft.get("contact") is None:
-            continue
-        for number, line in enumerate(draft.get("line_items") or ()):
-            if "book_price" not in line.invalid and None not in map(line.get, NEEDED):
-                yield BillLine(draft, context, line, number)
+def valid_lines(drafts: Sequence[Draft], contexts: Sequence[BillContext]) -> list[BillLine]:
+    return [
+        BillLine(draft, context, line, number)
+        for draft, context in zip(drafts, contexts, strict=True)
+        if draft.get("contact") is not None
+        for number, line in enumerate(draft.get("line_items") or ())
+        if "book_price" not in line.invalid and None not in map(line.get, NEEDED)
+    ]
 
 
 #: The management type of the bookings that a bill claims on, where several fit; claims have no such type.
@@ -232,30 +311,18 @@ def support_of(bill_line: BillLine) -> Support:
     )
 
 
-def released_query(model: type[models.Model], bill: str) -> PreparedQuery:
+@lru_cache(maxsize=2)
+def released_amounts_of(line_model: type[Any]) -> PreparedQuery:
     """(booking, category budget, total) of the lines of bills that still count on their budgets."""
-
-    column: Any = model._meta.get_field(bill)
+    bill = "claim" if line_model is ClaimLine else "invoice"
 
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
-        lines = model._default_manager.filter(AnyOf(column, keys))
-        current = lines.filter(**{f"{bill}__archive_date": None})
-        counted = current.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
+        lines = line_model.objects.filter(any_of(line_model, bill, keys), **{f"{bill}__archive_date": None})
+        counted = lines.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
         return counted.order_by().values_list("booking", "category_budget", "total")
 
     return rows
-
-
-RELEASED = {"claim": released_query(ClaimLine, "claim"), "invoice": released_query(InvoiceLine, "invoice")}
-
-
-def released_amounts(rows: Rows) -> Mapping[UUID, Decimal]:
-    """What existing bills count on each budget, which their updates replace."""
-    amounts: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
-    for booking, category_budget, total in rows:
-        amounts[booking or category_budget] += total
-    return amounts
 
 
 def add_lines(lines: Sequence[BillLine], coverages: Sequence[Coverage], prices: PriceTable) -> None:
@@ -275,39 +342,3 @@ def add_lines(lines: Sequence[BillLine], coverages: Sequence[Coverage], prices: 
         bill_line.context.lines[bill_line.number] = LineContext(
             bill_line.number, coverage, remaining, last_price
         )
-
-
-# --- duplicates -----------------------------------------------------------------------------------------
-
-
-def reference_key(claim: Draft) -> ReferenceKey | None:
-    contact, provider = key_of(claim, "contact"), key_of(claim, "provider")
-    reference = normalised(claim.get("provider_invoice_reference"))
-    if contact is None or provider is None or reference is None:
-        return None
-    return ReferenceKey(contact, provider, reference)
-
-
-def line_key(bills: BillType, bill_line: BillLine) -> LineKey:
-    line = bill_line.line
-    return LineKey(
-        bill_line.bill.contact.pk,
-        key_of(bill_line.bill, "provider") if bills is CLAIMS else None,
-        line.product.pk,
-        line.first_day,
-        line.last_day,
-        line.quantity,
-        str(line.get("claim_type") or "None"),
-        bool(line.get("is_credit_item")),
-    )
-
-
-def bill_label(bills: BillType, drafts: Sequence[Draft], number: int) -> str:
-    """The number of another bill of the same body, or its place."""
-    return str(drafts[number].get(f"{bills.name}_number") or f"record {number + 1} of this request")
-
-
-def line_label(bills: BillType, drafts: Sequence[Draft], first: BillLine, other: BillLine) -> str:
-    same = first.bill is other.bill
-    bill = f"this {bills.name}" if same else bill_label(bills, drafts, drafts.index(first.bill))
-    return f"line {first.number + 1} of {bill}"

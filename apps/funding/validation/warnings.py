@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from stdnum.au import abn
 
+from apps.core.identifiers import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
@@ -421,22 +422,23 @@ def is_an_abn(number: str) -> bool:
 
 
 def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    for name, value in bill.differences.items():
-        label, describe = DESCRIPTIONS[name]
-        yield Issue(
-            "GivenDiffers",
-            name,
-            f"The {label} given is {describe(draft)}, and the provider invoice's is {value}. Take out what is"
-            " given to use the provider invoice's.",
-        )
+    invoice, contact, provider = draft.provider_invoice, draft.contact, draft.provider
+    reference = draft.provider_invoice_reference
+    if invoice.contact_id not in (None, contact.pk):
+        yield given_differs("contact", "participant", contact.full_name, invoice.contact.full_name)
+    if invoice.provider_id not in (None, provider.pk):
+        names = provider.business_name, invoice.provider.business_name
+        yield given_differs("provider", "provider", *names)
+    if invoice.reference_key not in (None, normalised(reference)):
+        yield given_differs("provider_invoice_reference", "reference", reference, invoice.reference)
 
 
-#: What a claim's members that its provider invoice has as well are called, and their values in words.
-DESCRIPTIONS: dict[str, tuple[str, Callable[[Draft], str]]] = {
-    "contact": ("participant", lambda draft: draft.contact.full_name),
-    "provider": ("provider", lambda draft: draft.provider.business_name),
-    "provider_invoice_reference": ("reference", lambda draft: draft.provider_invoice_reference),
-}
+def given_differs(field: str, label: str, given: str, value: str) -> Issue:
+    message = (
+        f"The {label} given is {given}, and the provider invoice's is {value}. Take out what is given to use"
+        " the provider invoice's."
+    )
+    return Issue("GivenDiffers", field, message)
 
 
 #: In the order in which people would ask.
