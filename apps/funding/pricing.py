@@ -21,12 +21,6 @@ from apps.odata.batched_queries import prepared_query
 REMOTE_ZONES = frozenset({Zone.REMOTE.value, Zone.VERY_REMOTE.value})
 
 
-def price_zones(region: str | None) -> tuple[str, ...]:
-    """The zones whose prices hold in a region of the scheme: its own before the national one."""
-    national = Zone.NATIONAL.value
-    return (region, national) if region is not None and region in REMOTE_ZONES else (national,)
-
-
 @dataclass(frozen=True, slots=True)
 class EffectivePrice:
     """A price and the days it holds. ``amount`` is null when the product is current and must be quoted."""
@@ -45,13 +39,14 @@ class PriceTable:
     """Prices by price book, product and zone; made from the rows of ``prices_of_products``."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self.prices: defaultdict[tuple[UUID, UUID, str], list[EffectivePrice]] = defaultdict(list)
+        self.prices: defaultdict[tuple[UUID, UUID, str | None], list[EffectivePrice]] = defaultdict(list)
         for book, product, zone, amount, start, end, gst_inclusive in rows:
             self.prices[book, product, zone].append(EffectivePrice(amount, start, end, gst_inclusive, zone))
 
-    def find(self, book: UUID, product: UUID, zones: Iterable[str], day: dt.date) -> EffectivePrice | None:
-        """The price of the day in the first of the zones that has one."""
-        for zone in zones:
+    def find(self, book: UUID, product: UUID, region: str | None, day: dt.date) -> EffectivePrice | None:
+        """The price of the day in a region of the scheme: its own before the national one."""
+        national = Zone.NATIONAL.value
+        for zone in (region, national) if region in REMOTE_ZONES else (national,):
             for price in self.prices.get((book, product, zone), ()):
                 if price.holds_on(day):
                     return price

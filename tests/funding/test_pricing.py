@@ -16,7 +16,7 @@ NEXT_JULY = dt.date(2026, 7, 1)
 def find_price(entry, day, zone="National"):
     """The price of a price book entry in one zone."""
     prices = load_price_table([entry.product_id])
-    return prices.find(entry.price_book_id, entry.product_id, [zone], day)
+    return prices.find(entry.price_book_id, entry.product_id, zone, day)
 
 
 def amounts(entry, *days, zone="National"):
@@ -41,12 +41,13 @@ def test_the_service_date_picks_the_price_on_either_side_of_a_range_s_end(entry)
 
 def test_before_the_first_and_after_the_last_range_there_is_no_price(entry):
     assert amounts(entry, JULY - dt.timedelta(days=1)) == [None]
-    assert amounts(entry, NEXT_JULY, zone="Remote") == [None]
+    assert amounts(entry, JULY - dt.timedelta(days=1), zone="Remote") == [None]
 
 
-def test_each_zone_has_its_own_price(entry):
-    found = [amounts(entry, JULY, zone=zone) for zone in ("Remote", "Very Remote", "National")]
-    assert found == [[Decimal("98.00")], [None], [Decimal("70.00")]]
+def test_a_remote_zone_without_a_price_on_the_day_has_the_national_one(entry):
+    found = [amounts(entry, JULY, NEXT_JULY, zone=zone) for zone in ("Remote", "Very Remote", "NSW")]
+    national = [Decimal("70.00"), Decimal("73.5")]
+    assert found == [[Decimal("98.00"), Decimal("73.5")], national, national]
 
 
 def test_each_price_book_has_its_own_price(entry):
@@ -69,7 +70,7 @@ def test_a_quoted_product_is_current_and_has_no_amount():
 
 def test_a_product_that_is_not_in_the_book_has_no_price_there(entry):
     prices = load_price_table([entry.product_id])
-    assert prices.find(a_price_book().pk, entry.product_id, ["National"], JULY) is None
+    assert prices.find(a_price_book().pk, entry.product_id, "National", JULY) is None
 
 
 def test_the_prices_of_a_thousand_lines_are_one_query(entry, django_assert_num_queries):
@@ -79,7 +80,7 @@ def test_the_prices_of_a_thousand_lines_are_one_query(entry, django_assert_num_q
     with django_assert_num_queries(1):
         prices = load_price_table(each.product_id for each in entries)
         found = [
-            prices.find(each.price_book_id, each.product_id, ["National"], JULY + dt.timedelta(days=number))
+            prices.find(each.price_book_id, each.product_id, "National", JULY + dt.timedelta(days=number))
             for number, each in enumerate(entries * 100)
         ]
     assert [each.amount for each in found[1:10]] == [Decimal(f"{number}.25") for number in range(9)]

@@ -15,7 +15,7 @@ from apps.core.identifiers import normalised
 from apps.funding.admin.display import plain_amount
 from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import EffectivePrice, load_price_table, price_zones
+from apps.funding.pricing import EffectivePrice, load_price_table
 from apps.odata import clock
 from apps.people.models import Contact
 
@@ -113,7 +113,7 @@ def price_lines(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | 
 def load_prices(wanted: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[EffectivePrice | None]:
     """The price of each (book, product, day) in the zone; the national one where the zone has none."""
     prices = load_price_table(product for _, product, _ in wanted)
-    return [prices.find(book, product, price_zones(zone), day) for book, product, day in wanted]
+    return [prices.find(book, product, zone, day) for book, product, day in wanted]
 
 
 def products_by_code(codes: Iterable[str | None]) -> dict[str, Product]:

@@ -7,7 +7,7 @@ then the warnings are stored as acknowledged. Keys come in the order of the draf
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from decimal import ROUND_HALF_UP
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from django.db import connection
@@ -25,9 +25,8 @@ from apps.funding.models import (
     Claim,
     Invoice,
     NumberSequence,
-    ProviderInvoice,
 )
-from apps.funding.pricing import PriceTable, price_zones
+from apps.funding.pricing import PriceTable
 from apps.funding.services.budgets import line_posting, post_to_budgets
 from apps.funding.services.claim_effects import (
     complete_provider_invoices,
@@ -35,8 +34,9 @@ from apps.funding.services.claim_effects import (
     update_flags_of_claims,
 )
 from apps.funding.services.context import load_bill_contexts
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of, key_of, load_records
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
+from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
@@ -130,53 +130,44 @@ def apply_defaults(bill_type: BillType, drafts: Sequence[Draft], records: Record
 
     Members that were given stay as they are. What depends on an invalid member is marked invalid.
     """
-    for claim in drafts if bill_type is CLAIMS else ():
-        invoice = records.provider_invoices.get(key_of(claim, "provider_invoice"))
-        claim.fill("takes_provider_invoice", invoice is None or not invoice.is_reusable)
-        if invoice is not None:
-            apply_provider_invoice(claim, invoice)
-        claim.fill("missing_abn_reason_code", missing_abn_reason(claim))
-    apply_prices(drafts, records.prices)
-
-
-def apply_provider_invoice(claim: Draft, invoice: ProviderInvoice) -> None:
-    """Fill what a claim leaves out from its provider invoice, also when it moves there from another."""
-    claim.fill("provider_invoice", invoice)
-    moves = claim.key is not None and claim.get("previous_provider_invoice_id") != invoice.pk
-    for name, source in SHARED_MEMBERS.items():
-        value = getattr(invoice, source)
-        if name in claim.invalid or value is None:
-            continue
-        if claim.get(name) is None or (moves and name not in claim.given):
-            claim.fill(name, value)
-            if claim.key is not None:
-                claim.given |= {name}
-    if claim.key is None and "send_payment_to" not in claim.given | claim.invalid:
-        claim.fill("send_payment_to", invoice.send_payment_to)
-
-
-def missing_abn_reason(claim: Draft) -> str | None:
-    """Why the claim goes without the provider's business number (interface.md 2.3)."""
-    provider = claim.get("provider")
-    if claim.get("send_payment_to") in REIMBURSED:
-        return MissingAbnReason.REIMBURSEMENT.value
-    if provider is None or (provider.business_number or "").strip():
-        return None
-    return MissingAbnReason.EXCLUDED.value
-
-
-def apply_prices(drafts: Sequence[Draft], prices: PriceTable) -> None:
-    """Fill the days, price, notes and total of every line, and the total of each draft."""
     for draft in drafts:
+        if bill_type is CLAIMS:
+            apply_claim_defaults(draft, records)
         contact, total = draft.get("contact"), ZERO
-        zones = price_zones(None if contact is None else contact.scheme_price_guide_region)
+        region = None if contact is None else contact.scheme_price_guide_region
         for line in draft.get("line_items") or ():
-            apply_line_defaults(draft, line, zones, prices)
-            total += line.get("total") or ZERO
+            total += apply_line_defaults(draft, line, region, records.prices) or ZERO
         draft.fill("total", total)
 
 
-def apply_line_defaults(bill: Draft, line: Draft, zones: Sequence[str], prices: PriceTable) -> None:
+def apply_claim_defaults(claim: Draft, records: Records) -> None:
+    """Fill what a claim leaves out from its provider invoice, also when it moves there from another."""
+    invoice = records.provider_invoices.get(claim.key_of("provider_invoice"))
+    claim.fill("takes_provider_invoice", invoice is None or not invoice.is_reusable)
+    if invoice is not None:
+        claim.fill("provider_invoice", invoice)
+        moves = claim.key is not None and claim.get("previous_provider_invoice_id") != invoice.pk
+        for name, source in SHARED_MEMBERS.items():
+            value = getattr(invoice, source)
+            if name in claim.invalid or value is None:
+                continue
+            if claim.get(name) is None or (moves and name not in claim.given):
+                claim.fill(name, value)
+                if claim.key is not None:
+                    claim.given |= {name}
+        if claim.key is None and "send_payment_to" not in claim.given | claim.invalid:
+            claim.fill("send_payment_to", invoice.send_payment_to)
+    # Why the claim goes without the provider's business number (interface.md 2.3).
+    provider, reason = claim.get("provider"), None
+    if claim.get("send_payment_to") in REIMBURSED:
+        reason = MissingAbnReason.REIMBURSEMENT.value
+    elif provider is not None and not (provider.business_number or "").strip():
+        reason = MissingAbnReason.EXCLUDED.value
+    claim.fill("missing_abn_reason_code", reason)
+
+
+def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: PriceTable) -> Decimal | None:
+    """Fill the days, price, notes and total of a line; the total."""
     try:
         first_day = line.from_date or bill.start_date
     except InvalidValue:
@@ -189,7 +180,7 @@ def apply_line_defaults(bill: Draft, line: Draft, zones: Sequence[str], prices: 
     quantity, price, book_price = line.get("quantity"), line.get("price"), None
     can_be_priced = None not in (product, book, first_day)
     if can_be_priced:
-        book_price = prices.find(book.pk, product.pk, zones, first_day)
+        book_price = prices.find(book.pk, product.pk, region, first_day)
     if price is None and "price" not in line.invalid:
         price = book_price and book_price.amount
         if can_be_priced:
@@ -213,6 +204,7 @@ def apply_line_defaults(bill: Draft, line: Draft, zones: Sequence[str], prices: 
         line.fill("book_price", book_price)
     else:
         line.mark_invalid("book_price")
+    return total
 
 
 # --- numbers --------------------------------------------------------------------------------------------
@@ -228,10 +220,10 @@ def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> Non
     transaction.
     """
     name = f"{model._meta.model_name}_number"
-    numbers = [draft.get(name) for draft in drafts]
+    numbers = [getattr(draft, name) for draft in drafts]
     unnumbered = [draft for draft, number in zip(drafts, numbers, strict=True) if number is None]
     if unnumbered:
-        given = {normalised(number) for number in numbers}
+        given = {normalised(number) for number in numbers if number is not None}
         for draft, number in zip(unnumbered, next_numbers(model, len(unnumbered), given), strict=True):
             draft.fill(name, number)
 
@@ -247,7 +239,7 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
         first = advance_sequence(sequence, step)
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
-        rows = model._base_manager.filter(any_of(model, key.name, keys.values())).order_by()
+        rows = model._base_manager.filter(AnyOf(key, keys.values())).order_by()
         used = {*given, *rows.values_list(key.name, flat=True)}
         numbers |= {text: number for text, number in looked_up.items() if keys[text] not in used}
         step = min(max(2 * step, 16), MAX_LOOKUP)

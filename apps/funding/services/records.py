@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 
-from apps.core.unique import Conflicts
+from apps.core.saving import Conflicts
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.pricing import PriceTable, prices_of_products
 from apps.funding.validation.bills import (
@@ -26,7 +26,7 @@ from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.batched_queries import PreparedQuery, RawQuery, Rows, fetch_groups, prepared_query
 from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.odata.write.drafts import Draft, Issue, Rule, keys_of
 from apps.odata.write.references import References
 from apps.people.models import Client, Contact, Role, Staff
 
@@ -45,17 +45,6 @@ class BillType:
 
 CLAIMS = BillType("claim", Claim, ClaimLine, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS)
 INVOICES = BillType("invoice", Invoice, InvoiceLine, INVOICE_REQUIREMENTS, INVOICE_RULES, INVOICE_WARNINGS)
-
-
-def key_of(draft: Draft, name: str) -> Any:
-    """The key of the record that a draft refers to; ``None`` where it names none or an invalid one."""
-    value = draft.get(name)
-    return value.pk if isinstance(value, models.Model) else value
-
-
-def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
-    """The keys of the records that drafts refer to; bodies hold keys until the references are attached."""
-    return {key_of(draft, name) for draft in drafts} - {None}
 
 
 def any_of(model: type[models.Model], name: str, values: Any) -> AnyOf:

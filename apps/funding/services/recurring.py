@@ -19,7 +19,7 @@ from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
 from apps.funding.drafts import InvoiceDraft, LineDraft
 from apps.funding.models import Invoice, InvoiceLine
-from apps.funding.pricing import PriceTable, load_price_table, price_zones
+from apps.funding.pricing import PriceTable, load_price_table
 from apps.funding.services.create import create_invoices
 from apps.funding.services.recurrence_calendar import Recurrence
 from apps.funding.statuses import statuses_where
@@ -339,9 +339,9 @@ def next_line_draft(
     else:
         from_date = from_date and recurrence.move_day(from_date, period)
         to_date = to_date and recurrence.move_day(to_date, period)
-    zones = price_zones(invoice.contact.scheme_price_guide_region)
+    region = invoice.contact.scheme_price_guide_region
     before, after = (
-        prices.find(line.price_book_id, line.product_id, zones, day)
+        prices.find(line.price_book_id, line.product_id, region, day)
         for day in (line.first_day, from_date or start)
     )
     price = line.price

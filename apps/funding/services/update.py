@@ -201,7 +201,7 @@ def update_lines(
         lines = {line.pk: line for line in bill.lines}
         status = bill.record.funding_status
         postings += [removed_posting(line, status) for line in bill.lines]
-        postings += [line_posting(line, status) for line in draft.line_items]
+        postings += [line_posting(line, status, line.amount_paid) for line in draft.line_items]
         for position, line in enumerate(draft.line_items):
             after = describe_line(line)
             if line.key is None:

@@ -21,7 +21,7 @@ def members_are_given(labels: Mapping[str, str]) -> Rule:
 
     def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
         for name, label in labels.items():
-            if name not in draft.invalid and draft.get(name) in (None, []):
+            if name not in draft.invalid and getattr(draft, name) in (None, []):
                 yield Issue("Required", name, f"{label} is required.")
 
     return rule
@@ -150,7 +150,7 @@ def claim_has_what_its_provider_invoice_lacks(draft: Draft, context: BillContext
     if draft.provider_invoice is None:
         return
     for name, (label, lacking) in PROVIDER_INVOICE_MEMBERS.items():
-        if name not in draft.invalid and draft.get(name) is None:
+        if name not in draft.invalid and getattr(draft, name) is None:
             yield Issue("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
 
 
@@ -217,7 +217,7 @@ RECURRENCE_MEMBERS = {**REQUIRED_TO_RECUR, "recurring_end_date": "RecurringEndDa
 
 def recurring_invoice_has_its_members(draft: Draft, context: BillContext) -> Iterator[Issue]:
     for name, label in REQUIRED_TO_RECUR.items() if draft.is_recurring else ():
-        if name not in draft.invalid and draft.get(name) is None:
+        if name not in draft.invalid and getattr(draft, name) is None:
             yield Issue("Required", name, f"{label} is required: IsRecurring is true.")
 
 

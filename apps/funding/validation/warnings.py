@@ -20,7 +20,7 @@ from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.pricing import EffectivePrice
-from apps.funding.public_holidays import DayType, day_types, holiday_name
+from apps.funding.public_holidays import DayType, day_types, holiday_name, state_code
 from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
@@ -126,14 +126,13 @@ REFUSED = frozenset({Flag.NO.value, Flag.NOT_APPLICABLE.value})
 
 
 def item_allows_the_claim_type(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
-    claim_type: str = line.get("claim_type") or ClaimType.NONE.value
-    flag = FLAGS.get(claim_type)
+    flag = FLAGS.get(line.claim_type)
     if flag is None:
         return None
     answer = getattr(line.product, flag)
     if answer not in REFUSED:
         return None
-    label = ClaimType(claim_type).label
+    label = ClaimType(line.claim_type).label
     return Issue(
         "ClaimTypeNotAllowed",
         "claim_type",
@@ -149,13 +148,14 @@ def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -
     named = named_day_types(line.product.name)
     if not named:
         return None
-    types = day_types(line.first_day, bill.state)
+    state = state_code(bill.participant_state)
+    types = day_types(line.first_day, state)
     if named & types:
         return None
     actual = " or ".join(each.value for each in DayType if each in types)
     if DayType.PUBLIC_HOLIDAY in types:
-        actual += f" ({holiday_name(line.first_day, bill.state)})"
-    where = f" in {bill.state}" if bill.state else ""
+        actual += f" ({holiday_name(line.first_day, state)})"
+    where = f" in {state}" if state else ""
     expected = " or ".join(each.value for each in DayType if each in named)
     return Issue(
         "DayMismatch",
@@ -394,8 +394,8 @@ def reference_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue
 
 
 def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    provider = draft.get("provider")
-    if provider is not None and not (provider.business_number or "").strip():
+    provider = draft.provider
+    if not (provider.business_number or "").strip():
         yield Issue(
             "AbnMissing",
             "provider",
@@ -405,8 +405,8 @@ def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[
 
 
 def business_number_is_an_abn(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    provider = draft.get("provider")
-    number = provider and (provider.business_number or "").strip()
+    provider = draft.provider
+    number = (provider.business_number or "").strip()
     if number and not is_an_abn(number):
         yield Issue(
             "AbnInvalid",

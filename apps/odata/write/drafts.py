@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.db import models
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:
@@ -92,6 +94,11 @@ class Draft:
         members = self.__dict__
         return members[name] if name in members else getattr(type(self), name, None)
 
+    def key_of(self, name: str) -> Any:
+        """The key of the record that a member refers to; bodies hold keys until references are attached."""
+        value = self.get(name)
+        return value.pk if isinstance(value, models.Model) else value
+
     def fill(self, name: str, value: Any) -> None:
         """Give a member that was left out the value that the domain chooses for it."""
         self.__dict__[name] = value
@@ -100,6 +107,11 @@ class Draft:
         """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
         self.__dict__.pop(name, None)
         self.invalid |= {name}
+
+
+def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
+    """The keys of the records that a member of drafts refers to."""
+    return {draft.key_of(name) for draft in drafts} - {None}
 
 
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.
