@@ -187,6 +187,7 @@ def grants(permission: str) -> Exists:
 def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> RawQuery:
     """The keys of the bills that these bills resubmit, and that those resubmit."""
     bills = model._default_manager.filter(any_of(model, "guid", keys), resubmission_of__isnull=False)
+    # Not public, and the only way to the text of a part of a statement; updates of resubmissions test it.
     sql, params = bills.order_by().values("resubmission_of").query.sql_with_params()
     return RawQuery(
         f"WITH RECURSIVE earlier(guid) AS ({sql} UNION SELECT bill.resubmission_of_id"  # noqa: S608  our own names
