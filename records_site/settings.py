@@ -346,7 +346,7 @@ ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 # --- demo data: the sets that load_demo loads, in the order in which they refer to each other ----------
 
 DEMO_DATA = [
-    "apps.people.demo.loading.PEOPLE",
+    "apps.people.demo.PEOPLE",
     "apps.documents.demo.DOCUMENTS",
     "apps.engagements.demo.ENGAGEMENTS",
     "apps.sales.demo.SALES",

@@ -1,14 +1,18 @@
-"""Demo data: sets in their order, repeatable chance and identifiers, and the days of the past."""
+"""Demo data: sets in their order, repeatable chance, the days of the past, and records of services."""
 
 from __future__ import annotations
 
 import datetime as dt
+import tomllib
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from decimal import Decimal
+from functools import cached_property, lru_cache, partial
 from operator import attrgetter
+from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -19,7 +23,8 @@ from django.utils.module_loading import import_string
 
 from apps.core.archive import archive
 from apps.core.bulk_insert import plain
-from apps.core.identifiers import normalised, repeatable_guids
+from apps.core.identifiers import normalised
+from apps.core.services import create_lookups
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 
@@ -27,6 +32,9 @@ YEARS = 3
 
 Record = TypeVar("Record", bound=models.Model)
 Item = TypeVar("Item")
+
+
+# --- sets -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,14 @@ def demo_sets() -> tuple[DemoSet, ...]:
     return tuple(import_string(path) for path in settings.DEMO_DATA)
 
 
+def read_data(module: str) -> dict[str, Any]:
+    """The data of a module of demo data, from the file beside it: ``demo.toml`` for ``demo.py``."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"), parse_float=Decimal)
+
+
+# --- loading --------------------------------------------------------------------------------------------
+
+
 @dataclass
 class Context:
     """The input of a set. All that it gives depends on seed, day and sizes alone."""
@@ -82,8 +98,8 @@ class Context:
     sizes: Mapping[str, int]
     #: Receives the progress: a model and how many rows of it were stored.
     report: Callable[[type[models.Model], int], None]
-    #: The records of the sets loaded so far, by model, in the order of their creation.
-    records: dict[type[models.Model], list[Any]] = field(default_factory=dict)
+    #: The current records of the sets loaded so far, by model, in the order of their creation.
+    records: defaultdict[type[models.Model], list[Any]] = field(default_factory=lambda: defaultdict(list))
 
     def chance(self, name: str) -> Random:
         """A repeatable source of chance; each name has its own, so that one list's length moves no other."""
@@ -129,7 +145,7 @@ class Context:
         keys = service(drafts)
         found = model._default_manager.in_bulk(keys)
         made = [found[key] for key in keys]
-        self.records.setdefault(model, []).extend(made)
+        self.records[model] += made
         self.report(model, len(made))
         return made
 
@@ -138,13 +154,6 @@ class Context:
         keys = {record.pk for record in records}
         archive(model._default_manager.filter(pk__in=keys))
         self.records[model] = [each for each in self.records[model] if each.pk not in keys]
-
-
-@contextmanager
-def repeatable(context: Context) -> Iterator[None]:
-    """Within the block, new records get the same identifiers at every load of the same seed and day."""
-    with repeatable_guids(context.chance("identifiers")):
-        yield
 
 
 def draft_of(model: type[models.Model], **values: Any) -> Draft:
@@ -173,16 +182,28 @@ def change_of(record: models.Model, **values: Any) -> Draft:
     return Draft(values, given=values, key=record.pk)
 
 
-def find_or_create(model: type[Record], name: str, is_archived: bool = False, **values: Any) -> Record:
-    """The entry of a short list with that name, made if there is none."""
-    same = {"name_key": normalised(name)}
-    if "applies_to" in values:
-        same["applies_to"] = values["applies_to"]
-    found = model._default_manager.filter(**same).first()
-    if found is None:
-        found = model(name=name, archive_date=clock.now() if is_archived else None, **values)
-        found.save(force_insert=True)
-    return found
+def load_lookups(
+    records: models.QuerySet[Any],
+    entries: Iterable[Mapping[str, Any]],
+    create: Callable[[Sequence[Draft]], list[Any]] | None = None,
+    is_archived: bool = False,
+) -> dict[str, Any]:
+    """The records of a short list by the names of these entries; a service creates those that are missing."""
+    model = records.model
+    given = {normalised(entry["name"]): entry for entry in entries}
+    existing = records.filter(name_key__in=given)
+    known = set(existing.values_list("name_key", flat=True))
+    missing = [draft_of(model, **entry) for name, entry in given.items() if name not in known]
+    keys = (create or partial(create_lookups, model))(missing)
+    if is_archived:
+        archive(records.filter(pk__in=keys))
+    found = {record.name_key: record for record in existing.all()}
+    return {entry["name"]: found[name] for name, entry in given.items()}
+
+
+def named(names: Iterable[str], **values: Any) -> list[dict[str, Any]]:
+    """Entries of a short list that have a name each, and these values in common."""
+    return [{"name": name, **values} for name in names]
 
 
 def existing(records: Sequence[Record]) -> Sequence[Record]:
@@ -193,8 +214,3 @@ def existing(records: Sequence[Record]) -> Sequence[Record]:
 def sometimes(chance: Random, share: float, value: Item) -> Item | None:
     """The value in that share of cases, else nothing."""
     return value if chance.random() < share else None
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """``("Ava", "Li Na")`` for ``"Ava, Li Na"``, over as many lines as it takes."""
-    return tuple(" ".join(word.split()) for word in text.split(","))

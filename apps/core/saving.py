@@ -23,6 +23,7 @@ from apps.odata.write.drafts import (
     Issue,
     Rule,
     ValidationFailed,
+    WarningsPresent,
     apply_rules,
     raise_if_invalid,
 )
@@ -59,6 +60,12 @@ def validate(
         if issues:
             break
     raise_if_invalid(drafts, issues)
+
+
+def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:
+    """Raise ``WarningsPresent`` with every issue that the rules find, unless warnings are ignored."""
+    if not ignore_warnings and (warnings := list(apply_rules(drafts, rules))):
+        raise WarningsPresent(warnings)
 
 
 def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any) -> list[tuple[int, Issue]]:

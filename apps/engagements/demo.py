@@ -6,10 +6,13 @@ import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import Any
 
 from apps.core.demo import Context, DemoSet, draft_of, existing
+from apps.core.models import Record
+from apps.core.services import Service
 from apps.engagements.choices import ManagementType, ParticipantType
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
@@ -35,7 +38,7 @@ class Stage:
 
     begun: int
     spent: float
-    total: str = "1.1"
+    total: Decimal = Decimal("1.1")
     management: ManagementType = PLAN
     is_pace: bool = False
     length: int = YEAR
@@ -44,16 +47,16 @@ class Stage:
 #: The stages of the participants' current plans, in turn.
 STAGES = (
     Stage(182, 0.5),
-    Stage(240, 0.93, total="1"),
+    Stage(240, 0.93, total=Decimal("1")),
     Stage(YEAR - 22, 0.88),
     Stage(9, 0.0),
-    Stage(120, 0.3, total="0.9"),
+    Stage(120, 0.3, total=Decimal("0.9")),
     Stage(YEAR - 51, 0.61),
     Stage(YEAR + 40, 0.97),
     Stage(75, 0.22, is_pace=True),
     Stage(YEAR - 80, 0.74),
     Stage(150, 0.4, management=SELF),
-    Stage(100, 0.62, total="1"),
+    Stage(100, 0.62, total=Decimal("1")),
     Stage(-12, 0.0),
     Stage(YEAR, 0.52, length=2 * YEAR),
     Stage(60, 0.1, management=AGENCY),
@@ -87,29 +90,29 @@ def load(context: Context) -> None:
     categories = {category.number: category for category in SupportCategory.objects.all()}
     chance = context.chance("plans")
     months: dict[tuple[int, int], list[Plan]] = defaultdict(list)
-    contacts = [contact for contact in context.records.get(Contact, []) if contact.scheme_number]
-    for number, participant in enumerate(contacts):
+    for number, participant in enumerate(each for each in context.records[Contact] if each.scheme_number):
         stage = STAGES[number % len(STAGES)]
         stages = [stage]
         if number % 3 == 0:
-            stages.insert(0, Stage(stage.begun + YEAR, 0.6 + 0.35 * chance.random()))
+            stages.append(Stage(stage.begun + YEAR, 0.6 + 0.35 * chance.random()))
         for each in stages:
             plan = plan_of(context, chance, number, participant, each, categories)
             months[plan.entered.year, plan.entered.month].append(plan)
     for _, plans in sorted(months.items()):
         with context.clock_at(max(plan.entered for plan in plans), 8.5):
-            create_plans(context, plans)
+            made = create(context, ClientEngagement, create_engagements, [plan.plan for plan in plans])
+            for plan, engagement in zip(plans, made, strict=True):
+                for draft in (*plan.bookings, *plan.budgets):
+                    draft.fill("engagement", engagement)
+            bookings = [draft for plan in plans for draft in plan.bookings]
+            create(context, ServiceBooking, create_bookings, bookings)
+            budgets = [draft for plan in plans for draft in plan.budgets]
+            create(context, CategoryBudget, create_category_budgets, budgets)
 
 
-def create_plans(context: Context, plans: list[Plan]) -> None:
-    made = context.create(ClientEngagement, create_engagements, [plan.plan for plan in plans])
-    for plan, engagement in zip(plans, made, strict=True):
-        for draft in (*plan.bookings, *plan.budgets):
-            draft.fill("engagement", engagement)
-    context.create(ServiceBooking, create_bookings, [draft for plan in plans for draft in plan.bookings])
-    context.create(
-        CategoryBudget, create_category_budgets, [draft for plan in plans for draft in plan.budgets]
-    )
+def create(context: Context, model: type[Record], service: Service, drafts: list[Draft]) -> list[Record]:
+    """Create records that have warnings, as some plans do."""
+    return context.create(model, partial(service, ignore_warnings=True), drafts)
 
 
 def plan_of(
@@ -124,16 +127,13 @@ def plan_of(
     start = context.day(stage.begun)
     end = start + dt.timedelta(days=stage.length - 1)
     known = max(start - dt.timedelta(days=6), participant.creation_date.astimezone(context.zone).date())
-    entered = min(known, context.day(1))
+    choices = CATEGORIES_OF_PACE if stage.is_pace else CATEGORIES
     parts = [
         budget_draft(context, chance, number, stage, start, end, categories[category])
-        for category in (CATEGORIES_OF_PACE if stage.is_pace else CATEGORIES)[
-            number % (3 if stage.is_pace else 6)
-        ]
+        for category in choices[number % len(choices)]
     ]
     allocated = sum((draft.budget for draft in parts), ZERO)
-    clients, contacts = context.records[Client], context.records[Contact]
-    coordinators = [contact for contact in contacts[:40] if contact.position_title]
+    coordinators = [contact for contact in context.records[Contact][:40] if contact.position_title]
     plan = draft_of(
         ClientEngagement,
         participant_type=(ParticipantType.PACE if stage.is_pace else ParticipantType.AGENCY).value,
@@ -146,12 +146,13 @@ def plan_of(
         is_agency_managed=stage.management == AGENCY,
         is_self_managed=stage.management == SELF,
         is_plan_managed=stage.management == PLAN,
-        plan_manager=clients[0] if stage.management == PLAN else None,
+        plan_manager=context.records[Client][0] if stage.management == PLAN else None,
         support_coordinator=coordinators[number % len(coordinators)] if number % 2 and coordinators else None,
         person_responsible_for_direct_fees=participant.representative,
         endorsement_date=start if stage.is_pace else None,
-        total_budget_amount=(allocated * Decimal(stage.total)).quantize(Decimal("0.01")),
+        total_budget_amount=cents(allocated * stage.total),
     )
+    entered = min(known, context.day(1))
     return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [])
 
 
@@ -166,13 +167,13 @@ def budget_draft(
 ) -> Draft:
     """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
     usual = USUAL.get(category.number, USUAL_OTHERWISE) * stage.length / YEAR
-    budget = Decimal(round(usual * chance.uniform(0.6, 1.6), 2)).quantize(Decimal("0.01"))
+    budget = cents(usual * chance.uniform(0.6, 1.6))
     share = min(stage.spent * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
     values: dict[str, Any] = {
         "category": category,
         "management_type": stage.management.value,
         "budget": budget,
-        "used_elsewhere": (budget * Decimal(round(share, 3))).quantize(Decimal("0.01")),
+        "used_elsewhere": cents(float(budget) * share),
     }
     if stage.is_pace:
         return draft_of(CategoryBudget, **values)
@@ -180,7 +181,7 @@ def budget_draft(
     return draft_of(
         ServiceBooking,
         support_purpose=category.support_purpose,
-        support_item=ITEMS[category.number] if category.number in ITEMS and chance.random() < 0.25 else None,
+        support_item=ITEMS.get(category.number) if chance.random() < 0.25 else None,
         budget_manager=managers[number % len(managers)] if managers else None,
         booking_start_date=start,
         booking_end_date=end,
@@ -189,6 +190,10 @@ def budget_draft(
         balance_date=min(context.day(1), end),
         **values,
     )
+
+
+def cents(amount: Decimal | float) -> Decimal:
+    return Decimal(amount).quantize(Decimal("0.01"))
 
 
 ENGAGEMENTS = DemoSet("engagements", (), (ClientEngagement, ServiceBooking, CategoryBudget), load)

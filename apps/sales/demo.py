@@ -1,8 +1,9 @@
-"""Creates the demo's sales: stages, types, reasons, templates, and opportunities at every stage."""
+"""Creates the demo's sales: short lists and templates, and opportunities at every stage."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -14,13 +15,15 @@ from apps.core.demo import (
     change_of,
     draft_of,
     existing,
-    find_or_create,
-    listed,
+    load_lookups,
+    named,
+    read_data,
     sometimes,
 )
+from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.models import Contact, Staff
-from apps.sales.choices import DECIDED, Outcome, Source
+from apps.sales.choices import Outcome
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,
@@ -28,145 +31,71 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import create_opportunities, update_opportunities
+from apps.sales.services import create_opportunities, create_templates, update_opportunities
 
-#: In the order of the board; the last one is the result.
-STAGES = ("Enquiry", "First meeting", "Agreement sent", "Waiting for the plan", "Result")
-PLAN_MANAGEMENT, COORDINATION, PARTNERSHIP = TYPES = (
-    "Plan management",
-    "Support coordination",
-    "Provider partnership",
-)
-CLOSED_TYPE, CLOSED_TEMPLATE = "Transition programme", "Transition programme intake"
-REASONS = {
-    Outcome.DEFERRED: listed("Waiting for a plan review, Plan starts later, Family decides next year"),
-    Outcome.SALE_SUCCESSFUL: listed("Recommended by others, Invoices paid fast, Office nearby"),
-    Outcome.SALE_UNSUCCESSFUL: listed(
-        "Chose another plan manager, Manages the plan themselves, Plan is agency-managed"
-    ),
-}
-#: The values of each template, by its name; stage and type by their names.
-TEMPLATES: dict[str, dict[str, Any]] = {
-    "New participant, by referral": {
-        "opportunity_name": "Plan management for a new participant",
-        "source": Source.REFERRAL.value,
-        "referrer_organisation": "Harbour Lights Support Services (demo)",
-        "upfront_value_of_sale": "232.35",
-        "recurring_annual_value": "1254.48",
-        "chance_of_sales": "60.00",
-        "expiry_date_interval": 90,
-        "stage": STAGES[0],
-        "type": PLAN_MANAGEMENT,
-    },
-    "Expo visitor": {
-        "opportunity_name": "Visitor to our stand",
-        "source": Source.MARKETING_EVENT.value,
-        "source_details": "Disability expo",
-        "recurring_annual_value": "1254.48",
-        "chance_of_sales": "15.00",
-        "expiry_date_interval": 60,
-        "stage": STAGES[0],
-        "type": PLAN_MANAGEMENT,
-    },
-    "Coordination for a plan we manage": {
-        "opportunity_name": "Support coordination added to plan management",
-        "source": Source.CLIENT_CUSTOMER.value,
-        "source_details": "Plan review",
-        "recurring_annual_value": "4005.60",
-        "chance_of_sales": "40.00",
-        "stage": STAGES[1],
-        "type": COORDINATION,
-    },
-}
-#: Names of opportunities that come from no template, by type.
-NAMES = {
-    PLAN_MANAGEMENT: listed("Plan management, Change of plan manager, Plan management for two siblings"),
-    COORDINATION: listed(
-        "Support coordination, Specialist support coordination, Coordination after hospital"
-    ),
-    PARTNERSHIP: listed("Referral partnership, Group intake with a provider, Information session for staff"),
-}
-#: What each source that has details says of itself, and how often it comes among others.
-DETAILS: dict[Source, tuple[int, tuple[str, ...]]] = {
-    Source.CLIENT_CUSTOMER: (3, listed("Plan review, Sibling of a participant")),
-    Source.SEARCH_ENGINE: (3, listed("Searched for a plan manager nearby")),
-    Source.CALL_WARM: (3, listed("Asked to be called back, Met at a network meeting")),
-    Source.MARKETING_EVENT: (2, listed("Disability expo, Open day at Parramatta")),
-    Source.E_MARKETING: (2, listed("Newsletter in autumn, Newsletter in spring")),
-    Source.SOCIAL_MEDIA: (2, listed("Parents' group, Advertisement")),
-    Source.CALL_COLD: (1, listed("Call list of providers")),
-    Source.TRAINING: (1, listed("Workshop on plan reviews")),
-    Source.OTHER: (1, listed("Walked into the office")),
-}
-SOURCES = (Source.REFERRAL,) * 7 + tuple(
-    source for source, (share, _) in DETAILS.items() for _ in range(share)
-)
-REFERRERS = (
-    ("Rosa", "De Luca", "Two Creeks Occupational Therapy (demo)", "rosa.deluca@example.com"),
-    ("Erin", "Walsh", None, "erin.walsh@example.com"),
-    (None, None, "Harbour Lights Support Services (demo)", None),
-)
+DATA = read_data(__file__)
+#: The outcomes of those that reach a result, in their shares.
+OUTCOMES = (Outcome.SALE_SUCCESSFUL,) * 3 + (Outcome.SALE_UNSUCCESSFUL,) * 2 + (Outcome.DEFERRED,)
 #: Days after the demo's day on which open opportunities are followed up: overdue, today, soon, later.
 DUE_IN = (0, -9, 1, 2, -2, 0, 3, 12, -20, 5, 26, 1)
 #: So many days before the demo's day the follow-ups are set: no date may lie behind when it is set.
-FOLLOW_UPS_SET = 40
+FOLLOW_UPS_SET = (40, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortLists:
+    """The entries that opportunities refer to; ``stages`` in the order of the board, the result last."""
+
+    stages: Sequence[OpportunityStage]
+    types: Mapping[str, OpportunityType]
+    reasons: Mapping[Outcome, Sequence[OpportunityOutcomeReason]]
+    templates: Sequence[OpportunityTemplate]
 
 
 def load(context: Context) -> None:
     """Create the short lists of sales and the opportunities, and let those advance from month to month."""
     with context.clock_at(context.workdays[0], 8.3):
-        stages = create_stages()
-        types = {name: find_or_create(OpportunityType, name) for name in TYPES}
-        find_or_create(OpportunityType, CLOSED_TYPE, is_archived=True)
-        find_or_create(OpportunityTemplate, CLOSED_TEMPLATE, is_archived=True)
-        reasons = {
-            outcome: [find_or_create(OpportunityOutcomeReason, name, outcome=outcome.value) for name in names]
-            for outcome, names in REASONS.items()
-        }
-        templates = [
-            find_or_create(
-                OpportunityTemplate,
-                name,
-                **(values | {"stage": stages[values["stage"]], "type": types[values["type"]]}),
-            )
-            for name, values in TEMPLATES.items()
-        ]
+        lists = load_short_lists()
     chance = context.chance("opportunities")
     #: The stage of every opportunity without a result.
     current: dict[int, int] = {}
     for numbers in context.batches(range(context.sizes["opportunities"]), "opportunities"):
-        advance(chance, current, list(stages.values()), reasons)
-        drafts = [opportunity_draft(context, chance, number, types, templates, stages) for number in numbers]
+        advance(chance, current, lists)
+        drafts = [opportunity_draft(context, chance, number, lists) for number in numbers]
         made = context.create(Opportunity, create_opportunities, drafts)
-        current |= {each.pk: STAGES.index(each.stage.name) for each in made}
+        current |= {each.pk: lists.stages.index(each.stage) for each in made}
     set_follow_ups(context, chance, list(current))
     with context.clock_at(context.day(1), 17):
-        context.archive(Opportunity, context.records.setdefault(Opportunity, [])[17::29])
+        context.archive(Opportunity, context.records[Opportunity][17::29])
 
 
-def create_stages() -> dict[str, OpportunityStage]:
-    """The stages by name; a result that exists already stays the result."""
-    result = OpportunityStage.objects.filter(is_result=True).first()
-    stages = {
-        name: find_or_create(OpportunityStage, name, position=10 * number)
-        for number, name in enumerate(STAGES[:-1], start=1)
-    }
-    stages[STAGES[-1]] = result or find_or_create(
-        OpportunityStage, STAGES[-1], position=10 * len(STAGES), is_result=True
-    )
-    return stages
+def load_short_lists() -> ShortLists:
+    """The entries of the short lists; a result that exists already stays the result."""
+    *steps, result = DATA["stages"]
+    entries = [{"name": name, "position": 10 * number} for number, name in enumerate(steps, start=1)]
+    stages = load_lookups(OpportunityStage.objects.all(), entries)
+    results = OpportunityStage.objects.filter(is_result=True)
+    last = results.first()
+    if last is None:
+        entry = {"name": result, "position": 10 * len(DATA["stages"]), "is_result": True}
+        last = load_lookups(results, [entry])[result]
+    types = load_lookups(OpportunityType.objects.all(), named(DATA["types"]))
+    load_lookups(OpportunityType.objects.all(), named(DATA["archived_types"]), is_archived=True)
+    rows = [row | {"stage": stages[row["stage"]], "type": types[row["type"]]} for row in DATA["templates"]]
+    templates = load_lookups(OpportunityTemplate.objects.all(), rows, create_templates)
+    archived = named(DATA["archived_templates"])
+    load_lookups(OpportunityTemplate.objects.all(), archived, create_templates, is_archived=True)
+    reasons = {}
+    for outcome in Outcome:
+        of_outcome = OpportunityOutcomeReason.objects.filter(outcome=outcome)
+        entries = named(DATA["reasons"][outcome], outcome=outcome.value)
+        reasons[outcome] = list(load_lookups(of_outcome, entries).values())
+    return ShortLists([*stages.values(), last], types, reasons, list(templates.values()))
 
 
-def opportunity_draft(
-    context: Context,
-    chance: Random,
-    number: int,
-    types: dict[str, OpportunityType],
-    templates: Sequence[OpportunityTemplate],
-    stages: dict[str, OpportunityStage],
-) -> Draft:
+def opportunity_draft(context: Context, chance: Random, number: int, lists: ShortLists) -> Draft:
     """One in three opportunities is made from a template, one in four names no contact yet."""
-    staff, contacts = existing(context.records[Staff]), existing(context.records.get(Contact, []))
+    staff, contacts = existing(context.records[Staff]), existing(context.records[Contact])
     # Whoever looks at the demo is mostly the first member of staff, who is to have something to do.
     owner = staff[number % min(len(staff), 16)] if number % 8 else staff[0]
     values: dict[str, Any] = {
@@ -175,74 +104,60 @@ def opportunity_draft(
         "primary_contact": chance.choice(contacts) if contacts and number % 4 != 3 else None,
     }
     if number % 3 == 0:
-        return draft_of(Opportunity, template=templates[number // 3 % len(templates)], **values)
-    kind, source = chance.choice(TYPES), chance.choice(SOURCES)
+        return draft_of(Opportunity, template=lists.templates[number // 3 % len(lists.templates)], **values)
+    type_name = chance.choice(DATA["types"])
+    shares = [source["share"] for source in DATA["sources"].values()]
+    [(name, source)] = chance.choices(list(DATA["sources"].items()), shares)
     values |= {
-        "name": chance.choice(NAMES[kind]),
-        "type": types[kind],
-        "stage": stages[STAGES[0]],
-        "source": source.value,
+        "name": chance.choice(DATA["names"][type_name]),
+        "type": lists.types[type_name],
+        "stage": lists.stages[0],
+        "source": name,
         "upfront_value_of_sale": sometimes(chance, 0.6, Decimal(chance.randrange(10_000, 250_000)) / 100),
         "recurring_annual_value": sometimes(chance, 0.8, Decimal(chance.randrange(90_000, 900_000)) / 100),
         "chance_of_sales": sometimes(chance, 0.9, Decimal(5 * chance.randrange(1, 19))),
     }
-    if source == Source.REFERRAL:
-        names = ("referrer_first_name", "referrer_last_name", "referrer_organisation", "referrer_email")
-        values |= zip(names, chance.choice(REFERRERS), strict=True)
+    if "details" in source:
+        values["source_details"] = sometimes(chance, 0.7, chance.choice(source["details"]))
     else:
-        values["source_details"] = sometimes(chance, 0.7, chance.choice(DETAILS[source][1]))
+        values |= chance.choice(DATA["referrers"])
     return draft_of(Opportunity, **values)
 
 
-def advance(
-    chance: Random,
-    current: dict[int, int],
-    stages: Sequence[OpportunityStage],
-    reasons: dict[Outcome, list[OpportunityOutcomeReason]],
-) -> None:
+def advance(chance: Random, current: dict[int, int], lists: ShortLists) -> None:
     """Let some of the open opportunities advance a stage, and some reach their result."""
     changes = []
     for key, stage in list(current.items()):
         luck = chance.random()
+        values: dict[str, Any] = {}
         if luck < 0.1:
-            outcome = chance.choice((*DECIDED, *DECIDED, Outcome.SALE_SUCCESSFUL, Outcome.DEFERRED))
-            given = {"outcome": Outcome(outcome).value, "outcome_reasons": [chance.choice(reasons[outcome])]}
-            values: dict[str, Any] = {"stage": stages[-1], **given}
+            outcome = chance.choice(OUTCOMES)
+            reasons = [chance.choice(lists.reasons[outcome])]
+            values = {"stage": lists.stages[-1], "outcome": outcome.value, "outcome_reasons": reasons}
             del current[key]
-        elif luck < 0.3 and stage < len(stages) - 2:
+        elif luck < 0.3 and stage < len(lists.stages) - 2:
             current[key] = stage + 1
-            values = {"stage": stages[stage + 1]}
-        else:
-            continue
-        changes.append(Draft(values, given=values, key=key))
+            values = {"stage": lists.stages[stage + 1]}
+        if values:
+            changes.append(Draft(values, given=values, key=key))
     update_opportunities(changes)
 
 
 def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> None:
     """Let the open opportunities be followed up and expected on days around the demo's day."""
-    open_ones = list(Opportunity.objects.filter(pk__in=keys).select_related("owner").order_by("pk"))
-    with context.clock_at(context.day(FOLLOW_UPS_SET), 16) as moment:
-        older = [each for each in open_ones if each.creation_date < moment]
-        update_opportunities([follow_up(context, chance, number, each) for number, each in enumerate(older)])
-    with context.clock_at(context.day(1), 16):
-        younger = [each for each in open_ones if each.creation_date >= moment]
-        update_opportunities(
-            [
-                follow_up(context, chance, number, each)
-                for number, each in enumerate(younger)
-                if DUE_IN[number % len(DUE_IN)] >= 0
-            ]
-        )
-
-
-def follow_up(context: Context, chance: Random, number: int, opportunity: Opportunity) -> Draft:
-    values: dict[str, Any] = {
-        "follow_up_date": context.day(-DUE_IN[number % len(DUE_IN)]),
-        "follow_up_staff": opportunity.owner,
-    }
-    if chance.random() < 0.6:
-        values["expected_date"] = context.day(-5 - chance.randrange(120))
-    return change_of(opportunity, **values)
+    waiting = list(Opportunity.objects.filter(pk__in=keys).select_related("owner").order_by("pk"))
+    for ago in FOLLOW_UPS_SET:
+        with context.clock_at(context.day(ago), 16) as now:
+            changes = []
+            for number, opportunity in enumerate(each for each in waiting if each.creation_date < now):
+                due = context.day(-DUE_IN[number % len(DUE_IN)])
+                if due > clock.today():
+                    values: dict[str, Any] = {"follow_up_date": due, "follow_up_staff": opportunity.owner}
+                    if chance.random() < 0.6:
+                        values["expected_date"] = context.day(-5 - chance.randrange(120))
+                    changes.append(change_of(opportunity, **values))
+            update_opportunities(changes)
+            waiting = [each for each in waiting if each.creation_date >= now]
 
 
 SIZES = (Size("opportunities", 240, 0, "opportunities to win participants and partners"),)

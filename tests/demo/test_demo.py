@@ -21,11 +21,12 @@ from stdnum.au import abn
 from apps.core.models import Change
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.storage import document_storage
-from apps.engagements.categories import support_item
+from apps.engagements.categories import CATEGORIES, support_item
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalStatus, ClaimStatus
-from apps.funding.demo import guide
-from apps.funding.demo.warnings import WARNING_CODES
+from apps.funding.demo import price_books
+from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_file
+from apps.funding.demo.warnings import DISCONTINUED
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -37,8 +38,8 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.funding.services.budgets import recount_budgets
+from apps.people import demo as people_demo
 from apps.people.choices import AnswerKind, AppliesTo
-from apps.people.demo import lists, words
 from apps.people.models import Client, Contact, CustomField, Location, Role, Staff, Team
 from apps.sales import pipeline
 from apps.sales.models import Opportunity, OpportunityStage
@@ -64,6 +65,13 @@ POST_CODES = {
     "NT": ((800, 999),),
 }
 PHONE = re.compile(r"\(0[2378]\) (5550|7010) \d{4}|0491 57\d \d{3}")
+#: The warnings that have an example.
+WARNING_CODES = (
+    *("PriceOverCap", "ItemNotCurrent", "QuoteRequired", "ClaimTypeNotAllowed", "NoBooking", "DayMismatch"),
+    *("FutureService", "DuplicateInvoice", "DuplicateLine", "GivenDiffers", "AbnMissing", "AbnInvalid"),
+    *("NoEngagement", "OutsidePlan", "OverBudget", "WrongManagement", "AfterBooking", "TooOld"),
+)
+SUPPORT_CATEGORIES = {(number, name) for number, name, _ in CATEGORIES}
 REAL_PROVIDERS = "life without barriers|aruma|endeavour|scope|yooralla|mable|hireup|leap in"
 
 
@@ -85,24 +93,27 @@ def on_the_day(at):
 
 
 def test_a_postcode_lies_in_its_state():
-    for place in words.PLACES:
-        assert re.fullmatch(r"\d{4}", place.post_code), place
-        assert any(low <= int(place.post_code) <= high for low, high in POST_CODES[place.state]), place
-    assert {place.state for place in words.PLACES} == set(POST_CODES)
+    addresses = [place.address for place in people_demo.PLACES]
+    for address in addresses:
+        assert re.fullmatch(r"\d{4}", address["post_code"]), address
+        ranges = POST_CODES[address["state"]]
+        assert any(low <= int(address["post_code"]) <= high for low, high in ranges), address
+    assert {address["state"] for address in addresses} == set(POST_CODES)
 
 
 def test_every_name_can_stand_in_an_email_address():
-    for origin in words.ORIGINS:
-        for name in origin.women + origin.men + origin.last:
+    for origin in people_demo.ORIGINS:
+        for name in origin["women"] + origin["men"] + origin["last_names"]:
             assert name == unicodedata.normalize("NFC", name.strip()) != ""
-            validate_email(words.email_address(name, name, 1))
-    assert words.email_address("Siobhán", "O'Brien", 0) == "siobhan.obrien.0@example.com"
-    assert len(words.ORIGINS) == 100
+            validate_email(people_demo.email_address(name, name, 1))
+    assert people_demo.email_address("Siobhán", "O'Brien", 0) == "siobhan.obrien.0@example.com"
+    assert len(people_demo.ORIGINS) == 100
 
 
 def test_business_and_scheme_numbers_are_well_formed_and_differ():
     business, scheme = (
-        {make(number) for number in range(20_000)} for make in (words.business_number, words.scheme_number)
+        {make(number) for number in range(20_000)}
+        for make in (people_demo.business_number, people_demo.scheme_number)
     )
     assert len(business) == len(scheme) == 20_000
     assert all(map(abn.is_valid, list(business)[:2_000]))
@@ -110,8 +121,8 @@ def test_business_and_scheme_numbers_are_well_formed_and_differ():
 
 
 def test_business_names_differ_even_when_there_are_more_than_the_words_can_make():
-    count = words.BUSINESS_NAMES + 10_000
-    made = {words.business_name(number, start=77).casefold() for number in range(count)}
+    count = people_demo.BUSINESS_NAMES + 10_000
+    made = {people_demo.business_name(number, start=77).casefold() for number in range(count)}
     assert len(made) == count
     assert not [name for name in made if re.search(rf"\b({REAL_PROVIDERS})\b", name)]
 
@@ -121,7 +132,7 @@ def test_telephones_and_addresses_reach_nobody():
         phones = [getattr(record, name, None) for name in ("phone1", "business_phone", "business_phone2")]
         assert all(PHONE.fullmatch(phone) for phone in phones if phone)
         address = getattr(record, "primary_email", None)
-        assert address is None or address.rpartition("@")[2] in words.DOMAINS
+        assert address is None or address.rpartition("@")[2] in people_demo.DOMAINS
     assert len(set(Contact.objects.exclude(scheme_number=None).values_list("scheme_number"))) > 80
 
 
@@ -142,24 +153,24 @@ def test_references_between_people():
 
 def test_roles_grant_what_their_names_say_and_there_is_staff_in_each():
     for name, may_administer, may_credit in (
-        (lists.ADMINISTRATOR, True, True),
-        (lists.ACCOUNTS_OFFICER, True, True),
-        (lists.PLAN_MANAGER, True, False),
-        (lists.SUPPORT_COORDINATOR, False, False),
-        (lists.READ_ONLY, False, False),
+        ("Administrator", True, True),
+        ("Accounts officer", True, True),
+        ("Plan manager", True, False),
+        ("Support coordinator", False, False),
+        ("Read only", False, False),
     ):
         person = Staff.objects.filter(role__name=name, archive_date=None, disable_login_date=None).first()
         assert person.has_perm("funding.administer_funding_invoices") is may_administer
         assert person.has_perm("funding.administer_credit_invoices") is may_credit
         assert person.has_perm("people.view_contact")
     assert all(code.partition(".")[2].startswith("view_") for code in person.granted)
-    assert not Role.objects.get(name=lists.PARTICIPANT).permissions.exists()
+    assert not Role.objects.get(name=people_demo.PARTICIPANT).permissions.exists()
 
 
 def test_every_permission_that_a_role_names_exists():
     pairs = Permission.objects.values_list("content_type__app_label", "codename")
     known = [f"{app}.{codename}" for app, codename in pairs]
-    for pattern in (pattern for patterns in lists.ROLES.values() for pattern in patterns):
+    for pattern in (pattern for role in people_demo.DATA["roles"] for pattern in role.get("permissions", ())):
         assert fnmatch.filter(known, pattern), pattern
 
 
@@ -257,10 +268,12 @@ def test_plans_are_at_every_stage_of_every_kind_and_management():
 
 
 def test_items_have_numbers_of_the_schemes_form():
-    assert 55 <= len(guide.ITEMS) <= 80
-    for item in guide.ITEMS.values():
-        assert support_item(item.code).purpose
-        assert item.category in guide.CATEGORY_NAMES
+    guide = read_file("price_guide.csv")
+    assert 55 <= guide.rows <= 80
+    assert not guide.warnings
+    for [row] in guide.items.values():
+        assert support_item(row.code).purpose
+        assert (row.item["category_number"], row.item["category_name"]) in SUPPORT_CATEGORIES
 
 
 @pytest.mark.parametrize(
@@ -268,20 +281,20 @@ def test_items_have_numbers_of_the_schemes_form():
     [(dt.date(2026, 6, 30), 2023), (dt.date(2026, 7, 1), 2024), (dt.date(2027, 1, 1), 2024)],
 )
 def test_years_of_the_price_guide_begin_in_july(as_of, first):
-    assert guide.first_days(as_of) == [dt.date(first + later, 7, 1) for later in range(3)]
+    assert price_books.first_days(as_of) == [dt.date(first + later, 7, 1) for later in range(3)]
 
 
 def test_every_item_has_a_price_in_three_years_but_for_the_discontinued():
-    prices = Price.objects.filter(entry__price_book__name=guide.PRICE_BOOK, zone="National")
-    assert prices.count() == 3 * len(guide.ITEMS) - 1
-    discontinued = prices.filter(entry__product__code=guide.DISCONTINUED).order_by("start_date")
+    prices = Price.objects.filter(entry__price_book__name=PRICE_GUIDE, zone="National")
+    assert prices.count() == 3 * read_file("price_guide.csv").rows - 1
+    discontinued = prices.filter(entry__product__code=DISCONTINUED).order_by("start_date")
     assert list(discontinued.values_list("end_date", flat=True)) == [
         dt.date(2025, 6, 30),
         dt.date(2026, 6, 30),
     ]
     assert set(Price.objects.values_list("entry__price_book__name", "entry__gst_inclusive")) == {
-        (guide.PRICE_BOOK, False),
-        (guide.PRIVATE_RATES, True),
+        (PRICE_GUIDE, False),
+        (PRIVATE_RATES, True),
     }
 
 
@@ -297,9 +310,9 @@ def test_there_are_about_as_many_bills_as_asked_for():
 
 
 def test_there_is_a_claim_for_every_warning_which_awaits_approval():
-    for code in set(WARNING_CODES):
+    for code in WARNING_CODES:
         claims = Claim.objects.filter(provider_invoice__reference__startswith=f"DEMO {code}")
-        assert claims.count() == WARNING_CODES.count(code)
+        assert claims.count() == (2 if code.startswith("Duplicate") else 1)
         assert set(claims.values_list("funding_status", flat=True)) == {ClaimStatus.AWAITING_STAFF_APPROVAL}
         assert AcknowledgedWarning.objects.filter(claim__in=claims, code=code).exists(), code
 

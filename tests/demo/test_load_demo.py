@@ -12,7 +12,7 @@ from apps.core.demo import DemoSet, Size, complete_sizes, demo_sets
 from apps.core.models import Change, Subscriber
 from apps.funding.demo.loading import FUNDING
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
-from apps.people.demo.lists import ORGANISATION
+from apps.people.demo import ORGANISATION
 from apps.people.models import Client, Contact, CustomFieldAnswer, Role, Staff
 from apps.sales.models import Opportunity, OpportunityTemplate
 from tests.demo.loading import SMALL, load_demo

@@ -170,8 +170,9 @@ def test_warnings_can_be_ignored_where_there_are_any():
         has_warnings = True
 
     warned = bind(WarningResource)
-    for describe in (openapi.create_operation, openapi.update_operation):
-        assert {"$ref": "#/components/parameters/ignoreWarnings"} in describe(warned)["parameters"]
+    for action in ("create", "update"):
+        parameters = openapi.OPERATIONS[action].describe(warned)["parameters"]
+        assert {"$ref": "#/components/parameters/ignoreWarnings"} in parameters
 
 
 # --- schemas ------------------------------------------------------------------------------------------

@@ -174,7 +174,8 @@ class BatchImporter:
         try:
             keys = service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
         except WarningsPresent as found:
-            if self.ignore_warnings:
+            # Warnings that the interface does not know stop nobody.
+            if self.ignore_warnings or not self.has_warnings:
                 for number, issue in found.issues:
                     self.add_warning(candidates[number], issue)
                 self.save_archive_dates(candidates, service(drafts, ignore_warnings=True))

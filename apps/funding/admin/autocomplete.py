@@ -11,8 +11,8 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Replace
 from django.http import HttpRequest, JsonResponse
 
+from apps.core.admin_base.display import plain_amount
 from apps.core.identifiers import normalised
-from apps.funding.admin.display import plain_amount
 from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
 from apps.funding.pricing import EffectivePrice, load_price_table
@@ -74,7 +74,7 @@ def search_products(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
     return ranked.select_related("product").order_by("rank", "product__code", "pk")
 
 
-def products_view(request: HttpRequest) -> JsonResponse:
+def products_page(request: HttpRequest) -> JsonResponse:
     """``?book=&q=&contact=&on=``: products with the price in the contact's zone on that day."""
     query = request.GET
     book = read_key(query.get("book"))
@@ -90,7 +90,7 @@ def products_view(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"products": found, "zone": zone})
 
 
-def prices_view(request: HttpRequest) -> JsonResponse:
+def prices_page(request: HttpRequest) -> JsonResponse:
     """``?contact=&line=book|code|day…``: for each line its product, and the price in that zone on its day."""
     lines = [line.split("|") for line in request.GET.getlist("line")[:LINE_LIMIT]]
     zone = zone_of(read_key(request.GET.get("contact")))

@@ -8,173 +8,153 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from apps.core.demo import Context, draft_of
 from apps.funding.choices import ClaimType
-from apps.funding.demo import guide
-from apps.funding.demo.bills import DAY, Catalogue, DemoPlan, line_draft
-from apps.funding.demo.guide import ITEMS, first_days, price_on, rounded
+from apps.funding.demo.bills import DAY, DemoPlan
+from apps.funding.demo.price_books import PriceBooks, first_days, rounded
 from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices
 from apps.people.models import Client, Contact, Staff
 
-#: The warnings in the order of their claims; some take two.
-WARNING_CODES = (
-    *("PriceOverCap", "ItemNotCurrent", "QuoteRequired", "ClaimTypeNotAllowed", "NoBooking", "DayMismatch"),
-    *("FutureService", "DuplicateInvoice", "DuplicateInvoice", "DuplicateLine", "DuplicateLine"),
-    *("GivenDiffers", "AbnMissing", "AbnInvalid", "NoEngagement", "OutsidePlan", "OverBudget"),
-    *("WrongManagement", "AfterBooking", "TooOld"),
-)
 #: The support of most of them, a weekday's, and the category that it is of.
 USUAL, CATEGORY = "01_011_0107_1_1", 1
 NIGHT, WHEELCHAIR, BEHAVIOUR = "01_010_0107_1_1", "05_122100101_0105_1_2", "11_022_0110_7_3"
-#: The numbers of clients that lists.py describes.
+DISCONTINUED = "13_030_0102_4_3"
+#: The numbers of clients that people's demo.toml describes.
 HARBOUR_LIGHTS, WITHOUT_ABN, WRONG_ABN = 1, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A claim of one line that a warning is about."""
+    """A claim of one line that a warning is about; ``values`` are further ones of the line."""
 
     code: str
     participant: Contact
     day: dt.date
-    last_day: dt.date | None = None
     item: str = USUAL
     quantity: Decimal = Decimal(2)
-    price: Decimal | None = None
-    claim_type: str | None = None
+    values: dict[str, Any] = field(default_factory=dict)
     provider: int = HARBOUR_LIGHTS
     #: The reference that the claim gives in place of its provider invoice's.
-    reference: str | None = None
+    given_reference: str | None = None
     #: Whether it says the same as the example before.
     is_repeated: bool = False
 
+    @property
+    def reference(self) -> str:
+        return f"DEMO {self.code}{' (again)' if self.is_repeated else ''}"
+
 
 def create_claims_with_warnings(
-    context: Context, catalogue: Catalogue, plans: list[DemoPlan], staff: Staff
-) -> int:
-    """Create the claims and their provider invoices; what they warn of is acknowledged. Their number."""
-    providers, invoices = context.records[Client], {}
-    examples = list(examples_of(context, plans))
+    context: Context, books: PriceBooks, examples: Sequence[Example], approvers: Sequence[Staff]
+) -> None:
+    """Create the claims and their provider invoices; what they warn of is acknowledged."""
+    invoices: dict[str, ProviderInvoice] = {}
     with context.clock_at(context.workdays[-1], 16):
-        for example in examples:
-            name = reference_of(example)
-            if name in invoices:
-                continue
-            draft = draft_of(
+        drafts = {
+            example.reference: draft_of(
                 ProviderInvoice,
-                reference=name,
+                reference=example.reference,
                 is_reusable=example.code == "DuplicateInvoice",
                 contact=example.participant,
-                provider=providers[min(example.provider, len(providers) - 1)],
-                created_by=staff,
+                provider=context.records[Client][example.provider],
+                created_by=approvers[0],
             )
-            (invoices[name],) = context.create(ProviderInvoice, create_provider_invoices, [draft])
+            for example in examples
+        }
+        created = context.create(ProviderInvoice, create_provider_invoices, list(drafts.values()))
+        invoices = dict(zip(drafts, created, strict=True))
     with context.clock_at(context.workdays[-1], 16.5):
         for example in examples:
-            # One by one: the second of two duplicates is warned of, and the first is not.
-            line = line_draft(
+            line = draft_of(
                 ClaimLine,
-                catalogue,
-                example.item,
-                example.quantity,
-                price=example.price,
+                price_book=books.price_guide,
+                product=books.products[example.item],
+                quantity=example.quantity,
                 from_date=example.day,
-                to_date=example.last_day,
-                claim_type=example.claim_type,
+                **example.values,
             )
             claim = draft_of(
                 Claim,
-                provider_invoice=invoices[reference_of(example)],
-                provider_invoice_reference=example.reference,
+                provider_invoice=invoices[example.reference],
+                provider_invoice_reference=example.given_reference,
                 start_date=example.day,
-                end_date=example.last_day or example.day,
-                staff=staff,
+                end_date=example.values.get("to_date", example.day),
+                staff=approvers[0],
                 line_items=[line],
             )
+            # One by one: the second of two duplicates is warned of, and the first is not.
             context.report(Claim, len(create_claims([claim], ignore_warnings=True)))
-    return len(examples)
 
 
-def reference_of(example: Example) -> str:
-    return f"DEMO {example.code}{' (again)' if example.is_repeated else ''}"
-
-
-def examples_of(context: Context, plans: list[DemoPlan]) -> Iterator[Example]:
+def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) -> list[Example]:
     """An example for each warning; one that the demo is too small for, or the day not right, is left out."""
     usual = [
         plan for plan in plans if any(each.category == CATEGORY and not each.item for each in plan.budgets)
     ]
-    managed = [plan for plan in usual if plan.is_plan_managed]
+    managed = [plan for plan in usual if plan.engagement.is_plan_managed]
     current = [plan for plan in managed if plan.first_day + 30 * DAY < context.as_of <= plan.last_day]
     if not current:
-        return
-    plan, day = current[0], weekday_before(context.day(5), current[0])
-    yield from examples_of_items(context, plan, day)
-    yield from examples_of_bills(context, plan, weekday_before(context.day(7), plan))
-    yield from examples_of_plans(context, plan, usual, managed, current)
+        return []
+    plan, participant = current[0], current[0].participant
 
+    def day(ago: int) -> dt.date:
+        return weekday_before(context.day(ago), plan)
 
-def examples_of_items(context: Context, plan: DemoPlan, day: dt.date) -> Iterator[Example]:
-    participant = plan.participant
-    cap = price_on(ITEMS[USUAL], day, plan.zone, context.as_of)
-    yield Example("PriceOverCap", participant, day, price=rounded(cap * Decimal("1.15")))
-    latest = weekday_before(context.as_of, plan)
-    if latest >= first_days(context.as_of)[-1]:
-        item, price = guide.DISCONTINUED, Decimal("80.90")
-        yield Example("ItemNotCurrent", participant, latest, item=item, price=price)
-    yield Example(
-        "QuoteRequired", participant, day, item=WHEELCHAIR, quantity=Decimal(1), price=Decimal(4200)
-    )
-    travel = ClaimType.PROVIDER_TRAVEL.value
-    yield Example("ClaimTypeNotAllowed", participant, day, item=NIGHT, quantity=Decimal(1), claim_type=travel)
-    yield Example("NoBooking", participant, day, item=BEHAVIOUR, quantity=Decimal(1))
-
-
-def examples_of_bills(context: Context, plan: DemoPlan, day: dt.date) -> Iterator[Example]:
-    participant = plan.participant
-    yield Example("DayMismatch", participant, context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY)
-    yield Example("FutureService", participant, day, last_day=context.day(-9))
-    for weeks in (1, 2):
-        yield Example("DuplicateInvoice", participant, day - 7 * weeks * DAY)
-    for is_repeated in (False, True):
-        yield Example("DuplicateLine", participant, day, quantity=Decimal("3.75"), is_repeated=is_repeated)
-    other = "DEMO GivenDiffers, second copy"
-    yield Example("GivenDiffers", participant, day, quantity=Decimal("1.25"), reference=other)
-    clients = len(context.records[Client])
+    cap = books.price(books.products[USUAL], plan.zones, day(5)) or Decimal(0)
+    overpriced = {"price": rounded(cap * Decimal("1.15"))}
+    travel = {"claim_type": ClaimType.PROVIDER_TRAVEL.value}
+    sunday = context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY
+    one = Decimal(1)
+    examples = [
+        Example("PriceOverCap", participant, day(5), values=overpriced),
+        Example("QuoteRequired", participant, day(5), WHEELCHAIR, one, {"price": Decimal(4200)}),
+        Example("ClaimTypeNotAllowed", participant, day(5), NIGHT, one, travel),
+        Example("NoBooking", participant, day(5), BEHAVIOUR, one),
+        Example("DayMismatch", participant, sunday),
+        Example("FutureService", participant, day(7), values={"to_date": context.day(-9)}),
+        Example("DuplicateInvoice", participant, day(7) - 7 * DAY),
+        Example("DuplicateInvoice", participant, day(7) - 14 * DAY),
+        Example("DuplicateLine", participant, day(7), quantity=Decimal("3.75")),
+        Example("DuplicateLine", participant, day(7), quantity=Decimal("3.75"), is_repeated=True),
+        Example(
+            "GivenDiffers",
+            participant,
+            day(7),
+            quantity=Decimal("1.25"),
+            given_reference="DEMO GivenDiffers, second copy",
+        ),
+        Example("TooOld", participant, day(740), values={"price": Decimal(65)}),
+    ]
+    if day(0) >= first_days(context.as_of)[-1]:
+        price = {"price": Decimal("80.90")}
+        examples.append(Example("ItemNotCurrent", participant, day(0), DISCONTINUED, values=price))
     for code, provider in (("AbnMissing", WITHOUT_ABN), ("AbnInvalid", WRONG_ABN)):
-        if provider < clients:
-            yield Example(code, participant, day, quantity=Decimal("1.5"), provider=provider)
-
-
-def examples_of_plans(
-    context: Context,
-    plan: DemoPlan,
-    usual: list[DemoPlan],
-    managed: list[DemoPlan],
-    current: list[DemoPlan],
-) -> Iterator[Example]:
-    day = weekday_before(context.day(10), plan)
+        if provider < len(context.records[Client]):
+            hours = Decimal("1.5")
+            examples.append(Example(code, participant, day(7), quantity=hours, provider=provider))
+    for contact in [each for each in context.records[Contact] if not each.scheme_number][:1]:
+        examples.append(Example("NoEngagement", contact, day(10)))
     planned = Counter(each.participant.pk for each in usual)
-    unplanned = [contact for contact in context.records[Contact] if not contact.scheme_number]
-    if unplanned:
-        yield Example("NoEngagement", unplanned[0], day)
     for each in [each for each in current if planned[each.participant.pk] == 1][:1]:
-        yield Example("OutsidePlan", each.participant, weekday_before(each.first_day - 20 * DAY, each))
+        before = weekday_before(each.first_day - 20 * DAY, each)
+        examples.append(Example("OutsidePlan", each.participant, before))
     for each in current[1:2]:
-        budget = sum((part.left for part in each.budgets), Decimal(1000))
-        yield Example("OverBudget", each.participant, day, quantity=rounded(budget / 20))
-    for each in [each for each in usual if each.is_self_managed and each.first_day < day < each.last_day][:1]:
-        yield Example("WrongManagement", each.participant, day)
+        left = sum((budget.left for budget in each.budgets), Decimal(1000))
+        examples.append(Example("OverBudget", each.participant, day(10), quantity=rounded(left / 20)))
+    self_managed = [each for each in usual if each.engagement.is_self_managed]
+    for each in [each for each in self_managed if each.first_day < day(10) < each.last_day][:1]:
+        examples.append(Example("WrongManagement", each.participant, day(10)))
     for each in [each for each in managed if each.last_day + 100 * DAY < context.as_of][:1]:
-        yield Example("AfterBooking", each.participant, weekday_before(each.last_day, each))
-    yield Example("TooOld", plan.participant, weekday_before(context.day(740), plan), price=Decimal(65))
+        examples.append(Example("AfterBooking", each.participant, weekday_before(each.last_day, each)))
+    return examples
 
 
 def weekday_before(day: dt.date, plan: DemoPlan) -> dt.date:

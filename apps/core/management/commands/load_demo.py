@@ -17,7 +17,8 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from apps.core.demo import Context, DemoSet, Size, complete_sizes, demo_sets, repeatable
+from apps.core.demo import Context, DemoSet, Size, complete_sizes, demo_sets
+from apps.core.identifiers import repeatable_guids
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import ValidationFailed
 
@@ -90,7 +91,8 @@ class Command(BaseCommand):
 
             context = demo_context(options, report)
             try:
-                with transaction.atomic(), timezone.override(context.zone), repeatable(context):
+                chance = context.chance("identifiers")
+                with transaction.atomic(), timezone.override(context.zone), repeatable_guids(chance):
                     for each in sets:
                         each.load(context)
                     gather_statistics(counted)

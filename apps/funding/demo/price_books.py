@@ -1,0 +1,122 @@
+"""The demo's price books: support items with numbers of the scheme's form, in words and prices of our own."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+from apps.core.demo import Context, load_lookups, named
+from apps.core.identifiers import normalised
+from apps.core.importing.file_formats import open_table
+from apps.funding.choices import ItemType
+from apps.funding.models import CENT, CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.pricing import PriceTable, prices_of_products
+from apps.funding.public_holidays import DayType, day_types
+from apps.funding.services.price_guide import import_guide
+from apps.funding.services.price_guide_file import Guide, read_guide
+from apps.funding.validation.warnings import named_day_types
+from apps.odata.batched_queries import fetch_all
+
+PRICE_GUIDE, PRIVATE_RATES = "Price guide", "Private rates"
+COST_CENTRES = ("Plan management", "Support coordination", "Therapy", "Community access", "Administration")
+#: Prices of each financial year, the oldest first, as a share of this one's.
+YEARS = (Decimal("0.931"), Decimal("0.966"), Decimal(1))
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBooks:
+    """The price books of the demo with their products by code, and the cost centres."""
+
+    price_guide: PriceBook
+    private_rates: PriceBook
+    products: Mapping[str, Product]
+    by_category: Mapping[int | None, Sequence[Product]]
+    private_products: Sequence[Product]
+    prices: PriceTable
+    cost_centres: Sequence[CostCentre]
+
+    def price(self, product: Product, zones: Sequence[str], day: dt.date) -> Decimal | None:
+        """The price guide's price of a product; none where it has none on that day, or wants a quote."""
+        found = self.prices.find(self.price_guide.pk, product.pk, zones, day)
+        return None if found is None else found.amount
+
+
+def load_price_books(context: Context) -> PriceBooks:
+    """Import the price guide of this and two earlier financial years, and the private rates, GST included.
+
+    A price book of one of their names is left as it is.
+    """
+    guide, rates = read_file("price_guide.csv"), read_file("private_rates.csv")
+    years = first_days(context.as_of)
+    with context.clock_at(context.workdays[0], 8.6):
+        cost_centres = load_lookups(CostCentre.objects.all(), named(COST_CENTRES))
+        load_lookups(CostCentre.objects.all(), named(["Transition project"]), is_archived=True)
+        if not book_exists(PRIVATE_RATES):
+            import_guide(guide_of_year(rates, years[0], Decimal(1)), PRIVATE_RATES)
+            for entry in PriceBookEntry.objects.filter(price_book__name=PRIVATE_RATES):
+                entry.gst_inclusive = True
+                entry.save()
+    if not book_exists(PRICE_GUIDE):
+        for start, factor in zip(years, YEARS, strict=True):
+            with context.clock_at(min(max(start, context.workdays[0]), context.day(1)), 7):
+                import_guide(guide_of_year(guide, start, factor), PRICE_GUIDE, end_missing=True)
+        context.report(Product, len(guide.items))
+        context.report(Price, Price.objects.filter(entry__price_book__name=PRICE_GUIDE).count())
+    codes = {**guide.items, **rates.items}
+    products = {product.code_key: product for product in Product.objects.filter(code_key__in=codes)}
+    [prices] = fetch_all([prices_of_products([product.pk for product in products.values()])])
+    by_category = defaultdict(list)
+    for code in guide.items:
+        by_category[products[code].category].append(products[code])
+    return PriceBooks(
+        PriceBook.objects.get(name_key=normalised(PRICE_GUIDE)),
+        PriceBook.objects.get(name_key=normalised(PRIVATE_RATES)),
+        {product.code: product for code, product in products.items() if code in guide.items},
+        by_category,
+        [products[code] for code in rates.items],
+        PriceTable(prices),
+        list(cost_centres.values()),
+    )
+
+
+def read_file(name: str) -> Guide:
+    return read_guide(open_table(Path(__file__).with_name(name)))
+
+
+def rounded(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, ROUND_HALF_UP)
+
+
+def book_exists(name: str) -> bool:
+    return PriceBook.objects.filter(name_key=normalised(name)).exists()
+
+
+def first_days(as_of: dt.date) -> list[dt.date]:
+    """The first days of this financial year and of those before it, the oldest first."""
+    year = as_of.year if as_of >= dt.date(as_of.year, 7, 1) else as_of.year - 1
+    return [dt.date(year - ago, 7, 1) for ago in reversed(range(len(YEARS)))]
+
+
+def guide_of_year(guide: Guide, start: dt.date, factor: Decimal) -> Guide:
+    """The guide as it begins on that day; what has an end in the file is not in this year's any more."""
+    rows = {}
+    for code, [row] in guide.items.items():
+        if row.end_date is not None and factor == 1:
+            continue
+        is_fixed = row.item.get("type") == ItemType.UNIT_PRICE
+        amounts = {
+            zone: amount if amount is None or is_fixed else rounded(amount * factor)
+            for zone, amount in row.amounts.items()
+        }
+        rows[code] = [replace(row, start_date=start, end_date=None, amounts=amounts)]
+    return Guide(rows)
+
+
+def is_for_day(product: Product, day: dt.date, state: str | None) -> bool:
+    """Whether a product is for that day in the state, where its name says a type of day."""
+    named_types: frozenset[DayType] = named_day_types(product.name)
+    return not named_types or day_types(day, state) <= named_types
