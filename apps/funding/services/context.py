@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +27,7 @@ from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.pricing import PriceTable
-from apps.funding.services.records import CLAIMS, BillType, Records, any_of
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of
 from apps.funding.statuses import ENDED
 from apps.odata import clock
 from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, prepared_query
@@ -75,19 +74,20 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     referring = [bill for bill in bills if bill.provider is not None and bill.reference is not None]
     references = {bill.provider for bill in referring}, {bill.reference for bill in referring}
     existing = {draft.key for draft in drafts} - {None}
-    lines_query = lines_of_day(bill_type.line_model)
+    lines_of_day, released_amounts = LINES_OF_DAY[bill_type.name], RELEASED_AMOUNTS[bill_type.name]
     plans, same_day_lines, invoices, claims, released = fetch_all(
         [
             plan_query(contacts) if lines else None,
-            lines_query(contacts, products, days, records.own_bills) if lines else None,
+            lines_of_day(contacts, products, days, records.own_bills) if lines else None,
             provider_invoices_with(*references) if referring else None,
             claims_with(*references) if referring else None,
-            released_amounts_of(bill_type.line_model)(existing) if existing else None,
+            released_amounts(existing) if existing else None,
         ]
     )
     matches = match_plans(supports, plans)
-    budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
-    add_lines(bills, choose_budgets(matches, *budgets, sum_released(released)), records.prices)
+    bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
+    coverages = choose_budgets(matches, bookings, category_budgets, sum_released(released))
+    add_lines(bills, coverages, records.prices)
     find_takers(bills, records)
     find_reference_owners(referring, invoices, claims)
     find_duplicate_references(referring, claims, records.own_bills)
@@ -154,8 +154,7 @@ def build_support(bill_type: BillType, bill: DraftBill, line: Draft) -> Support:
     )
 
 
-@lru_cache(maxsize=2)
-def released_amounts_of(line_model: type[Any]) -> PreparedQuery:
+def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
     """(booking, category budget, total) of the lines of bills that still count on their budgets."""
     bill = "claim" if line_model is ClaimLine else "invoice"
 
@@ -166,6 +165,9 @@ def released_amounts_of(line_model: type[Any]) -> PreparedQuery:
         return counted.order_by().values_list("booking", "category_budget", "total")
 
     return rows
+
+
+RELEASED_AMOUNTS = {each.name: released_amounts_query(each.line_model) for each in (CLAIMS, INVOICES)}
 
 
 def sum_released(rows: Rows) -> Mapping[UUID, Decimal]:
@@ -195,8 +197,7 @@ def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices:
             bill.context.lines[each.number] = LineContext(each.number, coverage, remaining, last_price)
 
 
-@lru_cache(maxsize=2)
-def lines_of_day(line_model: type[Any]) -> PreparedQuery:
+def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
     """Current lines for any of these participants, products and first days, as ``line_key`` and a number."""
     is_claim = line_model is ClaimLine
     bill, bill_model = ("claim", Claim) if is_claim else ("invoice", Invoice)
@@ -219,6 +220,9 @@ def lines_of_day(line_model: type[Any]) -> PreparedQuery:
         )
 
     return rows
+
+
+LINES_OF_DAY = {each.name: lines_of_day_query(each.line_model) for each in (CLAIMS, INVOICES)}
 
 
 def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: Rows) -> None:

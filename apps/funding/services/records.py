@@ -48,7 +48,8 @@ INVOICES = BillType("invoice", Invoice, InvoiceLine, INVOICE_REQUIREMENTS, INVOI
 
 
 def any_of(model: type[models.Model], name: str, values: Any) -> AnyOf:
-    return AnyOf(model._meta.get_field(name), values)
+    column: Any = model._meta.get_field(name)
+    return AnyOf(column, values)
 
 
 # --- records --------------------------------------------------------------------------------------------
