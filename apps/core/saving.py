@@ -317,13 +317,17 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
     records = model._base_manager.filter(AnyOf(key, [draft.key for draft in drafts])).select_for_update()
     existing: dict[Any, Any] = {record.pk: record for record in records.order_by("pk")}
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    relations = [field for field in fields if field.is_relation]
+    names = [field.name for field in fields if not field.is_relation]
+    values_of = attrgetter(*names)
     for draft in drafts:
         record = existing.get(draft.key)
+        if record is None:
+            continue
         known = draft.given | draft.invalid
-        for field in fields if record is not None else ():
-            if field.name not in known:
-                value = existing_value(record, field) if field.is_relation else getattr(record, field.attname)
-                draft.fill(field.name, value)
+        values = dict(zip(names, values_of(record), strict=True))
+        values |= {field.name: existing_value(record, field) for field in relations}
+        draft.fill_all({name: value for name, value in values.items() if name not in known})
     return existing
 
 
@@ -389,7 +393,11 @@ def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
 
 
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
-    """Write these columns of the records, their normalised columns and the modify stamp in one statement."""
+    """Write these columns of the records, their normalised columns and the modify stamp in one statement.
+
+    On PostgreSQL the values go as an array for each column: a statement for each record takes five times as
+    long.
+    """
     written = {*columns, "modify_date"}
     fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "text_field", None)} & written]
     key = model._meta.pk
@@ -400,7 +408,18 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         values = [*(field.pre_save(record, False) for field in fields), record.pk]
         prepared = zip([*fields, key], values, strict=True)
         rows.append([field.get_db_prep_save(value, connection) for field, value in prepared])
-    assignments = ", ".join(f"{quote_name(str(field.column))} = %s" for field in fields)
-    table, key_column = quote_name(model._meta.db_table), quote_name(str(key.column))
+    table, *names = map(quote_name, [model._meta.db_table, *(str(field.column) for field in [*fields, key])])
     with connection.cursor() as cursor:
-        cursor.executemany(f"UPDATE {table} SET {assignments} WHERE {key_column} = %s", rows)  # noqa: S608  our own names
+        if connection.vendor != "postgresql":
+            assignments = ", ".join(f"{name} = %s" for name in names[:-1])
+            cursor.executemany(f"UPDATE {table} SET {assignments} WHERE {names[-1]} = %s", rows)  # noqa: S608  our own names
+            return
+        assignments = ", ".join(f"{name} = new.{name}" for name in names[:-1])
+        # Without the length of a type: a cast to it would cut longer texts off.
+        types = [str(field.db_type(connection)).partition("(")[0] for field in [*fields, key]]
+        arrays = ", ".join(f"%s::{name}[]" for name in types)
+        cursor.execute(
+            f"UPDATE {table} SET {assignments} FROM unnest({arrays}) AS new ({', '.join(names)})"  # noqa: S608  our own names
+            f" WHERE {table}.{names[-1]} = new.{names[-1]}",
+            [list(column) for column in zip(*rows, strict=True)],
+        )

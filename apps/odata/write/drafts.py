@@ -5,7 +5,7 @@ The API, the back office and imports hand drafts to the same services, which app
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -102,6 +102,10 @@ class Draft:
     def fill(self, name: str, value: Any) -> None:
         """Give a member that was left out, or a column that bodies do not name, the value of the domain."""
         object.__setattr__(self, name, value)
+
+    def fill_all(self, values: Mapping[str, Any]) -> None:
+        """Fill several members."""
+        self.__dict__.update(values)
 
     def mark_invalid(self, name: str) -> None:
         """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
