@@ -69,7 +69,6 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "approval": "the API's action on a provider invoice: its body and its description",
         "statuses": "the table of statuses and transitions",
         "drafts": "what services work out beside a draft, typed",
-        "duplicates": "queries that several services share",
         "pricing": "the price of a product on a day, read only",
         "public_holidays": "the calendar of the states",
     },

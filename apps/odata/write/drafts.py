@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Seq
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.db import models
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:
@@ -92,6 +94,11 @@ class Draft:
         except (InvalidValue, AttributeError):
             return None
 
+    def key_of(self, name: str) -> Any:
+        """The key of the record that a member refers to; bodies hold keys until references are attached."""
+        value = self.get(name)
+        return value.pk if isinstance(value, models.Model) else value
+
     def fill(self, name: str, value: Any) -> None:
         """Give a member that was left out, or a column that bodies do not name, the value of the domain."""
         object.__setattr__(self, name, value)
@@ -105,6 +112,11 @@ class Draft:
         if self.has(name):
             delattr(self, name)
         self.invalid |= {name}
+
+
+def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
+    """The keys of the records that a member of drafts refers to."""
+    return {draft.key_of(name) for draft in drafts} - {None}
 
 
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.
