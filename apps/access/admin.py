@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
@@ -81,8 +80,8 @@ class ApiApplicationAdmin(RecordAdmin):
         of_form = ApiApplicationForm.Meta.fields
         return of_form if obj is None else (*of_form, *self.readonly_fields)
 
-    def store(self, record: ApiApplication, draft: Any) -> None:
-        super().store(record, draft)
+    def store(self, record: ApiApplication, draft: Any, **options: Any) -> None:
+        super().store(record, draft, **options)
         record.one_time_secret = draft.secret or None
 
     @action(description="Save and make a new secret", permissions=["change"])
@@ -99,15 +98,14 @@ class ApiApplicationAdmin(RecordAdmin):
 
     def secret_page(self, request: HttpRequest, obj: Any) -> HttpResponse:
         # Answered without a redirect: a message on the next page would lie in a cookie or a session.
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"The secret of {obj.name}",
-            "opts": self.opts,
-            "application": obj,
-            "secret": obj.one_time_secret,
-            "token_address": request.build_absolute_uri("/connect/token"),
-        }
-        return TemplateResponse(request, "access/secret.html", context)
+        return self.render_page(
+            request,
+            "access/secret.html",
+            f"The secret of {obj.name}",
+            application=obj,
+            secret=obj.one_time_secret,
+            token_address=request.build_absolute_uri("/connect/token"),
+        )
 
     def archive_records(self, request: HttpRequest, records: QuerySet[ApiApplication]) -> int:
         current = list(records.filter(archive_date=None))

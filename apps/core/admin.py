@@ -14,7 +14,7 @@ from unfold.decorators import display
 from unfold.views import ChangeList
 
 from apps.core import history_display
-from apps.core.admin_base import RecordAdmin
+from apps.core.admin_base import RecordAdmin, fieldset
 from apps.core.models import Change, Subscriber
 from apps.core.services import save_settings
 
@@ -30,29 +30,21 @@ class SubscriberAdmin(RecordAdmin):
     menu_group = "Administration"
     menu_order = 900
     icon = "tune"
-    may_be_archived = False
+    record_pages = ()
     fieldsets = (
-        (None, {"fields": ("name", "time_zone", "currency", "email_consent_default")}),
-        (
+        fieldset(None, "name", "time_zone", "currency", "email_consent_default"),
+        fieldset(
             "Numbers",
-            {
-                "description": "Running numbers for claims and invoices that come without one.",
-                "fields": (
-                    ("claim_number_prefix", "claim_number_digits"),
-                    ("invoice_number_prefix", "invoice_number_digits"),
-                ),
-            },
+            ("claim_number_prefix", "claim_number_digits"),
+            ("invoice_number_prefix", "invoice_number_digits"),
+            description="Running numbers for claims and invoices that come without one.",
         ),
-        (
+        fieldset(
             "Modules and rules",
-            {
-                "fields": (
-                    "email_marketing_module",
-                    "payment_provider_module",
-                    "team_on_opportunities",
-                    "four_eyes",
-                )
-            },
+            "email_marketing_module",
+            "payment_provider_module",
+            "team_on_opportunities",
+            "four_eyes",
         ),
     )
 

@@ -16,15 +16,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilter, RelatedDropdownFilter
 from unfold.decorators import display
 from unfold.utils import parse_date_str
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from apps.core.admin_base import ArchivedFilter, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, LookupAdmin, Page, RecordAdmin, fieldset
+from apps.core.admin_base.display import link
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
 from apps.documents.models import Document, DocumentCategory
@@ -34,7 +32,6 @@ from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import ErrorDetail, ODataError, plural
-from apps.people.admin import LookupAdmin
 from apps.people.models import Client
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
@@ -93,6 +90,7 @@ class DocumentAdmin(RecordAdmin):
     menu_order = 100
     icon = "folder_open"
     change_form_before_template = "documents/preview.html"
+    record_pages = (Page("download", "Download", "download"), Page("preview"), *RecordAdmin.record_pages)
 
     class Media:
         css: ClassVar[Any] = {"all": ["documents.css"]}
@@ -106,14 +104,13 @@ class DocumentAdmin(RecordAdmin):
         ("created_by", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
     )
-    list_filter_submit = True
     search_fields = ("name", "file_name", "client__business_name", "sha256__exact")
     search_help_text = "Name, file, client or SHA-256"
     ordering = ("-creation_date", "-guid")
     readonly_fields = ("file", "media_type", "kilobytes", "sha256", "created_by")
     fieldsets = (
-        (None, {"fields": ("name", ("category", "client"))}),
-        ("File", {"fields": ("file", ("media_type", "kilobytes"), "sha256", "created_by")}),
+        fieldset(None, "name", ("category", "client")),
+        fieldset("File", "file", ("media_type", "kilobytes"), "sha256", "created_by"),
     )
 
     @display(description="size", ordering="size")
@@ -122,50 +119,27 @@ class DocumentAdmin(RecordAdmin):
 
     @display(description="file")
     def file(self, document: Document) -> str:
-        address = self.page_url("download", document.pk)
-        return format_html('<a class="rs-link" href="{}">{}</a>', address, document.file_name)
+        return link(self.page_url("download", document.pk), document.file_name)
 
     # --- download and preview
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<path:object_id>/download/", view(self.download_view), name="documents_document_download"),
-            path("<path:object_id>/preview/", view(self.preview_view), name="documents_document_preview"),
-            *super().get_urls(),
-        ]
-
-    def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        link = {"title": "Download", "icon": "download", "link": self.page_url("download", object_id)}
-        return [link, *super().record_links(request, object_id)]
-
-    def download_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        return self.file_view(request, object_id)
-
-    def preview_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """The file as a browser shows it, for a frame without any rights."""
-        return self.file_view(request, object_id, inline=True)
-
-    def file_view(self, request: HttpRequest, object_id: str, inline: bool = False) -> HttpResponseBase:
-        document = self.get_object(request, object_id)
-        if document is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        if not self.has_view_permission(request, document):
-            raise PermissionDenied
+    def download_page(self, request: HttpRequest, record: Document, inline: bool = False) -> HttpResponseBase:
         try:
-            return file_response(document, request, inline and preview_kind(document) is not None)
+            return file_response(record, request, inline and preview_kind(record) is not None)
         except ODataError as error:
             return HttpResponse(error.message, status=error.status, content_type="text/plain")
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    def preview_page(self, request: HttpRequest, record: Document) -> HttpResponseBase:
+        """The file as a browser shows it, for a frame without any rights."""
+        return self.download_page(request, record, inline=True)
+
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **options: Any
     ) -> HttpResponse:
-        document = self.get_object(request, object_id)
-        kind = preview_kind(document) if document is not None else None
-        preview = (kind, self.page_url("preview", object_id)) if kind else None
-        return super().change_view(
-            request, object_id, form_url, {"preview": preview, **(extra_context or {})}
-        )
+        document = context["original"]
+        kind = preview_kind(document)
+        preview = (kind, self.page_url("preview", document.pk)) if kind else None
+        return super().render_change_form(request, {"preview": preview, **context}, *args, **options)
 
     # --- uploading
 
@@ -184,22 +158,21 @@ class DocumentAdmin(RecordAdmin):
                 errors = [error.message, *(error_text(detail) for detail in error.details)]
             else:
                 self.message_user(request, f"{plural(count, 'document')} uploaded.", messages.SUCCESS)
-                address = reverse("admin:documents_document_changelist")
+                address = self.page_url("changelist")
                 return JsonResponse({"url": address}) if wants_json(request) else redirect(address)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Upload documents",
-            "opts": self.opts,
-            "form": form,
-            "media": self.media + form.media,
-            "errors": errors,
-            "limits": {
+        return self.render_page(
+            request,
+            "documents/upload.html",
+            "Upload documents",
+            form=form,
+            media=self.media + form.media,
+            errors=errors,
+            limits={
                 "files": settings.DOCUMENT_MAX_FILES,
                 "bytes": settings.DOCUMENT_MAX_BYTES,
                 "types": sorted(allowed_extensions()),
             },
-        }
-        return TemplateResponse(request, "documents/upload.html", context)
+        )
 
     def upload(self, request: HttpRequest, form: UploadForm) -> Sequence[Any]:
         """Store the files with the values of their rows, or those for all files; the documents' keys."""

@@ -36,9 +36,10 @@ def rows(client, **asked):
     """What each row of the list of prices shows: code, national, remote, very remote."""
     page = client.get(ENTRIES, asked)
     assert page.status_code == 200
-    shown = page.context["cl"].model_admin
-    columns = (shown.product_code, shown.national, shown.remote, shown.very_remote)
-    return [tuple(column(each) for column in columns) for each in page.context["cl"].result_list]
+    prices = page.context["cl"].model_admin.list_display[3:6]
+    return [
+        (each.product.code, *(price(each) for price in prices)) for each in page.context["cl"].result_list
+    ]
 
 
 def inline_of(page):

@@ -1,7 +1,16 @@
 """The base of every page of the back office."""
 
 from apps.core.admin_base.archiving import ArchivedFilter
-from apps.core.admin_base.forms import RecordForm
-from apps.core.admin_base.record_admin import MenuPage, RecordAdmin, RecordAutocompleteView
+from apps.core.admin_base.forms import RecordForm, fieldset
+from apps.core.admin_base.pages import Page
+from apps.core.admin_base.record_admin import LookupAdmin, RecordAdmin, RecordAutocompleteView
 
-__all__ = ["ArchivedFilter", "MenuPage", "RecordAdmin", "RecordAutocompleteView", "RecordForm"]
+__all__ = [
+    "ArchivedFilter",
+    "LookupAdmin",
+    "Page",
+    "RecordAdmin",
+    "RecordAutocompleteView",
+    "RecordForm",
+    "fieldset",
+]

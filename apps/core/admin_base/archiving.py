@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import RadioFilter
 from unfold.decorators import action, display
 
 from apps.core import archive
+from apps.core.admin_base.display import list_url
+from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import TimestampedModel
 
 
@@ -36,11 +34,14 @@ class ArchivedFilter(RadioFilter):
         return queryset.filter(archive_date__isnull=self.value() != "yes")
 
 
-class ArchivingAdmin(ModelAdmin):
+#: The page that asks before a record is archived or restored.
+ARCHIVING = Page("archiving", permission="change")
+
+
+class ArchivingAdmin(PageAdmin):
     """Records are archived and restored, one at a time or selected in their list, and never deleted."""
 
-    #: Refused to archive even for those who may change the record.
-    may_be_archived: ClassVar[bool] = True
+    record_pages: ClassVar[Any] = (ARCHIVING,)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -74,45 +75,21 @@ class ArchivingAdmin(ModelAdmin):
 
     # --- the page of one record
 
-    def url_name(self, page: str) -> str:
-        """The name of one of this model's own pages, without ``admin:``."""
-        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+    def record_links(self, request: HttpRequest, record: Any) -> list[dict[str, str]]:
+        links = super().record_links(request, record)
+        if ARCHIVING not in self.record_pages or not self.has_change_permission(request):
+            return links
+        title, icon = ("Restore", "unarchive") if record.is_archived else ("Archive", "archive")
+        return [*links, {"title": title, "icon": icon, "link": self.page_url("archiving", record.pk)}]
 
-    def page_url(self, page: str, object_id: Any) -> str:
-        """The address of one of a record's own pages."""
-        return reverse(f"admin:{self.url_name(page)}", args=[object_id])
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.archiving_view)
-        archiving = path("<path:object_id>/archiving/", view, name=self.url_name("archiving"))
-        return [archiving, *super().get_urls()]
-
-    def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        """The links above a record's form, beside its history."""
-        if not self.may_be_archived or not self.has_change_permission(request):
-            return []
-        link = {"title": "Archive", "icon": "archive", "title_archived": "Restore"}
-        return [{**link, "link": self.page_url("archiving", object_id)}]
-
-    def archiving_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def archiving_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """Ask before one record is archived or restored, showing what is linked to it; then do it."""
-        record = self.get_object(request, object_id)
-        if record is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        if not self.may_be_archived or not self.has_change_permission(request, record):
-            raise PermissionDenied
         if request.method == "POST":
             self.change_archive_status(request, record)
-            return redirect(f"admin:{self.url_name('change')}", object_id)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"{'Restore' if record.is_archived else 'Archive'} {record}",
-            "opts": self.opts,
-            "original": record,
-            "linked_records": linked_records(record),
-            **self.archiving_context(request, record),
-        }
-        return TemplateResponse(request, "admin/archiving.html", context)
+            return redirect(self.page_url("change", record.pk))
+        title = f"{'Restore' if record.is_archived else 'Archive'} {record}"
+        context = {"linked_records": linked_records(record), **self.archiving_context(request, record)}
+        return self.render_page(request, "admin/archiving.html", title, record, **context)
 
     def change_archive_status(self, request: HttpRequest, record: Any) -> None:
         """Archive the record, or restore it when it is archived."""
@@ -137,14 +114,8 @@ def linked_records(record: models.Model) -> list[dict[str, Any]]:
         count = model._default_manager.filter(**{column.name: record.pk, "archive_date": None}).count()
         if count:
             noun = model._meta.verbose_name if count == 1 else model._meta.verbose_name_plural
-            what = f"{noun} ({column.verbose_name})"
-            found.append({"count": count, "what": what, "url": linked_list_url(model, column, record)})
+            what, url = f"{noun} ({column.verbose_name})", None
+            if admin.site.is_registered(model):
+                url = list_url(model, **{f"{column.name}__{column.target_field.name}__exact": record.pk})
+            found.append({"count": count, "what": what, "url": url})
     return found
-
-
-def linked_list_url(model: type[models.Model], column: Any, record: models.Model) -> str | None:
-    """The list of the records of a model that refer to this one; none for a model without a page."""
-    if not admin.site.is_registered(model):
-        return None
-    url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
-    return f"{url}?{column.name}__{column.target_field.name}__exact={record.pk}"

@@ -17,6 +17,15 @@ from apps.odata.write.drafts import Draft, Issue
 EMPTY: tuple[Any, ...] = (None, "", [])
 
 
+def fieldset(title: str | None, *lines: Any, style: str = "", description: str | None = None) -> Any:
+    """A part of a form, as Django's ``fieldsets`` have it; a tuple of fields is one line.
+
+    ``style``: ``tab`` or ``collapse``.
+    """
+    options = {"fields": lines, "classes": (style,) if style else (), "description": description}
+    return title, options
+
+
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
@@ -52,7 +61,7 @@ class RecordForm(forms.ModelForm):
         for issue in self.record_admin.find_issues(draft):
             self.add_issue(issue)
         if not self.errors:
-            self.warnings = self.record_admin.find_warnings(draft)
+            self.warnings += self.record_admin.find_warnings(draft)
         return cleaned
 
     def draft(self) -> Draft:
@@ -80,6 +89,9 @@ class RecordForm(forms.ModelForm):
 
     def add_issue(self, issue: Issue) -> None:
         """Put an issue on its field, or above the form when the form has no such field."""
+        if issue.severity == "warning":
+            self.warnings.append(issue)
+            return
         name = issue.field if isinstance(issue.field, str) else str(issue.field[0])
         if name in self.fields:
             self.add_error(name, forms.ValidationError(issue.message, code=issue.code))

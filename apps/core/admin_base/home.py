@@ -37,7 +37,7 @@ def menu(request: HttpRequest) -> list[dict[str, Any]]:
 def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
     for application in admin.site.get_app_list(request):
         for listed in application["models"]:
-            page = admin.site.get_model_admin(listed["model"])
+            page: Any = admin.site.get_model_admin(listed["model"])
             if not listed["admin_url"]:
                 continue
             yield {
@@ -48,15 +48,16 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
                 "group": getattr(page, "menu_group", application["name"]),
                 "order": getattr(page, "menu_order", 500),
             }
-            for menu_page in getattr(page, "menu_pages", ()):
-                yield {
-                    "title": menu_page.title,
-                    "link": reverse(f"admin:{menu_page.url_name}"),
-                    "add_link": None,
-                    "icon": menu_page.icon,
-                    "group": getattr(page, "menu_group", application["name"]),
-                    "order": menu_page.order,
-                }
+            for list_page in getattr(page, "list_pages", ()):
+                if list_page.title:
+                    yield {
+                        "title": list_page.title,
+                        "link": page.page_url(list_page.name),
+                        "add_link": None,
+                        "icon": list_page.icon,
+                        "group": getattr(page, "menu_group", application["name"]),
+                        "order": list_page.order,
+                    }
 
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http.response import HttpResponseBase
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivedFilter, ArchivingAdmin
 from apps.core.admin_base.forms import RecordForm
+from apps.core.admin_base.pages import Page
+from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.services import Service, create_lookups, update_lookups
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 
 HISTORY_PAGE_SIZE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class MenuPage:
-    """A page of its own beside a list, for whoever may see the list: ``url_name`` without ``admin:``."""
-
-    title: str
-    url_name: str
-    icon: str
-    order: int
 
 
 class RecordAdmin(ArchivingAdmin):
@@ -56,20 +46,25 @@ class RecordAdmin(ArchivingAdmin):
     #: Rules whose issues stop nobody: messages once the record is stored.
     warnings: ClassVar[Sequence[Rule]] = ()
 
+    #: Fields that an existing record keeps, and those that it keeps once a relation has records.
+    fixed_fields: ClassVar[Sequence[str]] = ()
+    fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
+
     #: The menu's heading, the place under it (headings follow their first entry), and a Material symbol.
     menu_group: ClassVar[str] = "Records"
     menu_order: ClassVar[int] = 500
     #: The entry in the menu, where it differs from the model's plural.
     menu_title: ClassVar[str | None] = None
     icon: ClassVar[str] = "description"
-    menu_pages: ClassVar[Sequence[MenuPage]] = ()
 
     show_full_result_count = False
     list_per_page = 50
     list_filter: ClassVar[Any] = (ArchivedFilter,)
+    list_filter_submit = True
+    #: Columns with numbers, which are found however they are written.
+    number_columns: ClassVar[Sequence[str]] = ()
     actions: ClassVar[Any] = ("archive_selected", "restore_selected")
     warn_unsaved_form = True
-    object_history_template = "admin/record_history.html"
 
     # --- the list and the form
 
@@ -101,14 +96,19 @@ class RecordAdmin(ArchivingAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        found, may_repeat = super().get_search_results(request, queryset, search_term)
-        match = request.resolver_match
-        if match is not None and match.url_name == "autocomplete":
-            found = found.filter(archive_date=None)  # archived records are not referred to anew
-        return found, may_repeat
+        if is_autocomplete(request):
+            queryset = queryset.filter(archive_date=None)  # archived records are not referred to anew
+        digits = searched_digits(search_term)
+        if digits is not None and self.number_columns:
+            queryset, search_term = with_digits(queryset, self.number_columns, digits), ""
+        return super().get_search_results(request, queryset, search_term)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        return (*super().get_readonly_fields(request, obj), *self.system_fields())
+        fixed = list(self.fixed_fields) if obj is not None else []
+        for relation, names in self.fixed_by.items():
+            if obj is not None and getattr(obj, relation).exists():
+                fixed += names
+        return (*super().get_readonly_fields(request, obj), *fixed, *self.system_fields())
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = list(self.fieldsets or [(None, {"fields": self.editable_fields(request, obj)})])
@@ -143,7 +143,7 @@ class RecordAdmin(ArchivingAdmin):
         return self.update or partial(update_lookups, self.model)
 
     def find_issues(self, draft: Draft) -> list[Issue]:
-        """What stops the draft from being stored, found by storing it and taking that back."""
+        """What stops the draft from being stored or warns of it: it is stored, and that is taken back."""
         try:
             return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
         except IntegrityError:
@@ -168,8 +168,6 @@ class RecordAdmin(ArchivingAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> Any:
-        links = self.record_links(request, object_id) if object_id else []
-        extra_context = {"record_links": links, **(extra_context or {})}
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except (IntegrityError, ValidationFailed):
@@ -177,7 +175,9 @@ class RecordAdmin(ArchivingAdmin):
             return super().changeform_view(request, object_id, form_url, extra_context)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        self.store(obj, form.draft())
+        # Only warnings of the service have this severity; those of ``warnings`` are not known to it.
+        is_warned = any(issue.severity == "warning" for issue in form.warnings)
+        self.store(obj, form.draft(), **({"ignore_warnings": True} if is_warned else {}))
         for issue in form.warnings:
             messages.warning(request, issue.message)
         # The base class would save the record itself before it runs the buttons of its form.
@@ -185,9 +185,9 @@ class RecordAdmin(ArchivingAdmin):
             if action.action_name in request.POST:
                 action.method(request, obj)
 
-    def store(self, record: Any, draft: Draft) -> None:
+    def store(self, record: Any, draft: Draft, **options: Any) -> None:
         """Store the draft by the record's service, and read the record again."""
-        keys = self.service_for(draft)([draft])
+        keys = self.service_for(draft)([draft], **options)
         if draft.key is None:
             record.pk, record._state.adding = keys[0], False
         record.refresh_from_db()
@@ -212,25 +212,31 @@ class RecordAdmin(ArchivingAdmin):
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        record = self.get_object(request, object_id)
-        if record is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        if not self.has_view_permission(request, record):
-            raise PermissionDenied
+    ) -> HttpResponseBase:
+        return self.open_page(Page("history"), request, object_id)
+
+    def history_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         pages = Paginator(history_display.changes_of(record), HISTORY_PAGE_SIZE)
         page = pages.get_page(request.GET.get("p"))
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"History of {record}",
-            "opts": self.opts,
-            "original": record,
-            "page": page,
-            "lines": history_display.history_lines(page.object_list),
-            **(extra_context or {}),
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, self.object_history_template, context)
+        lines = history_display.history_lines(page.object_list)
+        return self.render_page(
+            request, "admin/record_history.html", f"History of {record}", record, page=page, lines=lines
+        )
+
+
+class LookupAdmin(RecordAdmin):
+    """A short list that other records choose from."""
+
+    menu_group = "Lists"
+    list_display: ClassVar[Any] = ("name", "archived")
+    search_fields: ClassVar[Any] = ("name",)
+    ordering: ClassVar[Any] = ("name",)
+
+
+def is_autocomplete(request: HttpRequest) -> bool:
+    """Whether records are searched to refer to one of them."""
+    match = request.resolver_match
+    return match is not None and match.url_name == "autocomplete"
 
 
 class RecordAutocompleteView(AutocompleteJsonView):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import helpers
-from django.core.exceptions import PermissionDenied
+from django.contrib.admin import ShowFacets, helpers
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.core.admin_base import RecordAdmin
+from apps.core.admin_base import Page, RecordAdmin
+from apps.core.admin_base.display import two_lines
+from apps.funding.admin.queues import STATUS, CappedPaginator
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
 
@@ -28,6 +28,9 @@ MENU = "Funding"
 ACTION_LIMIT = 5_000
 #: As many refused records as a page lists.
 LISTED_REFUSALS = 1_000
+
+#: The page that runs an action on one record, asking first for what it needs.
+ACTION_PAGE = Page("do/<str:name>", permission="change")
 
 
 class FundingAdmin(RecordAdmin):
@@ -74,11 +77,29 @@ class ReasonForm(forms.Form):
 
 
 class ActionAdmin(FundingAdmin):
-    """A list and a record's page with buttons for actions."""
+    """A list with a tab for each status, and a record's page, with buttons for actions."""
 
     actions: ClassVar[Any] = ()
+    record_pages: ClassVar[Any] = (ACTION_PAGE, *RecordAdmin.record_pages)
+    status_labels: ClassVar[Mapping[str, str]]
+    action_labels: ClassVar[Mapping[str, str]]
+    #: Of the list of one status, which begins with its oldest.
+    queue_ordering: ClassVar[Sequence[str]]
+    paginator = CappedPaginator
+    show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
+    list_before_template = "funding/tabs.html"
+    ordering: ClassVar[Any] = ("-creation_date", "-guid")
+    search_fields = ("pk",)  # see get_search_results of the subclasses
+
+    class Media:
+        css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
+        js = ("funding_lines.js",)
 
     # --- hooks of a subclass
+
+    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+        """The tabs of the statuses with their counts."""
+        raise NotImplementedError
 
     def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
         """The actions for the rows of the list as it is shown now."""
@@ -98,11 +119,26 @@ class ActionAdmin(FundingAdmin):
         """The sentence about one record on a page that asks first."""
         return f"{self.opts.verbose_name.capitalize()} {record}"
 
-    def question_form(self, name: str, record: Any = None) -> type[forms.Form]:
+    def question_form(self, name: str) -> type[forms.Form]:
         """The form of an action."""
         return ReasonForm
 
-    # --- many records
+    # --- the list
+
+    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+        return self.queue_ordering if request.GET.get(STATUS) else super().get_ordering(request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        tabs = self.tabs_context(request) if self.has_view_permission(request) else {}
+        return super().changelist_view(request, {**tabs, **(extra_context or {})})
+
+    @display(description="participant", ordering="contact__last_name")
+    def participant(self, record: Any) -> str | None:
+        return two_lines(record.contact, record.contact.scheme_number) if record.contact else None
+
+    # --- actions on many records
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         if not self.has_change_permission(request) or "_popup" in request.GET:
@@ -119,11 +155,24 @@ class ActionAdmin(FundingAdmin):
     def list_action(
         self, button: ActionButton, page: Any, request: HttpRequest, selected: QuerySet[Any]
     ) -> HttpResponse | None:
+        back = request.get_full_path()
         answers: dict[str, Any] = {}
         if button.asks_first:
             form = self.question_form(button.name)(request.POST if "_do" in request.POST else None)
             if not form.is_valid():
-                return self.list_question(request, button, form, selected)
+                label = self.count_label(min(selected.order_by().count(), ACTION_LIMIT))
+                hidden = [
+                    ("action", button.name),
+                    ("index", "0"),
+                    ("select_across", request.POST.get("select_across", "0")),
+                    *(
+                        (helpers.ACTION_CHECKBOX_NAME, key)
+                        for key in request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
+                    ),
+                ]
+                return self.question_page(
+                    request, button, form, label, summary=f"{label} selected.", hidden=hidden, back=back
+                )
             answers = form.cleaned_data
         keys = list(selected.order_by("pk").values_list("pk", flat=True)[: ACTION_LIMIT + 1])
         try:
@@ -139,94 +188,51 @@ class ActionAdmin(FundingAdmin):
             {"label": label, "message": message, "link": self.page_url("change", key)}
             for key, label, message in outcome.refused[:LISTED_REFUSALS]
         ]
-        context = {
-            "title": f"{button.label}: {outcome.done:,} done, {len(outcome.refused):,} refused",
-            "label": button.label,
-            "done": outcome.done,
-            "refused": refused,
-            "refused_count": len(outcome.refused),
-            "remainder": f"{ACTION_LIMIT:,} go at once; do it again for the rest." if is_partial else "",
-            "back": request.get_full_path(),
-        }
-        return self.action_page(request, "funding/action_result.html", context)
+        return self.render_page(
+            request,
+            "funding/action_result.html",
+            f"{button.label}: {outcome.done:,} done, {len(outcome.refused):,} refused",
+            label=button.label,
+            done=outcome.done,
+            refused=refused,
+            refused_count=len(outcome.refused),
+            remainder=f"{ACTION_LIMIT:,} go at once; do it again for the rest." if is_partial else "",
+            back=back,
+        )
 
-    def list_question(
-        self, request: HttpRequest, button: ActionButton, form: forms.Form, selected: QuerySet[Any]
+    def question_page(
+        self, request: HttpRequest, button: ActionButton, form: forms.Form | None, label: str, **context: Any
     ) -> HttpResponse:
-        label = self.count_label(min(selected.order_by().count(), ACTION_LIMIT))
-        hidden = [
-            ("action", button.name),
-            ("index", "0"),
-            ("select_across", request.POST.get("select_across", "0")),
-            *(
-                (helpers.ACTION_CHECKBOX_NAME, key)
-                for key in request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
-            ),
-        ]
-        context = {
-            "title": f"{button.label}: {label}",
-            "summary": f"{label} selected.",
-            "label": button.label,
-            "form": form,
-            "hidden": hidden,
-            "address": request.get_full_path(),
-            "back": request.get_full_path(),
-        }
-        return self.action_page(request, "funding/action_form.html", context)
+        """The page that asks for what an action needs before it is run."""
+        return self.render_page(
+            request,
+            "funding/action_form.html",
+            f"{button.label}: {label}",
+            label=button.label,
+            form=form,
+            **context,
+        )
 
     def count_label(self, count: int) -> str:
         return f"{count:,} {self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural}"
 
-    # --- one record
+    # --- an action on one record
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.record_action_view)
-        return [
-            path("<uuid:object_id>/do/<str:name>/", view, name=self.url_name("do")),
-            *super().get_urls(),
-        ]
-
-    def buttons_context(self, request: HttpRequest, record: Any) -> list[dict[str, Any]]:
-        """The buttons on a record's page."""
-        if not self.has_change_permission(request, record):
-            return []
-        return [
-            {
-                "label": button.label,
-                "asks_first": button.asks_first,
-                "address": reverse(f"admin:{self.url_name('do')}", args=[record.pk, button.name]),
-            }
-            for button in self.record_buttons(request, record)
-        ]
-
-    def record_action_view(self, request: HttpRequest, object_id: Any, name: str) -> HttpResponse:
+    def do_page(self, request: HttpRequest, record: Any, name: str) -> HttpResponse:
         """Run an action on one record, asking first for what it needs."""
-        record = self.get_object(request, str(object_id))
-        if record is None:
-            raise Http404
-        if not self.has_change_permission(request, record):
-            raise PermissionDenied
         back = self.page_url("change", record.pk)
         button = next((each for each in self.record_buttons(request, record) if each.name == name), None)
         if button is None:
             self.message_user(request, f"{record} has changed: that is not possible now.", messages.ERROR)
             return redirect(back)
-        form = self.question_form(name, record)(request.POST if request.method == "POST" else None)
-        if (button.asks_first and not form.is_valid()) or request.method != "POST":
-            context: dict[str, Any] = {
-                "title": f"{button.label}: {record}",
-                "summary": self.record_summary(record),
-                "label": button.label,
-                "form": form if button.asks_first else None,
-                "hidden": [],
-                "address": "",
-                "back": back,
-            }
-            return self.action_page(request, "funding/action_form.html", context)
+        form = None
+        if button.asks_first:
+            form = self.question_form(name)(request.POST if request.method == "POST" else None)
+        if request.method != "POST" or (form is not None and not form.is_valid()):
+            summary = self.record_summary(record)
+            return self.question_page(request, button, form, str(record), summary=summary, back=back)
         try:
-            outcome = self.run_action(
-                request, [record.pk], name, form.cleaned_data if button.asks_first else {}
-            )
+            outcome = self.run_action(request, [record.pk], name, form.cleaned_data if form else {})
         except ValidationFailed as failed:
             show_issues(request, failed)
             return redirect(back)
@@ -236,10 +242,30 @@ class ActionAdmin(FundingAdmin):
             self.message_user(request, f"{button.label}: done.", messages.SUCCESS)
         return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))
 
-    def action_page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        common = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
-        return TemplateResponse(request, template, {**common, **context})
+    def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        """The buttons on a record's page, and its status history."""
+        buttons = self.record_buttons(request, record) if self.has_change_permission(request, record) else []
+        return {
+            "buttons": [
+                {
+                    "label": button.label,
+                    "asks_first": button.asks_first,
+                    "address": self.page_url("do", record.pk, button.name),
+                }
+                for button in buttons
+            ],
+            "moves": [
+                {
+                    "label": self.action_labels.get(move.verb, move.verb),
+                    "from": self.status_labels.get(move.from_status, move.from_status),
+                    "to": self.status_labels.get(move.to_status, move.to_status),
+                    "reason": move.reason,
+                    "who": move.staff or move.application or "System",
+                    "at": move.at,
+                }
+                for move in record.moves.select_related("staff")
+            ],
+        }
 
 
 def show_issues(request: HttpRequest, failed: ValidationFailed) -> None:

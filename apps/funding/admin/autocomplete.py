@@ -11,11 +11,11 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Replace
 from django.http import HttpRequest, JsonResponse
 
+from apps.core.admin_base.display import plain_amount
 from apps.core.identifiers import normalised
-from apps.funding.admin.display import plain_amount
 from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
+from apps.funding.pricing import EffectivePrice, load_price_table
 from apps.odata import clock
 from apps.people.models import Contact
 
@@ -74,7 +74,7 @@ def search_products(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
     return ranked.select_related("product").order_by("rank", "product__code", "pk")
 
 
-def products_view(request: HttpRequest) -> JsonResponse:
+def products_page(request: HttpRequest) -> JsonResponse:
     """``?book=&q=&contact=&on=``: products with the price in the contact's zone on that day."""
     query = request.GET
     book = read_key(query.get("book"))
@@ -90,7 +90,7 @@ def products_view(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"products": found, "zone": zone})
 
 
-def prices_view(request: HttpRequest) -> JsonResponse:
+def prices_page(request: HttpRequest) -> JsonResponse:
     """``?contact=&line=book|code|day…``: for each line its product, and the price in that zone on its day."""
     lines = [line.split("|") for line in request.GET.getlist("line")[:LINE_LIMIT]]
     zone = zone_of(read_key(request.GET.get("contact")))
@@ -112,10 +112,8 @@ def price_lines(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | 
 
 def load_prices(wanted: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[EffectivePrice | None]:
     """The price of each (book, product, day) in the zone; the national one where the zone has none."""
-    zones = [zone] if zone == Zone.NATIONAL else [zone, Zone.NATIONAL.value]
-    requests = [PriceRequest(book, product, each, day) for each in zones for book, product, day in wanted]
-    prices = find_prices(requests)
-    return [prices[at] or prices[at + len(prices) - len(wanted)] for at in range(len(wanted))]
+    prices = load_price_table(product for _, product, _ in wanted)
+    return [prices.find(book, product, zone, day) for book, product, day in wanted]
 
 
 def products_by_code(codes: Iterable[str | None]) -> dict[str, Product]:

@@ -6,29 +6,28 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import ShowFacets
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter
+from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
+from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.identifiers import normalised
 from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.display import age, format_amount, period_cell, two_lines
-from apps.funding.admin.queues import STATUS, CappedPaginator, load_hold_reasons, load_queues, queue_tabs
+from apps.funding.admin.queues import STATUS, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Bill, Claim, Invoice
 from apps.funding.services.budgets import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.odata import clock
-from apps.people.admin import digits_of, searched_digits
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
@@ -141,12 +140,7 @@ class BillListAdmin(ActionAdmin):
 
     #: The normalised column of the bill's number.
     number_key: ClassVar[str]
-    paginator = CappedPaginator
-    show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
-    list_before_template = "funding/tabs.html"
-    list_filter_submit = True
-    ordering = ("-creation_date", "-guid")
-    search_fields = ("pk",)  # see get_search_results
+    queue_ordering = ("status_date", "guid")
     list_filter = (
         ArchivedFilter,
         StatusFilter,
@@ -172,10 +166,6 @@ class BillListAdmin(ActionAdmin):
             columns.remove("status")
         return columns
 
-    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
-        """A queue begins with its oldest."""
-        return ("status_date", "guid") if request.GET.get(STATUS) else super().get_ordering(request)
-
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
@@ -198,12 +188,6 @@ class BillListAdmin(ActionAdmin):
         if self.model is Claim:
             found |= Q(provider_invoice_reference_key__contains=words)
         return queryset.filter(found), False
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        tabs = self.tabs_context(request) if self.has_view_permission(request) else {}
-        return super().changelist_view(request, {**tabs, **(extra_context or {})})
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         """The tabs of the statuses and hold reasons with their counts, and the budget of the filter."""
@@ -228,10 +212,6 @@ class BillListAdmin(ActionAdmin):
     @display(description="number")
     def number(self, bill: Any) -> str:
         return format_html('<span class="fu-nowrap">{}</span>', bill)
-
-    @display(description="participant", ordering="contact__last_name")
-    def participant(self, bill: Bill) -> str:
-        return two_lines(bill.contact, bill.contact.scheme_number)
 
     @display(description="provider", ordering="provider__business_name")
     def provider_name(self, claim: Claim) -> str:
@@ -263,7 +243,7 @@ def find_contacts(term: str) -> Any:
     digits = searched_digits(term)
     people = Contact.objects.order_by()
     if digits is not None:
-        people = people.alias(digits=digits_of("scheme_number")).filter(digits__contains=digits)
+        people = with_digits(people, ["scheme_number"], digits)
     else:
         for word in term.split():
             people = people.filter(
@@ -277,7 +257,7 @@ def find_providers(term: str) -> Any:
     digits = searched_digits(term)
     providers = Client.objects.order_by()
     if digits is not None:
-        providers = providers.alias(digits=digits_of("business_number")).filter(digits__contains=digits)
+        providers = with_digits(providers, ["business_number"], digits)
     else:
         providers = providers.filter(business_name__icontains=term.strip())
     return limited_keys(providers)

@@ -6,24 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
 from unfold.decorators import display
 
-from apps.funding.admin.bill_forms import InvoiceForm
-from apps.funding.admin.bills import BillAdmin, period
-from apps.funding.admin.display import record_link, short_day
-from apps.funding.admin.line_forms import InvoiceLineForm
+from apps.core.admin_base import fieldset
+from apps.core.admin_base.display import record_link, short_day, short_period
+from apps.funding.admin.bills import BillAdmin
+from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.create import create_invoices
 from apps.funding.services.update import update_invoices
-from apps.people.models import Contact
 
 
 @admin.register(Invoice)
 class InvoiceAdmin(BillAdmin):
     """Invoices to the agency and to clients."""
 
-    form = InvoiceForm
     line_model = InvoiceLine
     line_form = InvoiceLineForm
     create = staticmethod(create_invoices)
@@ -45,41 +42,31 @@ class InvoiceAdmin(BillAdmin):
     search_help_text = "Number, participant's name or scheme number"
     number_key = "invoice_number_key"
     fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    ("contact", "invoice_claim_type"),
-                    ("start_date", "end_date", "due_date"),
-                )
-            },
-        ),
-        (
+        fieldset(None, "contact", "invoice_claim_type", "start_date", "end_date", "due_date"),
+        fieldset(
             "More",
-            {
-                "fields": (
-                    ("staff", "invoice_number", "external_invoice_number"),
-                    ("is_recurring", "recurring_frequency"),
-                    ("recurring_start_date", "recurring_end_date"),
-                ),
-                "classes": ("collapse",),
-            },
+            "staff",
+            "invoice_number",
+            "external_invoice_number",
+            "is_recurring",
+            "recurring_frequency",
+            "recurring_start_date",
+            "recurring_end_date",
+            style="collapse",
         ),
     )
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {**super().get_changeform_initial_data(request), "staff": request.user.pk}
 
     def cost_centre_names(self) -> Sequence[str]:
         return list(CostCentre.objects.filter(archive_date=None).values_list("name", flat=True)[:500])
 
     def summary(self, record: Any) -> list[tuple[str, Any]]:
         return [
-            ("Participant", record_link(Contact, record.contact_id, record.contact)),
+            ("Participant", record_link(record.contact)),
             ("Bill to", record.get_invoice_claim_type_display()),
-            ("Services", period(record)),
+            ("Services", short_period(record.start_date, record.end_date)),
             ("Due", short_day(record.due_date)),
             ("Recurs", self.recurs(record) or "No"),
+            *super().summary(record),
         ]
 
     @display(description="bill to", ordering="invoice_claim_type")

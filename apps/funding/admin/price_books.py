@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.formats import number_format
-from django.utils.html import format_html
-from django.utils.http import urlencode
-from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter, TextFilter
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core import history
-from apps.core.admin_base import ArchivedFilter, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
+from apps.core.admin_base.display import format_amount, link, list_url
 from apps.funding.admin.actions import MENU
-from apps.funding.admin.display import format_amount
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, apply_rules
-from apps.people.admin import LookupAdmin
-
-
-def entries_link(text: str, **filters: Any) -> SafeString:
-    """A link to the prices of these filters."""
-    address = reverse("admin:funding_pricebookentry_changelist")
-    return format_html('<a class="text-link" href="{}?{}">{}</a>', address, urlencode(filters), text)
-
 
 # --- cost centres and price books ---------------------------------------------------------------------
 
@@ -58,15 +44,15 @@ class PriceBookAdmin(LookupAdmin):
     menu_order = 310
     icon = "menu_book"
     list_display = ("name", "products", "archived")
-    fieldsets = ((None, {"fields": ("name",)}),)
+    fieldsets = (fieldset(None, "name"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PriceBook]:
         return super().get_queryset(request).annotate(entry_count=Count("entries"))
 
     @display(description="Products")
-    def products(self, book: Any) -> SafeString:
-        count = number_format(book.entry_count, force_grouping=True)
-        return entries_link(f"{count} with their prices", price_book__guid__exact=book.pk)
+    def products(self, book: Any) -> str:
+        address = list_url(PriceBookEntry, price_book__guid__exact=book.pk)
+        return link(address, f"{book.entry_count:,} with their prices")
 
 
 # --- products -----------------------------------------------------------------------------------------
@@ -87,37 +73,28 @@ class ProductAdmin(RecordAdmin):
         ("unit", ChoicesDropdownFilter),
         "is_quote_required",
     )
-    list_filter_submit = True
     search_fields = ("code", "name")
     search_help_text = "Code or name"
     ordering = ("code", "guid")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    ("code", "support_purpose"),
-                    "name",
-                    "long_description",
-                    ("unit", "type"),
-                    "is_quote_required",
-                    "prices",
-                )
-            },
+            ("code", "support_purpose"),
+            "name",
+            "long_description",
+            ("unit", "type"),
+            "is_quote_required",
+            "prices",
         ),
-        (
+        fieldset(
             "Price guide",
-            {
-                "fields": (
-                    ("category_number", "category_name"),
-                    ("category_number_pace", "category_name_pace"),
-                    ("registration_group_number", "registration_group_name"),
-                    ("non_face_to_face", "provider_travel"),
-                    ("short_notice_cancellation", "agency_requested_reports"),
-                    "irregular_sil",
-                ),
-                "classes": ("tab",),
-            },
+            ("category_number", "category_name"),
+            ("category_number_pace", "category_name_pace"),
+            ("registration_group_number", "registration_group_name"),
+            ("non_face_to_face", "provider_travel"),
+            ("short_notice_cancellation", "agency_requested_reports"),
+            "irregular_sil",
+            style="tab",
         ),
     )
     readonly_fields = ("support_purpose", "prices")
@@ -127,12 +104,12 @@ class ProductAdmin(RecordAdmin):
         return product.support_purpose
 
     @display(description="Prices")
-    def prices(self, product: Product) -> SafeString | None:
-        if product._state.adding:
-            return None
-        books = list(product.entries.select_related("price_book").order_by("price_book__name"))
-        names = ", ".join(entry.price_book.name for entry in books)
-        return entries_link(f"In {names}", product__guid__exact=product.pk) if books else None
+    def prices(self, product: Product) -> str | None:
+        books = PriceBook.objects.filter(entries__product=product.pk).order_by("name")
+        names = ", ".join(books.values_list("name", flat=True))
+        return (
+            link(list_url(PriceBookEntry, product__guid__exact=product.pk), f"In {names}") if names else None
+        )
 
 
 # --- prices -------------------------------------------------------------------------------------------
@@ -166,6 +143,17 @@ def filter_day(request: HttpRequest) -> dt.date:
         return clock.today()
 
 
+def price_column(zone: Zone) -> Any:
+    """The column with the price of a zone on the day of the filter."""
+    name = f"price_{zone.name.lower()}"
+
+    @display(description=zone.label.capitalize(), ordering=name)
+    def price(entry: Any) -> str | None:
+        return format_amount(getattr(entry, name))
+
+    return price
+
+
 class PriceFormSet(forms.BaseInlineFormSet):
     """The prices of one product in one book, which their rules check together."""
 
@@ -197,17 +185,23 @@ class PriceBookEntryAdmin(RecordAdmin):
     menu_group = MENU
     menu_order = 320
     icon = "sell"
-    may_be_archived = False
+    record_pages = ()
     actions = ()
+    fixed_fields = ("price_book", "product")  # lines were priced by it
     inlines = (PriceInline,)
-    list_display = ("product_code", "product_name", "unit", "national", "remote", "very_remote", "price_book")
+    list_display = (
+        "product__code",
+        "product__name",
+        "product__unit",
+        *(price_column(zone) for zone in Zone),
+        "price_book",
+    )
     list_select_related = ("product", "price_book")
     list_filter = (("price_book", RelatedDropdownFilter), DayFilter)
-    list_filter_submit = True
     search_fields = ("product__code", "product__name")
     search_help_text = "Code or name"
     ordering = ("product__code", "guid")
-    fieldsets = ((None, {"fields": (("price_book", "product"), "gst_inclusive")}),)
+    fieldsets = (fieldset(None, ("price_book", "product"), "gst_inclusive"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PriceBookEntry]:
         on = filter_day(request)
@@ -220,11 +214,6 @@ class PriceBookEntryAdmin(RecordAdmin):
         }
         return super().get_queryset(request).annotate(**zone_prices)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """Which product it is of which book stays: lines were priced by it."""
-        readonly = super().get_readonly_fields(request, obj)
-        return (*readonly, "price_book", "product") if obj is not None else readonly
-
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """The history of the product in the book names its prices."""
         entry = form.instance
@@ -234,30 +223,6 @@ class PriceBookEntryAdmin(RecordAdmin):
         if before != after:
             history.record_list(entry, "prices", before, after)
             PriceBookEntry.objects.filter(pk=entry.pk).update(modify_date=clock.now())
-
-    @display(description="Code", ordering="product__code")
-    def product_code(self, entry: PriceBookEntry) -> str:
-        return entry.product.code
-
-    @display(description="Name", ordering="product__name")
-    def product_name(self, entry: PriceBookEntry) -> str:
-        return entry.product.name
-
-    @display(description="Unit")
-    def unit(self, entry: PriceBookEntry) -> str | None:
-        return entry.product.get_unit_display()
-
-    @display(description="National", ordering="price_national")
-    def national(self, entry: Any) -> str | None:
-        return format_amount(entry.price_national)
-
-    @display(description="Remote", ordering="price_remote")
-    def remote(self, entry: Any) -> str | None:
-        return format_amount(entry.price_remote)
-
-    @display(description="Very remote", ordering="price_very_remote")
-    def very_remote(self, entry: Any) -> str | None:
-        return format_amount(entry.price_very_remote)
 
 
 def price_labels(entry: PriceBookEntry) -> list[str]:

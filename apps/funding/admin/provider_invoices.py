@@ -6,30 +6,36 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.html import format_html_join
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, RecordForm
+from apps.core.admin_base import ArchivedFilter, RecordForm, fieldset
+from apps.core.admin_base.display import (
+    admin_url,
+    age,
+    format_amount,
+    link,
+    period_cell,
+    record_link,
+)
+from apps.core.admin_base.record_admin import is_autocomplete
 from apps.core.identifiers import normalised
 from apps.documents.admin import DateTimeRangeFilter, preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.bill_forms import use_typed_days
 from apps.funding.admin.bill_lists import find_contacts, find_providers
-from apps.funding.admin.bill_transitions import move_row, staff_of
-from apps.funding.admin.display import age, format_amount, link, new_claim_url, period_cell, two_lines
+from apps.funding.admin.bills import staff_of
+from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
     STATUS,
     WAITING,
     AutocompletePaginator,
-    CappedPaginator,
     load_provider_invoice_queues,
+    new_claim_url,
     queue_tabs,
     waiting_invoices,
 )
@@ -53,11 +59,6 @@ COLOURS = {
     ApprovalStatus.ON_HOLD_BY_CLIENT.value: "danger",
     ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER.value: "danger",
 }
-
-ACTION_LABELS = {action.value: action.label for action in ApprovalAction}
-
-#: Set by the service when somebody acts on a provider invoice.
-APPROVAL_FIELDS = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
 
 ARCHIVE, RESTORE = ActionButton("archive", "Archive"), ActionButton("restore", "Restore")
 HAS_CLAIM = Exists(Claim.objects.filter(provider_invoice=OuterRef("pk"), archive_date=None).order_by())
@@ -98,9 +99,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     update = staticmethod(update_provider_invoices)
     menu_order = 200
     icon = "inbox"
-    paginator = CappedPaginator
-    show_facets = admin.ShowFacets.NEVER
-    list_before_template = "funding/tabs.html"
+    queue_ordering = ("creation_date", "guid")
     change_form_template = "funding/provider_invoice.html"
     list_display = (
         "reference_label",
@@ -121,28 +120,25 @@ class ProviderInvoiceAdmin(ActionAdmin):
         ("contact", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
     )
-    list_filter_submit = True
-    search_fields = ("pk",)  # see get_search_results
     search_help_text = "Reference, participant's name or scheme number, provider"
-    ordering = ("-creation_date", "-guid")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    ("provider", "contact"),
-                    ("reference", "invoice_total"),
-                    ("service_start_date", "service_end_date"),
-                    ("document", "send_payment_to"),
-                    "is_reusable",
-                )
-            },
+            "provider",
+            "contact",
+            "reference",
+            "invoice_total",
+            "service_start_date",
+            "service_end_date",
+            "document",
+            "send_payment_to",
+            "is_reusable",
         ),
     )
-
-    class Media:
-        css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
-        js = ("funding_lines.js",)
+    #: Set by the service when somebody acts on a provider invoice.
+    readonly_fields = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
+    status_labels: ClassVar[Any] = dict(ApprovalStatus.choices)
+    action_labels: ClassVar[Any] = dict(ApprovalAction.choices)
 
     # --- the list
 
@@ -160,9 +156,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
         paginator = AutocompletePaginator if is_autocomplete(request) else self.paginator
         return paginator(queryset, per_page, *args, **more)
 
-    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
-        return ("creation_date", "guid") if request.GET.get(STATUS) else super().get_ordering(request)
-
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
@@ -177,21 +170,12 @@ class ProviderInvoiceAdmin(ActionAdmin):
         found = Q(reference_key__contains=words) | Q(contact__in=find_contacts(search_term))
         return queryset.filter(found | Q(provider__in=find_providers(search_term))), False
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        tabs = queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))
-        return super().changelist_view(request, {"tabs": tabs, **(extra_context or {})})
+    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {"tabs": queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))}
 
     @display(description="reference", ordering="reference")
     def reference_label(self, invoice: ProviderInvoice) -> str:
         return invoice.reference or "Without a reference"
-
-    @display(description="participant", ordering="contact__last_name")
-    def participant(self, invoice: ProviderInvoice) -> str | None:
-        return two_lines(invoice.contact, invoice.contact.scheme_number) if invoice.contact else None
 
     @display(description="services", ordering="service_start_date")
     def services(self, invoice: ProviderInvoice) -> str | None:
@@ -213,51 +197,40 @@ class ProviderInvoiceAdmin(ActionAdmin):
     @display(description="claim")
     def claim_links(self, invoice: Any) -> str:
         if invoice.current_claims:
-            links = [(self.claim_url(claim.pk), claim.claim_number) for claim in invoice.current_claims[:3]]
-            return format_html_join(", ", '<a class="rs-link" href="{}">{}</a>', links)
+            return format_html_join(
+                ", ", "{}", ((record_link(claim),) for claim in invoice.current_claims[:3])
+            )
         if not invoice.is_claimable:
             return "–"
         return link(new_claim_url(invoice), "Create claim")
-
-    def claim_url(self, key: Any) -> str:
-        return reverse("admin:funding_claim_change", args=[key])
 
     # --- one provider invoice
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = list(super().get_fieldsets(request, obj))
         if obj is not None:
-            fields = (APPROVAL_FIELDS[:2], APPROVAL_FIELDS[2:])
-            fieldsets.insert(1, ("Decision", {"fields": fields, "classes": ("collapse",)}))
+            fieldsets.insert(1, fieldset("Decision", *self.readonly_fields, style="collapse"))
         return fieldsets
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        return (*super().get_readonly_fields(request, obj), *APPROVAL_FIELDS)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        invoice = self.get_object(request, object_id)
-        if invoice is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        claims = invoice.claims.order_by("creation_date")[:20]
-        moves, statuses = invoice.moves.select_related("staff"), dict(ApprovalStatus.choices)
-        context = {
-            **provider_invoice_panel(request, invoice),
-            "buttons": self.buttons_context(request, invoice),
-            "moves": [move_row(move, statuses, ACTION_LABELS) for move in moves],
-            "claims": [{"number": claim, "link": self.claim_url(claim.pk)} for claim in claims],
-            "status_colour": COLOURS.get(invoice.approval_status, ""),
-        }
-        return super().change_view(request, object_id, form_url, {**context, **(extra_context or {})})
+        invoice = context["original"]
+        page = provider_invoice_panel(request, invoice)
+        if invoice is not None:
+            claims = invoice.claims.order_by("creation_date")[:20]
+            page |= self.status_context(request, invoice)
+            page["claims"] = [record_link(claim) for claim in claims]
+            page["status_colour"] = COLOURS.get(invoice.approval_status, "")
+        return super().render_change_form(request, {**page, **context}, *args, **options)
 
-    def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        links = super().record_links(request, object_id)
+    def record_links(self, request: HttpRequest, record: ProviderInvoice) -> list[dict[str, str]]:
+        links = super().record_links(request, record)
         claims = self.admin_site.get_model_admin(Claim)
-        invoice = waiting_invoices().filter(pk=object_id).first()
-        if invoice is None or not claims.has_add_permission(request):
+        is_waiting = waiting_invoices().filter(pk=record.pk).exists()
+        if not is_waiting or not claims.has_add_permission(request):
             return links
-        return [{"title": "Create claim", "icon": "request_quote", "link": new_claim_url(invoice)}, *links]
+        return [{"title": "Create claim", "icon": "request_quote", "link": new_claim_url(record)}, *links]
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         answer = super().response_add(request, obj, post_url_continue)
@@ -301,14 +274,9 @@ class ProviderInvoiceAdmin(ActionAdmin):
         return super().archive_records(request, records.filter(~HAS_CLAIM))
 
 
-def is_autocomplete(request: HttpRequest) -> bool:
-    match = request.resolver_match
-    return match is not None and match.url_name == "autocomplete"
-
-
 def approval_button(action: ApprovalAction) -> ActionButton:
     needs_reason = APPROVAL_TRANSITIONS[action].needs_reason
-    return ActionButton(action.value, ACTION_LABELS[action.value], needs_reason)
+    return ActionButton(action.value, action.label, needs_reason)
 
 
 # --- beside the form of a claim -------------------------------------------------------------------------
@@ -329,6 +297,5 @@ def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None
     preview = None
     if document is not None and request.user.has_perm("documents.view_document"):
         kind = preview_kind(document)
-        address = reverse("admin:documents_document_preview", args=[document.pk])
-        preview = (kind, address) if kind else None
+        preview = (kind, admin_url(document, "preview", document.pk)) if kind else None
     return {"provider_invoice": invoice, "document": document, "preview": preview}

@@ -15,9 +15,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 
-from apps.funding.admin.display import days_since
+from apps.core.admin_base.display import admin_url, days_since
 from apps.funding.choices import ApprovalStatus, ClaimStatus
-from apps.funding.models import WAITS_FOR_CLAIM, ProviderInvoice
+from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 
 #: Nobody works through more than so many one by one; beyond it a queue says "10,000+".
 COUNT_LIMIT = 10_000
@@ -118,6 +118,11 @@ def next_waiting_invoice(invoice: ProviderInvoice) -> ProviderInvoice | None:
     )
     following = waiting_invoices().filter(creation_date__gte=invoice.creation_date).filter(later).first()
     return following or waiting_invoices().exclude(pk=invoice.pk).first()
+
+
+def new_claim_url(provider_invoice: ProviderInvoice) -> str:
+    """The claim form filled from a provider invoice."""
+    return admin_url(Claim, "add", provider_invoice=provider_invoice.pk)
 
 
 # --- pages ----------------------------------------------------------------------------------------------

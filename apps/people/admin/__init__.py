@@ -1,16 +1,5 @@
-"""The back office's pages of staff, clients, contacts and the lists they choose from."""
+"""The back office's pages of people and the lists they choose from; Django registers those it imports."""
 
-from apps.people.admin import custom_fields, people, roles, staff
-from apps.people.admin.lookups import LookupAdmin
-from apps.people.admin.search import NumberSearchAdmin, digits_of, searched_digits
+from apps.people.admin import custom_fields, lookups, people, roles, staff
 
-__all__ = [
-    "LookupAdmin",
-    "NumberSearchAdmin",
-    "custom_fields",
-    "digits_of",
-    "people",
-    "roles",
-    "searched_digits",
-    "staff",
-]
+__all__ = ["custom_fields", "lookups", "people", "roles", "staff"]

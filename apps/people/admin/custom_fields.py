@@ -20,9 +20,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from apps.core.admin_base import ArchivedFilter, RecordAdmin, RecordForm
+from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, RecordForm, fieldset
 from apps.odata.write.drafts import Draft
-from apps.people.admin.lookups import LookupAdmin
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import CustomField
 from apps.people.services import answers_of
@@ -67,7 +66,7 @@ class AnsweredAdmin(RecordAdmin):
             answers = answers_of(obj)
             fields = [answer_display(each, answers.get(each.pk, [])) for each in custom_fields]
         place = len(fieldsets) - (obj is not None)  # the record information stays last
-        fieldsets.insert(place, ("Custom fields", {"fields": fields, "classes": ("tab",)}))
+        fieldsets.insert(place, fieldset("Custom fields", *fields, style="tab"))
         return fieldsets
 
     def custom_fields(self) -> list[CustomField]:
@@ -138,13 +137,6 @@ class CustomFieldAdmin(LookupAdmin):
     icon = "add_notes"
     list_display = ("name", "applies_to", "kind", "position", "archived")
     list_filter = (ArchivedFilter, ("applies_to", ChoicesDropdownFilter), ("kind", ChoicesDropdownFilter))
-    list_filter_submit = True
     ordering = ("applies_to", "position", "name")
-    fieldsets = ((None, {"fields": ("name", ("applies_to", "kind"), "options", "position")}),)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """The records and the kind stay once there are answers."""
-        readonly = super().get_readonly_fields(request, obj)
-        if obj is not None and obj.answers.exists():
-            return (*readonly, "applies_to", "kind")
-        return readonly
+    fieldsets = (fieldset(None, "name", ("applies_to", "kind"), "options", "position"),)
+    fixed_by: ClassVar[Any] = {"answers": ("applies_to", "kind")}

@@ -1,22 +1,11 @@
-"""The lists that people's records choose from."""
+"""The short lists that people's records choose from; roles and custom fields have modules of their own."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from django.contrib import admin
 
-from apps.core.admin_base import RecordAdmin
+from apps.core.admin_base import LookupAdmin
 from apps.people.models import Location, Position, Team
-
-
-class LookupAdmin(RecordAdmin):
-    """A short list that other records choose from."""
-
-    menu_group = "Lists"
-    list_display: ClassVar[Any] = ("name", "archived")
-    search_fields: ClassVar[Any] = ("name",)
-    ordering: ClassVar[Any] = ("name",)
 
 
 @admin.register(Position)

@@ -9,10 +9,9 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter
+from apps.core.admin_base import ArchivedFilter, fieldset
 from apps.core.models import Subscriber
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
-from apps.people.admin.search import NumberSearchAdmin
 from apps.people.choices import AppliesTo
 from apps.people.models import Client, Contact
 from apps.people.services import create_clients, create_contacts, update_clients, update_contacts
@@ -20,51 +19,53 @@ from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- fieldsets that several forms have ----------------------------------------------------------------
 
-ADDRESS = ("street_address", "street_address2", "suburb", "city", "state", "post_code", "country")
-POSTAL_ADDRESS = (
-    "postal_street_address",
-    "postal_street_address2",
-    "postal_suburb",
-    "postal_city",
-    "postal_state",
-    "postal_post_code",
-)
 ADDRESSES = (
-    ("Address", {"fields": ADDRESS, "classes": ("tab",)}),
-    ("Postal address", {"fields": POSTAL_ADDRESS, "classes": ("tab",)}),
+    fieldset(
+        "Address",
+        "street_address",
+        "street_address2",
+        "suburb",
+        "city",
+        "state",
+        "post_code",
+        "country",
+        style="tab",
+    ),
+    fieldset(
+        "Postal address",
+        "postal_street_address",
+        "postal_street_address2",
+        "postal_suburb",
+        "postal_city",
+        "postal_state",
+        "postal_post_code",
+        style="tab",
+    ),
 )
-CONTACT_DETAILS = (
+CONTACT_DETAILS = fieldset(
     "Contact details",
-    {
-        "fields": (
-            ("use_primary_email", "use_secondary_email"),
-            "secondary_email",
-            ("phone1", "phone2"),
-            ("home_phone", "fax"),
-            ("accepts_email_contact", "accepts_sms_contact"),
-            "professional_network_url",
-            "social_network_a_url",
-            "social_network_b_url",
-            "video_channel_url",
-            "other_social_media_url",
-        ),
-        "classes": ("tab",),
-    },
+    ("use_primary_email", "use_secondary_email"),
+    "secondary_email",
+    ("phone1", "phone2"),
+    ("home_phone", "fax"),
+    ("accepts_email_contact", "accepts_sms_contact"),
+    "professional_network_url",
+    "social_network_a_url",
+    "social_network_b_url",
+    "video_channel_url",
+    "other_social_media_url",
+    style="tab",
 )
-PERSONAL = (
+PERSONAL = fieldset(
     "Personal",
-    {
-        "fields": (
-            "gender",
-            ("birthday", "send_birthday_reminder"),
-            ("partner_first_name", "partner_last_name"),
-            ("partner_birthday", "send_partner_birthday_reminder"),
-            "number_of_children",
-            "hobbies_interests",
-            "additional_information",
-        ),
-        "classes": ("tab",),
-    },
+    "gender",
+    ("birthday", "send_birthday_reminder"),
+    ("partner_first_name", "partner_last_name"),
+    ("partner_birthday", "send_partner_birthday_reminder"),
+    "number_of_children",
+    "hobbies_interests",
+    "additional_information",
+    style="tab",
 )
 
 
@@ -79,11 +80,16 @@ class PersonForm(AnsweredForm):
         return "".join(number.split()) if number else None
 
 
-class PersonAdmin(NumberSearchAdmin, AnsweredAdmin):
+class PersonAdmin(AnsweredAdmin):
     """What the pages of staff and contacts have in common."""
 
     form = PersonForm
     warnings = PERSON_WARNINGS
+
+    @display(description="name", ordering="last_name", header=True)
+    def person(self, person: Any) -> list[str]:
+        initials = getattr(person, "abbreviation", None) or f"{person.first_name[:1]}{person.last_name[:1]}"
+        return [person.full_name, person.primary_email or "", initials[:3]]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         defaults = {
@@ -94,7 +100,7 @@ class PersonAdmin(NumberSearchAdmin, AnsweredAdmin):
 
 
 @admin.register(Client)
-class ClientAdmin(NumberSearchAdmin, AnsweredAdmin):
+class ClientAdmin(AnsweredAdmin):
     """Organisations: customers and providers of the subscriber."""
 
     create = staticmethod(create_clients)
@@ -114,24 +120,18 @@ class ClientAdmin(NumberSearchAdmin, AnsweredAdmin):
         "archived",
     )
     list_select_related = ("key_contact",)
-    list_filter = (ArchivedFilter,)
-    list_filter_submit = True
     search_fields = ("business_name", "unique_code", "external_reference", "business_number")
     search_help_text = "Name, ABN, code, reference or phone"
     number_columns = ("business_number", "business_phone", "business_phone2")
     ordering = ("business_name", "guid")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    "business_name",
-                    ("business_number", "unique_code"),
-                    ("business_phone", "business_phone2"),
-                    ("web_address", "business_fax"),
-                    ("key_contact", "external_reference"),
-                )
-            },
+            "business_name",
+            ("business_number", "unique_code"),
+            ("business_phone", "business_phone2"),
+            ("web_address", "business_fax"),
+            ("key_contact", "external_reference"),
         ),
         *ADDRESSES,
     )
@@ -155,35 +155,25 @@ class ContactAdmin(PersonAdmin):
         ("role", RelatedDropdownFilter),
         ("scheme_price_guide_region", ChoicesDropdownFilter),
     )
-    list_filter_submit = True
     search_fields = ("first_name", "last_name", "primary_email", "secondary_email", "unique_code")
     search_help_text = "Name, scheme number, email, code or phone"
     number_columns = ("scheme_number", "phone1", "phone2", "home_phone")
     ordering = ("last_name", "first_name", "guid")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    ("first_name", "last_name"),
-                    ("scheme_number", "scheme_price_guide_region"),
-                    ("primary_email", "role"),
-                    ("client", "position_title"),
-                    ("account_manager", "unique_code"),
-                    ("representative", "representative_relationship"),
-                    ("personal_title", "personal_title_other"),
-                )
-            },
+            ("first_name", "last_name"),
+            ("scheme_number", "scheme_price_guide_region"),
+            ("primary_email", "role"),
+            ("client", "position_title"),
+            ("account_manager", "unique_code"),
+            ("representative", "representative_relationship"),
+            ("personal_title", "personal_title_other"),
         ),
         CONTACT_DETAILS,
         *ADDRESSES,
         PERSONAL,
     )
-
-    @display(description="name", ordering="last_name", header=True)
-    def person(self, contact: Contact) -> list[str]:
-        initials = f"{contact.first_name[:1]}{contact.last_name[:1]}"
-        return [contact.full_name, contact.primary_email or "", initials]
 
     def autocomplete_label(self, record: Any) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)

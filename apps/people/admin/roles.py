@@ -14,8 +14,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.text import capfirst
 
-from apps.core.admin_base import RecordForm
-from apps.people.admin.lookups import LookupAdmin
+from apps.core.admin_base import LookupAdmin, RecordForm, fieldset
 from apps.people.authentication import role_covers
 from apps.people.handover import an_administrator_remains
 from apps.people.models import Role, Staff
@@ -118,7 +117,7 @@ class RoleAdmin(LookupAdmin):
     menu_order = 800
     icon = "verified_user"
     list_display = ("name", "all_permissions", "archived")
-    fieldsets = ((None, {"fields": ("name", "all_permissions", "permissions")}),)
+    fieldsets = (fieldset(None, "name", "all_permissions", "permissions"),)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
         return ()

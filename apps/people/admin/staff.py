@@ -8,17 +8,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import SetPasswordForm
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from unfold.contrib.filters.admin import RadioFilter, RelatedDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
-from apps.core.admin_base import ArchivedFilter
+from apps.core.admin_base import ArchivedFilter, Page, fieldset
 from apps.odata import clock
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin, PersonForm
 from apps.people.admin.roles import check_administrator_remains
@@ -107,6 +104,7 @@ class StaffAdmin(PersonAdmin):
     menu_group = "People"
     menu_order = 10
     icon = "badge"
+    record_pages = (Page("password", "Set password", "key", permission="change"), *PersonAdmin.record_pages)
     list_display = ("person", "role", "position", "location", "phone1", "login", "archived")
     list_select_related = ("role", "position", "location")
     list_filter = (
@@ -116,49 +114,35 @@ class StaffAdmin(PersonAdmin):
         ("teams", RelatedDropdownFilter),
         ("location", RelatedDropdownFilter),
     )
-    list_filter_submit = True
     search_fields = ("first_name", "last_name", "primary_email", "unique_code", "abbreviation")
     search_help_text = "Name, email, initials, code or phone"
     number_columns = ("phone1", "phone2", "home_phone")
     ordering = ("last_name", "first_name", "guid")
     actions = ("archive_selected", "restore_selected", "disable_logins", "enable_logins")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    ("first_name", "last_name"),
-                    ("primary_email", "abbreviation"),
-                    ("role", "position"),
-                    ("location", "teams"),
-                    "account_manager",
-                    "disable_login_date",
-                )
-            },
+            ("first_name", "last_name"),
+            ("primary_email", "abbreviation"),
+            ("role", "position"),
+            ("location", "teams"),
+            "account_manager",
+            "disable_login_date",
         ),
         CONTACT_DETAILS,
         *ADDRESSES,
         PERSONAL,
-        (
+        fieldset(
             "Employment",
-            {
-                "fields": (
-                    ("personal_title", "personal_title_other"),
-                    "unique_code",
-                    "scheme_number",
-                    "employment_type",
-                    "commencement_date",
-                    "working_hours_per_week",
-                ),
-                "classes": ("tab",),
-            },
+            ("personal_title", "personal_title_other"),
+            "unique_code",
+            "scheme_number",
+            "employment_type",
+            "commencement_date",
+            "working_hours_per_week",
+            style="tab",
         ),
     )
-
-    @display(description="name", ordering="last_name", header=True)
-    def person(self, staff: Staff) -> list[str]:
-        initials = staff.abbreviation or f"{staff.first_name[:1]}{staff.last_name[:1]}"
-        return [staff.full_name, staff.primary_email, initials[:3]]
 
     @display(
         description="login", label={"Enabled": "success", "Disabled": "danger", "No password": "warning"}
@@ -181,39 +165,18 @@ class StaffAdmin(PersonAdmin):
 
     # --- passwords and logins
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.password_view)
-        return [path("<path:object_id>/password/", view, name="people_staff_password"), *super().get_urls()]
-
-    def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        links = super().record_links(request, object_id)
-        if not self.has_change_permission(request):
-            return links
-        password = {"title": "Set password", "icon": "key", "link": self.page_url("password", object_id)}
-        return [password, *links]
-
-    def password_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def password_page(self, request: HttpRequest, record: Staff) -> HttpResponse:
         """Set somebody's password; it is shown to nobody and written nowhere."""
-        person = self.get_object(request, object_id)
-        if person is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        if not self.has_change_permission(request, person):
-            raise PermissionDenied
-        form = PasswordForm(person, request.POST or None)
+        form = PasswordForm(record, request.POST or None)
         if form.is_valid():
             form.save()
-            if person.pk == request.user.pk:
-                update_session_auth_hash(request, person)
-            self.message_user(request, f"{person} has a new password.", messages.SUCCESS)
-            return redirect("admin:people_staff_change", object_id)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"Password of {person}",
-            "opts": self.opts,
-            "original": person,
-            "form": form,
-        }
-        return TemplateResponse(request, "people/set_password.html", context)
+            if record.pk == request.user.pk:
+                update_session_auth_hash(request, record)
+            self.message_user(request, f"{record} has a new password.", messages.SUCCESS)
+            return redirect(self.page_url("change", record.pk))
+        return self.render_page(
+            request, "people/set_password.html", f"Password of {record}", record, form=form
+        )
 
     @action(description="Disable login", permissions=["change"])
     def disable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django import forms
 from django.db.models import Q
 
 from apps.core.admin_base import RecordForm
@@ -60,9 +59,3 @@ class OpportunityForm(TemplateForm):
 
     def unavailable_members(self, draft: Draft) -> set[str]:
         return unavailable_members(draft)
-
-
-class FollowUpForm(forms.Form):
-    """The date of the next follow-up; without one there is none."""
-
-    next_date = forms.DateField(required=False)

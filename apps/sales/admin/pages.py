@@ -8,21 +8,16 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.text import capfirst
-from unfold.admin import ModelAdmin
 
-from apps.core.models import Subscriber
+from apps.core.admin_base import Page, RecordAdmin
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Staff, Team
 from apps.sales import pipeline
-from apps.sales.admin.forms import FollowUpForm
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityType
 from apps.sales.services import change_stage, complete_follow_up
 
@@ -47,91 +42,98 @@ class BoardFilter(forms.Form):
         return opportunities.filter(**{name: values[name] for name in ("team", "type") if values.get(name)})
 
 
-def render_page(
-    admin: ModelAdmin, request: HttpRequest, template: str, title: str, context: dict[str, Any]
-) -> HttpResponse:
-    """A page in the layout of the back office, for those who may view opportunities."""
-    if not admin.has_view_permission(request):
-        raise PermissionDenied
-    request.current_app = admin.admin_site.name
-    common = {
-        **admin.admin_site.each_context(request),
-        "title": title,
-        "currency": Subscriber.current().currency,
-        "may_change": admin.has_change_permission(request),
-        "today": clock.today(),
-    }
-    return TemplateResponse(request, template, {**common, **context})
+class FollowUpForm(forms.Form):
+    """The date of the next follow-up; without one there is none."""
+
+    next_date = forms.DateField(required=False)
 
 
-def board(admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """The pipeline: a column for each stage with its sums and its latest opportunities."""
-    board_filter = BoardFilter(request.GET)
-    columns = pipeline.stage_columns(board_filter.opportunities(request.user))
-    context = {
-        "columns": columns,
-        "totals": pipeline.total_of_columns(columns),
-        "stages": [column.stage for column in columns if not column.stage.is_archived],
-        "filter": board_filter,
-        "list_url": reverse("admin:sales_opportunity_changelist"),
-        "query": request.GET.urlencode(),
-    }
-    return render_page(admin, request, "sales/board.html", "Pipeline", context)
+class PipelineAdmin(RecordAdmin):
+    """The pages of the pipeline beside the list of opportunities."""
 
+    list_pages = (
+        Page("board", "Pipeline", "view_kanban", 100, method="GET"),
+        Page("board/move", permission="change", method="POST"),
+        Page("follow-ups", "My follow-ups", "event_upcoming", 110, method="GET"),
+        Page("follow-ups/done", permission="change", method="POST"),
+        Page("funnel", "Funnel and win rate", "filter_alt", 120, method="GET"),
+    )
 
-def move_card(admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """Put one opportunity of the board into another stage."""
-    opportunity = get_opportunity(admin, request)
-    stage = get_object_or_404(OpportunityStage, pk=read_number(request, "stage"), archive_date=None)
-    message = f"{opportunity} is in {stage} now."
-    call_service(request, opportunity, message, lambda: change_stage(opportunity, stage))
-    query = request.POST.get("query", "")
-    return redirect(f"{reverse('admin:sales_opportunity_board')}?{query}#opportunity-{opportunity.pk}")
+    def board_page(self, request: HttpRequest) -> HttpResponse:
+        """The pipeline: a column for each stage with its sums and its latest opportunities."""
+        board_filter = BoardFilter(request.GET)
+        columns = pipeline.stage_columns(board_filter.opportunities(request.user))
+        return self.render_page(
+            request,
+            "sales/board.html",
+            "Pipeline",
+            columns=columns,
+            totals=pipeline.total_of_columns(columns),
+            stages=[column.stage for column in columns if not column.stage.is_archived],
+            filter=board_filter,
+            list_url=self.page_url("changelist"),
+            query=request.GET.urlencode(),
+            today=clock.today(),
+            may_change=self.has_change_permission(request),
+        )
 
+    def board_move_page(self, request: HttpRequest) -> HttpResponse:
+        """Put one opportunity of the board into another stage."""
+        opportunity = get_opportunity(request)
+        stage = get_object_or_404(OpportunityStage, pk=read_number(request, "stage"), archive_date=None)
+        message = f"{opportunity} is in {stage} now."
+        call_service(request, opportunity, message, lambda: change_stage(opportunity, stage))
+        query = request.POST.get("query", "")
+        return redirect(f"{self.page_url('board')}?{query}#opportunity-{opportunity.pk}")
 
-def follow_ups(admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """Follow-ups that are overdue, due today, and due later this week."""
-    all_owners = request.GET.get("owner") == "all"
-    staff = request.user if isinstance(request.user, Staff) and not all_owners else None
-    context = {
-        "periods": pipeline.follow_up_periods(staff),
-        "all_owners": all_owners,
-        "tomorrow": clock.today() + dt.timedelta(days=1),
-    }
-    title = "All follow-ups" if all_owners else "My follow-ups"
-    return render_page(admin, request, "sales/follow_ups.html", title, context)
+    def follow_ups_page(self, request: HttpRequest) -> HttpResponse:
+        """Follow-ups that are overdue, due today, and due later this week."""
+        all_owners = request.GET.get("owner") == "all"
+        staff = request.user if isinstance(request.user, Staff) and not all_owners else None
+        return self.render_page(
+            request,
+            "sales/follow_ups.html",
+            "All follow-ups" if all_owners else "My follow-ups",
+            periods=pipeline.follow_up_periods(staff),
+            all_owners=all_owners,
+            today=clock.today(),
+            tomorrow=clock.today() + dt.timedelta(days=1),
+            may_change=self.has_change_permission(request),
+        )
 
+    def follow_ups_done_page(self, request: HttpRequest) -> HttpResponse:
+        """Complete a follow-up and set the date of the next one."""
+        opportunity = get_opportunity(request)
+        form = FollowUpForm(request.POST)
+        if form.is_valid():
+            day = form.cleaned_data["next_date"]
+            message = f"{opportunity}: done" + (f", next on {day:%d %b %Y}." if day else ".")
+            call_service(request, opportunity, message, lambda: complete_follow_up(opportunity, day))
+        else:
+            messages.error(request, f"{opportunity}: the next date is not a date.")
+        query = "?owner=all" if request.POST.get("all_owners") else ""
+        return redirect(self.page_url("follow_ups") + query)
 
-def follow_up_done(admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """Complete a follow-up and set the date of the next one."""
-    opportunity = get_opportunity(admin, request)
-    form = FollowUpForm(request.POST)
-    if form.is_valid():
-        day = form.cleaned_data["next_date"]
-        message = f"{opportunity}: done" + (f", next on {day:%d %b %Y}." if day else ".")
-        call_service(request, opportunity, message, lambda: complete_follow_up(opportunity, day))
-    else:
-        messages.error(request, f"{opportunity}: the next date is not a date.")
-    query = "?owner=all" if request.POST.get("all_owners") else ""
-    return redirect(f"{reverse('admin:sales_opportunity_follow_ups')}{query}")
-
-
-def funnel(admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    """How many opportunities of each source reached each stage, and their outcomes."""
-    period = request.GET.get("period", "365")
-    period = period if period in PERIODS else "365"
-    since = None if period == "all" else clock.now() - dt.timedelta(days=int(period))
-    context = {"funnel": pipeline.load_funnel(since), "periods": PERIODS, "period": period}
-    return render_page(admin, request, "sales/funnel.html", "Funnel and win rate", context)
+    def funnel_page(self, request: HttpRequest) -> HttpResponse:
+        """How many opportunities of each source reached each stage, and their outcomes."""
+        period = request.GET.get("period", "365")
+        period = period if period in PERIODS else "365"
+        since = None if period == "all" else clock.now() - dt.timedelta(days=int(period))
+        return self.render_page(
+            request,
+            "sales/funnel.html",
+            "Funnel and win rate",
+            funnel=pipeline.load_funnel(since),
+            periods=PERIODS,
+            period=period,
+        )
 
 
 # --- changes from the board and the follow-ups ----------------------------------------------------------
 
 
-def get_opportunity(admin: ModelAdmin, request: HttpRequest) -> Opportunity:
-    """The current opportunity that a form names, for those who may change it."""
-    if not admin.has_change_permission(request):
-        raise PermissionDenied
+def get_opportunity(request: HttpRequest) -> Opportunity:
+    """The current opportunity that a form names."""
     return get_object_or_404(pipeline.current_opportunities(), pk=read_number(request, "opportunity"))
 
 

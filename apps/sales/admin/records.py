@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_GET, require_POST
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, MenuPage, RecordAdmin
+from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
+from apps.core.admin_base.display import admin_url
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft
-from apps.people.admin import LookupAdmin
-from apps.sales.admin import pages
 from apps.sales.admin.forms import OpportunityForm, TemplateForm
+from apps.sales.admin.pages import PipelineAdmin
 from apps.sales.choices import Outcome
 from apps.sales.models import (
     Opportunity,
@@ -39,20 +36,13 @@ from apps.sales.services import (
     update_templates,
 )
 
-ORIGIN = (
+ORIGIN = fieldset(
     "Origin",
-    {
-        "fields": (
-            ("source", "source_details"),
-            ("referrer_first_name", "referrer_last_name"),
-            ("referrer_organisation", "referrer_email"),
-        )
-    },
+    ("source", "source_details"),
+    ("referrer_first_name", "referrer_last_name"),
+    ("referrer_organisation", "referrer_email"),
 )
-VALUE = (
-    "Value",
-    {"fields": (("upfront_value_of_sale", "recurring_annual_value"), "chance_of_sales")},
-)
+VALUE = fieldset("Value", ("upfront_value_of_sale", "recurring_annual_value"), "chance_of_sales")
 #: Shown in full: they are short, and other fields depend on some of them.
 SHORT_LISTS = frozenset({"team", "type", "stage", "outcome_reasons"})
 
@@ -70,7 +60,7 @@ class ProspectAdmin(RecordAdmin):
 
 
 @admin.register(Opportunity)
-class OpportunityAdmin(ProspectAdmin):
+class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
     """Opportunities, with the pages of the pipeline."""
 
     form = OpportunityForm
@@ -78,11 +68,6 @@ class OpportunityAdmin(ProspectAdmin):
     update = staticmethod(update_opportunities)
     menu_order = 130
     icon = "handshake"
-    menu_pages = (
-        MenuPage("Pipeline", "sales_opportunity_board", "view_kanban", 100),
-        MenuPage("My follow-ups", "sales_opportunity_follow_ups", "event_upcoming", 110),
-        MenuPage("Funnel and win rate", "sales_opportunity_funnel", "filter_alt", 120),
-    )
     list_display = (
         "name",
         "stage",
@@ -105,35 +90,20 @@ class OpportunityAdmin(ProspectAdmin):
         ("outcome", ChoicesDropdownFilter),
         ("follow_up_date", RangeDateFilter),
     )
-    list_filter_submit = True
     search_fields = ("name", "source_details", "referrer_last_name", "referrer_organisation")
     search_help_text = "Name, source details or referrer"
     ordering = ("-creation_date", "-id")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    "template",
-                    "name",
-                    ("owner", "team"),
-                    ("type", "primary_contact"),
-                    ("follow_up_date", "follow_up_staff"),
-                    ("expected_date", "expiry_date"),
-                )
-            },
+            "template",
+            "name",
+            ("owner", "team"),
+            ("type", "primary_contact"),
+            ("follow_up_date", "follow_up_staff"),
+            ("expected_date", "expiry_date"),
         ),
-        (
-            "Stage",
-            {
-                "fields": (
-                    "stage",
-                    ("outcome", "outcome_moment"),
-                    "outcome_reasons",
-                    MAILING_LIST,
-                )
-            },
-        ),
+        fieldset("Stage", "stage", ("outcome", "outcome_moment"), "outcome_reasons", MAILING_LIST),
         VALUE,
         ORIGIN,
     )
@@ -172,24 +142,6 @@ class OpportunityAdmin(ProspectAdmin):
         query.pop("template", None)
         return {**initial, **query}
 
-    def get_urls(self) -> list[URLPattern]:
-        views = {
-            "board/": (pages.board, require_GET),
-            "board/move/": (pages.move_card, require_POST),
-            "follow-ups/": (pages.follow_ups, require_GET),
-            "follow-ups/done/": (pages.follow_up_done, require_POST),
-            "funnel/": (pages.funnel, require_GET),
-        }
-        urls = [
-            path(
-                address,
-                self.admin_site.admin_view(method(partial(view, self))),
-                name=f"sales_opportunity_{view.__name__}",
-            )
-            for address, (view, method) in views.items()
-        ]
-        return [*urls, *super().get_urls()]
-
 
 def find_template(guid: str | None) -> OpportunityTemplate | None:
     """The current template with that guid, if there is one."""
@@ -210,32 +162,27 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")
     list_select_related = ("stage", "owner", "type")
-    list_filter = (ArchivedFilter,)
     search_fields = ("name", "opportunity_name")
     ordering = ("name", "guid")
     fieldsets = (
-        (
+        fieldset(
             None,
-            {
-                "fields": (
-                    "name",
-                    "opportunity_name",
-                    ("owner", "team"),
-                    ("type", "stage"),
-                    ("follow_up_date_interval", "follow_up_staff"),
-                    "expiry_date_interval",
-                )
-            },
+            "name",
+            "opportunity_name",
+            ("owner", "team"),
+            ("type", "stage"),
+            ("follow_up_date_interval", "follow_up_staff"),
+            "expiry_date_interval",
         ),
         VALUE,
         ORIGIN,
     )
 
-    def record_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
-        links = super().record_links(request, object_id)
+    def record_links(self, request: HttpRequest, record: OpportunityTemplate) -> list[dict[str, str]]:
+        links = super().record_links(request, record)
         if not request.user.has_perm("sales.add_opportunity"):
             return links
-        address = f"{reverse('admin:sales_opportunity_add')}?template={object_id}"
+        address = admin_url(Opportunity, "add", template=record.pk)
         return [{"title": "New opportunity", "icon": "add", "link": address}, *links]
 
 
@@ -256,14 +203,9 @@ class OpportunityStageAdmin(LookupAdmin):
     icon = "stairs"
     list_display = ("name", "position", "is_result", "id", "archived")
     ordering = ("position", "name")
-    fieldsets = ((None, {"fields": ("name", "position", "is_result")}),)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """Whether a stage is the result is fixed once it has opportunities: their outcomes depend on it."""
-        readonly = super().get_readonly_fields(request, obj)
-        if obj is not None and obj.opportunities.exists():
-            return (*readonly, "is_result")
-        return readonly
+    fieldsets = (fieldset(None, "name", "position", "is_result"),)
+    # The outcomes of opportunities depend on it.
+    fixed_by: ClassVar[Any] = {"opportunities": ("is_result",)}
 
 
 @admin.register(OpportunityOutcomeReason)
@@ -274,13 +216,6 @@ class OpportunityOutcomeReasonAdmin(LookupAdmin):
     icon = "help_center"
     list_display = ("name", "outcome", "id", "archived")
     list_filter = (ArchivedFilter, ("outcome", ChoicesDropdownFilter))
-    list_filter_submit = True
     ordering = ("outcome", "name")
-    fieldsets = ((None, {"fields": ("name", "outcome")}),)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """Its outcome is fixed once opportunities have the reason."""
-        readonly = super().get_readonly_fields(request, obj)
-        if obj is not None and obj.opportunities.exists():
-            return (*readonly, "outcome")
-        return readonly
+    fieldsets = (fieldset(None, "name", "outcome"),)
+    fixed_by: ClassVar[Any] = {"opportunities": ("outcome",)}

@@ -79,31 +79,36 @@ def save_login(
     The names of a new one are taken from the email where they are not given. ``CommandError`` says what is
     wrong with the email, the role or the password.
     """
-    staff = find_staff(email)
+    existing = find_staff(email)
     try:
-        if staff is None:
-            validate_email(email)
-            local_part, _, domain = email.partition("@")
-            staff = Staff(
-                primary_email=email,
-                use_primary_email=True,
-                first_name=first_name or local_part,
-                last_name=last_name or domain,
-                role=load_role(role or ADMINISTRATOR),
-            )
-            staff.clean_fields(exclude=["password"])
-            names = ("primary_email", "use_primary_email", "first_name", "last_name", "role")
-            draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
-            apply_model_defaults(Staff, [draft])
-            staff = Staff.objects.get(pk__in=create_staff([draft]))
-        elif role is not None:
-            staff.role = load_role(role)
+        staff = existing or unsaved_staff(email, first_name, last_name)
+        if existing is None or role is not None:
+            staff.role = load_role(role or ADMINISTRATOR)
         validate_password(password, staff)
+        staff.clean_fields(exclude=["password"])
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from None
     staff.set_password(password)
-    staff.save()
+    if existing is not None:
+        staff.save()
+        return staff
+    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
+    draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
+    apply_model_defaults(Staff, [draft])
+    create_staff([draft])
     return staff
+
+
+def unsaved_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:
+    """``ValidationError`` for what is no email address: the names would be taken from it."""
+    validate_email(email)
+    local_part, _, domain = email.partition("@")
+    return Staff(
+        primary_email=email,
+        use_primary_email=True,
+        first_name=first_name or local_part,
+        last_name=last_name or domain,
+    )
 
 
 def load_role(name: str) -> Role:

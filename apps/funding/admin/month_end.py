@@ -1,4 +1,4 @@
-"""The pages of work queues and month end."""
+"""The sums of month end: claims by the month they were entered in, and by their age."""
 
 from __future__ import annotations
 
@@ -8,25 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import Case, Count, IntegerField, Sum, Value, When
 from django.db.models.functions import TruncMonth
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from apps.core.models import Subscriber
-from apps.funding.admin.display import list_url, new_claim_url
-from apps.funding.admin.queues import (
-    WAITING,
-    Queue,
-    load_provider_invoice_queues,
-    load_queues,
-    waiting_invoices,
-)
-from apps.funding.choices import ClaimStatus, InvoiceStatus
-from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice
+from apps.core.admin_base.display import list_url
+from apps.funding.choices import ClaimStatus
+from apps.funding.models import ZERO, Claim
 from apps.funding.statuses import SETTLED
 from apps.odata import clock
 
@@ -60,46 +48,18 @@ class Row:
         return sum(self.cells, Cell())
 
 
-def work_queues(page: Any, request: HttpRequest) -> HttpResponse:
-    """All queues on one page: how many wait, and for how long the oldest has."""
-    check_may_view(page, request)
-    groups = [
-        ("Provider invoices", linked_queues(ProviderInvoice, load_provider_invoice_queues())),
-        ("Claims", linked_queues(Claim, load_queues(Claim, ClaimStatus))),
-        ("Invoices", linked_queues(Invoice, load_queues(Invoice, InvoiceStatus))),
-    ]
-    first = waiting_invoices().first() if page.has_add_permission(request) else None
-    context = {"groups": groups, "next_link": new_claim_url(first) if first else None}
-    return report_page(page, request, "funding/queues.html", "Work queues", context)
-
-
-def linked_queues(model: Any, queues: Sequence[Queue]) -> list[dict[str, Any]]:
-    """The queues that have any, each with its list."""
-    return [{"queue": queue, "link": list_url(model, status=queue.status)} for queue in queues if queue.count]
-
-
-def next_claim(page: Any, request: HttpRequest) -> HttpResponse:
-    """The claim form of the provider invoice that waits longest."""
-    check_may_view(page, request)
-    first = waiting_invoices().first()
-    return redirect(new_claim_url(first) if first else list_url(ProviderInvoice, status=WAITING))
-
-
-def month_end(page: Any, request: HttpRequest) -> HttpResponse:
-    """Claims by status and the month they were entered in, and the ages of those not settled."""
-    check_may_view(page, request)
+def month_end_context() -> dict[str, Any]:
+    """What the page shows: rows of sums by month and by age, and their totals."""
     months = last_months()
     entered, aged = rows_by_month(months), rows_by_age()
-    context = {
+    return {
         "months": months,
         "rows": entered,
         "totals": column_sums(entered, len(months)),
         "ages": ["Up to 30 days", "31 to 60", "61 to 90", "Over 90"],
         "open": aged,
         "open_totals": column_sums(aged, len(AGES) + 1),
-        "currency": Subscriber.current().currency,
     }
-    return report_page(page, request, "funding/month_end.html", "Month end", context)
 
 
 def last_months() -> list[dt.date]:
@@ -152,16 +112,3 @@ def column_sums(rows: Sequence[Row], columns: int) -> list[Cell]:
     """The sums below the columns, and their sum."""
     sums = [sum((row.cells[number] for row in rows), Cell()) for number in range(columns)]
     return [*sums, sum(sums, Cell())]
-
-
-def check_may_view(page: Any, request: HttpRequest) -> None:
-    if not page.has_view_permission(request):
-        raise PermissionDenied
-
-
-def report_page(
-    page: Any, request: HttpRequest, template: str, title: str, context: dict[str, Any]
-) -> HttpResponse:
-    request.current_app = page.admin_site.name
-    common = {**page.admin_site.each_context(request), "title": title, "media": page.media}
-    return TemplateResponse(request, template, {**common, **context})

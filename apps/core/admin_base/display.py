@@ -1,4 +1,4 @@
-"""Amounts, days and links as the pages of funding show them."""
+"""Amounts, days and links as the pages of the back office show them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from apps.funding.models import ProviderInvoice
 from apps.odata import clock
+
+# --- amounts --------------------------------------------------------------------------------------------
 
 
 def format_amount(amount: Decimal | None) -> str | None:
@@ -34,13 +35,22 @@ def plain_quantity(quantity: Decimal) -> str:
     return plain_amount(quantity).removesuffix(".00")
 
 
-def short_day(date: dt.date | None) -> str:
-    return date_format(date, "j M Y") if date else "–"
+# --- days -----------------------------------------------------------------------------------------------
 
 
-def short_day_of(moment: dt.date | dt.datetime | None) -> str:
-    """The day of a moment in the subscriber's zone, or a day."""
-    return short_day(timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment)
+def short_day(moment: dt.date | dt.datetime | None) -> str:
+    """A day, or the day of a moment in the subscriber's zone."""
+    if moment is None:
+        return "–"
+    return date_format(timezone.localtime(moment) if isinstance(moment, dt.datetime) else moment, "j M Y")
+
+
+def short_period(first: dt.date, last: dt.date) -> str:
+    return short_day(first) if first == last else f"{short_day(first)} – {short_day(last)}"
+
+
+def count_days(number: int) -> str:
+    return "1 day" if number == 1 else f"{number:,} days"
 
 
 def days_since(moment: dt.datetime) -> int:
@@ -50,7 +60,10 @@ def days_since(moment: dt.datetime) -> int:
 
 def age(moment: dt.datetime) -> str:
     days = days_since(moment)
-    return "today" if days <= 0 else "1 day" if days == 1 else f"{days:,} days"
+    return "today" if days <= 0 else count_days(days)
+
+
+# --- cells and links ------------------------------------------------------------------------------------
 
 
 def two_lines(first: Any, second: Any) -> str:
@@ -71,16 +84,16 @@ def link(url: str, text: Any) -> str:
     return format_html('<a class="rs-link" href="{}">{}</a>', url, text)
 
 
-def record_link(model: Any, key: Any, text: Any) -> str:
-    """A link to the page of a record."""
-    return link(reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_change", args=[key]), text)
+def admin_url(model: Any, page: str, *arguments: Any, **query: Any) -> str:
+    """The address of a model's page in the back office: ``add``, ``change``, ``changelist`` …"""
+    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=arguments)
+    return f"{address}?{urlencode(query)}" if query else address
 
 
-def list_url(model: Any, **filters: str) -> str:
-    url = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
-    return f"{url}?{urlencode(filters)}" if filters else url
+def list_url(model: Any, **filters: Any) -> str:
+    return admin_url(model, "changelist", **filters)
 
 
-def new_claim_url(provider_invoice: ProviderInvoice) -> str:
-    """The claim form filled from a provider invoice."""
-    return f"{reverse('admin:funding_claim_add')}?{urlencode({'provider_invoice': str(provider_invoice.pk)})}"
+def record_link(record: Any) -> str:
+    """A link to the form of a record."""
+    return link(admin_url(record, "change", record.pk), record)

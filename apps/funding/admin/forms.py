@@ -1,24 +1,31 @@
-"""The lines of a claim or an invoice as a grid of forms."""
+"""The form of a claim or an invoice with its lines, and the warnings to confirm."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
 from django.conf import settings
 from django.forms.utils import flatatt
+from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import capfirst
 
+from apps.core.admin_base import RecordForm
+from apps.core.admin_base.display import plain_amount, plain_quantity
 from apps.core.identifiers import normalised
 from apps.funding.admin.autocomplete import product_data, products_by_code
-from apps.funding.admin.display import plain_amount, plain_quantity
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
-from apps.odata.write.drafts import Draft
+from apps.odata.declaration.service import get_service
+from apps.odata.write.drafts import Draft, Issue
+from apps.odata.write.targets import wire_target
 
 #: The prefix of the forms of lines in what a browser sends, and the member of drafts.
 PREFIX = "lines"
@@ -187,8 +194,8 @@ def cost_centres_by_name(names: Iterable[str | None]) -> dict[str, CostCentre]:
     return {str(centre.name_key): centre for centre in centres}
 
 
-def line_formset(form: type[LineForm], blank: int = BLANK_ROWS) -> Any:
-    """The class of a grid of these rows."""
+def formset_of(form: type[LineForm], blank: int) -> Any:
+    """The class of a grid of these rows, with so many blank ones."""
     limit = settings.API_MAX_LINES
     return forms.formset_factory(
         form, formset=LineFormSet, extra=blank, max_num=limit, absolute_max=2 * limit, validate_max=True
@@ -209,3 +216,166 @@ def initial_row(line: LineItem) -> dict[str, Any]:
     if isinstance(line, InvoiceLine):
         row |= {"is_credit_item": line.is_credit_item, "cost_centre": line.cost_centre or ""}
     return row
+
+
+# --- the bill -------------------------------------------------------------------------------------------
+
+#: The fields with the warnings that were shown, and the button that confirms them.
+CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
+#: The button for more rows, for browsers without scripts.
+MORE = "_more"
+
+
+class BillForm(RecordForm):
+    """A claim or an invoice with its ``lines``.
+
+    ``last_price_book``, of the line that the person entered last, is set by ``BillAdmin.get_form``.
+    """
+
+    last_price_book: ClassVar[str | None] = None
+    data: QueryDict
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            field.required = False  # the rules say what is needed, and when
+        use_typed_days(self)
+        self.adds_rows = MORE in self.data
+        self.lines: LineFormSet = self.line_grid()
+
+    def line_grid(self) -> Any:
+        """The lines that were sent or are stored, or blank ones; the first price book is the usual one."""
+        existing = [] if self.is_new else self.record_admin.lines_of(self.instance)
+        formset = formset_of(self.record_admin.line_form, BLANK_ROWS if self.is_new else 0)
+        options = {"used_books": frozenset(line.price_book_id for line in existing)}
+        if self.is_bound:
+            return formset(with_more_rows(self.data) if self.adds_rows else self.data, **options)
+        lines = formset(initial=[initial_row(line) for line in existing], **options)
+        for row, line in zip(lines.forms, existing, strict=False):
+            row.product_found = line.product
+        for row in lines.extra_forms:
+            row.initial["price_book"] = self.usual_price_book(lines)
+        return lines
+
+    def usual_price_book(self, lines: LineFormSet) -> str | None:
+        """The price book of the line this person entered last, else of the last line of all."""
+        current = [key for key, book in lines.books.items() if not book.is_archived]
+        if len(current) == 1:
+            return current[0]
+        last = self.last_price_book
+        if last not in current:
+            newest = self.record_admin.line_model.objects.order_by("-pk")
+            last = str(newest.values_list("price_book_id", flat=True).first())
+        return last if last in current else None
+
+    # --- reading
+
+    def clean(self) -> dict[str, Any]:
+        self.lines.read()
+        return self.cleaned_data if self.adds_rows else super().clean()
+
+    def _post_clean(self) -> None:
+        """Django would build and check a record here; the services do. Tested by entering invalid claims."""
+
+    def draft(self) -> Draft:
+        draft = super().draft()
+        for name in self.fields:
+            if draft.get(name) == "":
+                draft.fill(name, None)  # left out: a number, for instance, is assigned
+        lines = self.lines.drafts()
+        draft.fill(LINES, lines)
+        draft.given |= {LINES}
+        draft.invalid |= {f"{LINES}[{number}]" for number, line in enumerate(lines) if line.invalid}
+        if self.lines.non_form_errors():
+            draft.mark_invalid(LINES)
+        return draft
+
+    def hidden_values(self) -> dict[str, Any]:
+        """None: the services work out what the form does not show."""
+        return {}
+
+    def is_valid(self) -> bool:
+        """Not while a warning is unconfirmed: only those that were on the screen are confirmed."""
+        if not super().is_valid() or self.has_errors or self.adds_rows:
+            return False
+        confirmed = self.data.getlist(CONFIRMED) if SAVE_ANYWAY in self.data else ()
+        return not Counter(map(warning_token, self.warnings)) - Counter(confirmed)
+
+    @property
+    def has_errors(self) -> bool:
+        return bool(self.errors) or self.lines.has_errors
+
+    # --- issues
+
+    def add_issue(self, issue: Issue) -> None:
+        """Put an issue on its field, on its row, or above the form."""
+        name, *path = (issue.field,) if isinstance(issue.field, str) else issue.field
+        # On the field itself its name is not needed.
+        message = "Required." if REQUIRED.fullmatch(issue.message) else issue.message
+        if name != LINES or issue.severity == "warning":
+            super().add_issue(replace(issue, message=message))
+            return
+        rows = self.lines.filled_rows()
+        if not path or int(path[0]) >= len(rows):
+            text = "Give one line at least." if issue.code == "Required" else issue.message
+            self.lines.non_form_errors().append(forms.ValidationError(text, code=issue.code))
+            return
+        row = rows[int(path[0])]
+        column = str(path[1]) if len(path) > 1 else None
+        row.add_error(
+            column if column in row.fields else None, forms.ValidationError(message, code=issue.code)
+        )
+
+    def warning_rows(self) -> list[dict[str, str]]:
+        """The warnings as the page lists them; ``token`` is sent back when they are confirmed."""
+        type_ = get_service().by_model[self._meta.model].type
+        return [
+            {
+                "label": code_label(issue.code),
+                "place": place_label(wire_target(type_, issue.field, issue.code)),
+                "message": issue.message,
+                "token": warning_token(issue),
+            }
+            for issue in self.warnings
+        ]
+
+
+def use_typed_days(form: forms.BaseForm) -> None:
+    """Let days be typed, in the ways that the page's script understands; a calendar takes longer."""
+    for field in form.fields.values():
+        if isinstance(field, forms.DateField):
+            attributes = cell_attributes(**{"data-day": "", "placeholder": "dd/mm/yyyy"})
+            field.widget = forms.DateInput(attrs=attributes)
+
+
+def with_more_rows(data: QueryDict) -> QueryDict:
+    """What was sent, with some more blank rows: for browsers without scripts."""
+    more = data.copy()
+    total = more.get(f"{PREFIX}-TOTAL_FORMS") or "0"
+    count = int(total) if total.isdecimal() and len(total) < 5 else 0
+    more[f"{PREFIX}-TOTAL_FORMS"] = str(count + MORE_ROWS)
+    return more
+
+
+REQUIRED = re.compile(r"\w+ is required\.")
+PLACE = re.compile(r"(?:LineItems\[(\d+)\]/?)?(.*)")
+
+
+def warning_token(issue: Issue) -> str:
+    """The identity of a warning: with another amount it is another warning."""
+    return f"{issue.code}: {issue.message}"
+
+
+def code_label(code: str) -> str:
+    """``PriceOverCap`` as a label: ``Price over cap``."""
+    return capfirst(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", code).lower())
+
+
+def place_label(place: str | None) -> str:
+    """``LineItems[1]/Price`` as a label: ``Line 2, price``; ``PriceBook/PriceBookGuid``: ``Price book``."""
+    found = PLACE.fullmatch(place or "")
+    assert found is not None
+    number, name = found[1], code_label(found[2].split("/")[0].removesuffix("Guid"))
+    if number is None:
+        return name
+    return f"Line {int(number) + 1}, {name.lower()}" if name else f"Line {int(number) + 1}"

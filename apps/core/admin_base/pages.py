@@ -1,0 +1,127 @@
+"""Pages of our own beside a list or of one record: an admin class declares them, one place checks them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from unfold.admin import ModelAdmin
+
+from apps.core.models import Subscriber
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that the admin's method ``<name>_page`` answers, for those with the permission.
+
+    ``path`` comes after the address of the list or of the record; arguments in it are passed to the method.
+    With a ``title`` the page is linked: in the menu at its ``order``, or above the form of the record.
+    ``method``: the only HTTP method that it answers.
+    """
+
+    path: str
+    title: str = ""
+    icon: str = ""
+    order: int = 0
+    permission: str = "view"
+    method: str = ""
+
+    @property
+    def name(self) -> str:
+        """``board/move`` and ``month-end`` as names: ``board_move``, ``month_end``."""
+        return re.sub(r"\W", "_", self.path.split("/<")[0])
+
+
+class PageAdmin(ModelAdmin):
+    """An admin with pages of its own."""
+
+    #: Pages beside the list: ``def queues_page(self, request)``.
+    list_pages: ClassVar[Sequence[Page]] = ()
+    #: Pages of one record: ``def plan_page(self, request, record)``.
+    record_pages: ClassVar[Sequence[Page]] = ()
+
+    def url_name(self, page: str) -> str:
+        """The name of one of this model's pages, without ``admin:``."""
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+    def page_url(self, page: str, *arguments: Any) -> str:
+        """The address of a page beside the list, or of one of a record's pages."""
+        return reverse(f"admin:{self.url_name(page)}", args=arguments)
+
+    def get_urls(self) -> list[URLPattern]:
+        addresses = [
+            *((f"{page.path}/", page) for page in self.list_pages),
+            *((f"<path:object_id>/{page.path}/", page) for page in self.record_pages),
+        ]
+        pages = [
+            path(
+                address,
+                self.admin_site.admin_view(partial(self.open_page, page)),
+                name=self.url_name(page.name),
+            )
+            for address, page in addresses
+        ]
+        return [*pages, *super().get_urls()]
+
+    def open_page(
+        self, page: Page, request: HttpRequest, object_id: str | None = None, **arguments: Any
+    ) -> HttpResponseBase:
+        """Call the page's method, with the record of the address."""
+        if page.method and request.method != page.method:
+            return HttpResponseNotAllowed([page.method])
+        record = None
+        if object_id is not None:
+            record = arguments["record"] = self.get_object(request, object_id)
+            if record is None:
+                return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        if not self.has_page_permission(page, request, record):
+            raise PermissionDenied
+        answer: HttpResponseBase = getattr(self, f"{page.name}_page")(request, **arguments)
+        return answer
+
+    def has_page_permission(self, page: Page, request: HttpRequest, record: Any = None) -> bool:
+        return bool(getattr(self, f"has_{page.permission}_permission")(request, record))
+
+    def record_links(self, request: HttpRequest, record: Any) -> list[dict[str, str]]:
+        """The links above a record's form, beside its history."""
+        return [
+            {"title": page.title, "icon": page.icon, "link": self.page_url(page.name, record.pk)}
+            for page in self.record_pages
+            if page.title and self.has_page_permission(page, request)
+        ]
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
+        links = self.record_links(request, obj) if change else []
+        context = {"record_links": links, **context}
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def render_page(
+        self, request: HttpRequest, template: str, title: str, record: Any = None, **context: Any
+    ) -> TemplateResponse:
+        """A page in the layout of the back office."""
+        request.current_app = self.admin_site.name
+        common = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "opts": self.opts,
+            "original": record,
+            "media": self.media,
+            "currency": Subscriber.current().currency,
+        }
+        return TemplateResponse(request, template, {**common, **context})
