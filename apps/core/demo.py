@@ -186,7 +186,7 @@ def change_of(record: models.Model, **values: Any) -> Draft:
 
 
 def load_lookups(
-    model: type[models.Model],
+    model: Any,
     entries: Iterable[str | Mapping[str, Any]],
     create: Callable[[Sequence[Draft]], list[Any]] | None = None,
     is_archived: bool = False,
