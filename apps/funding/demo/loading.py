@@ -88,7 +88,8 @@ class Timeline:
                 support.plan.reusable = invoice
         with self.context.clock_at(date, 11):
             claims = [factory.claim(number, each) for number, each in enumerate(supports, self.claims)]
-            self.begin_lives(day, Claim, create_claims(claims, ignore_warnings=True), "claims")
+            keys = create_claims(claims, ignore_warnings=True) if claims else []
+            self.begin_lives(day, Claim, keys, "claims")
             self.claims += len(claims)
 
     def create_invoices_of_day(self, day: int, count: int) -> None:
@@ -102,7 +103,7 @@ class Timeline:
                 staff = factory.chance.choice(creditors or factory.approvers)
                 is_credited = bool(creditors) and number % 12 == 0
                 drafts.append(factory.invoice(number, factory.chance.choice(plans), staff, is_credited))
-            keys = create_invoices(drafts, ignore_warnings=True)
+            keys = create_invoices(drafts, ignore_warnings=True) if drafts else []
             for recipient in InvoiceClaimType.values:
                 alike = [
                     key
@@ -120,7 +121,8 @@ class Timeline:
                     plans = self.factory.current_plans()
                     lasting = [plan for plan in plans if plan.last_day > self.context.as_of][:RECURRING]
                     drafts = [self.factory.recurring_invoice(plan) for plan in lasting]
-                    create_invoices(drafts, ignore_warnings=True)
+                    if drafts:
+                        create_invoices(drafts, ignore_warnings=True)
                 list(create_recurring_invoices(date))
             new = Invoice.objects.filter(creation_date=now).order_by("invoice_number")
             day = bisect_left(self.context.workdays, date)
