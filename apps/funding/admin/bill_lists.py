@@ -6,18 +6,17 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter
+from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
 from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.identifiers import normalised
-from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
@@ -43,17 +42,15 @@ STATUS_COLOURS = {name: row.colour for name, row in STATUSES.items()}
 # --- filters --------------------------------------------------------------------------------------------
 
 
-class StatusFilter(RadioFilter):
+class StatusFilter(ConditionFilter):
     """The status of bills; the tabs of the list choose it too."""
 
     title = "status"
     parameter_name = STATUS
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(value, str(label)) for value, label in statuses_of(model_admin.model).choices]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(funding_status=self.value()) if self.value() else queryset
+    def conditions(self, model: type[Model]) -> Conditions:
+        choices = statuses_of(model).choices
+        return {value: (str(label), Q(funding_status=value)) for value, label in choices}
 
 
 class HoldReasonFilter(RadioFilter):
@@ -72,19 +69,17 @@ class HoldReasonFilter(RadioFilter):
         return queryset.filter(status_reason=self.value()) if self.value() else queryset
 
 
-class AgeFilter(RadioFilter):
+class AgeFilter(ConditionFilter):
     """For how long bills have had their status."""
 
     title = "time in this status"
     parameter_name = "age"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("7", "Over 7 days"), ("14", "Over 14 days"), ("30", "Over 30 days"), ("90", "Over 90 days")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() not in ("7", "14", "30", "90"):
-            return queryset
-        return queryset.filter(status_date__lt=clock.now() - dt.timedelta(days=int(self.value())))
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            str(days): (f"Over {days} days", Q(status_date__lt=clock.now() - dt.timedelta(days=days)))
+            for days in (7, 14, 30, 90)
+        }
 
 
 class BudgetFilter(RadioFilter):
