@@ -194,7 +194,7 @@ COLUMNS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "na
 
 def error_json(error: ODataError) -> dict[str, Any]:
     """An error for the page's script: each detail with its row and column."""
-    return {"message": error.message, "faults": [located_detail(detail) for detail in error.details]}
+    return {"message": error.message, "issues": [located_detail(detail) for detail in error.details]}
 
 
 def located_detail(detail: ErrorDetail) -> dict[str, Any]:

@@ -264,7 +264,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return ActionOutcome(self.restore_records(request, records))
         if name == ARCHIVE.name:
             in_use = records.filter(HAS_CLAIM).select_related("provider", "contact")
-            refused = [RefusedAction(each.pk, str(each), ARCHIVE_CLAIM_FIRST) for each in in_use]
+            refused = [RefusedAction(each.pk, str(each), "Claimed", ARCHIVE_CLAIM_FIRST) for each in in_use]
             return ActionOutcome(super().archive_records(request, records.filter(~HAS_CLAIM)), refused)
         draft = Draft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
         result = act_on_provider_invoices(keys, draft)
