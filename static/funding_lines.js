@@ -115,13 +115,13 @@
             this.grid.addEventListener("mousedown", (event) => {
                 const option = event.target.closest("[data-option]");
                 if (!option) return;
-                event.preventDeinvalidField(); // the cell keeps the cursor
+                event.preventDefault(); // the cell keeps the cursor
                 this.chooseProduct(option.closest("[data-row]"), Number(option.dataset.option));
             });
             this.form.addEventListener("submit", () => this.removeBlankRows());
             this.form.addEventListener("keydown", (event) => {
                 if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && event.target.matches(".fu-head input")) {
-                    event.preventDeinvalidField();
+                    event.preventDefault();
                     this.focusRow(this.rows()[0]);
                 }
             });
@@ -136,25 +136,25 @@
             if (!row) return;
             const { key } = event;
             if (event.ctrlKey && event.shiftKey && (key === "ArrowDown" || key === "Backspace")) {
-                event.preventDeinvalidField();
+                event.preventDefault();
                 if (key === "ArrowDown") this.copyRow(row); else this.removeRow(row);
                 return;
             }
             if (event.ctrlKey || event.metaKey || event.altKey) return;
             if (this.shownOptions(row).length && event.target === this.cell(row, "product")) {
-                if (key === "ArrowDown" || key === "ArrowUp") { event.preventDeinvalidField(); this.moveSelection(row, key === "ArrowDown" ? 1 : -1); return; }
+                if (key === "ArrowDown" || key === "ArrowUp") { event.preventDefault(); this.moveSelection(row, key === "ArrowDown" ? 1 : -1); return; }
                 if (key === "Enter" || key === "Tab") {
-                    if (key === "Enter") event.preventDeinvalidField();
+                    if (key === "Enter") event.preventDefault();
                     this.chooseProduct(row, this.selectedIndex(row));
                     if (key === "Enter") this.cell(row, "from_date").focus();
                     return;
                 }
                 if (key === "Escape") { event.stopPropagation(); this.closeOptions(row); return; }
             }
-            if (key === "ArrowDown" && event.target === this.cell(row, "product")) { event.preventDeinvalidField(); this.searchProducts(row); return; }
-            if (key === "Enter" && event.target.matches("input, select")) { event.preventDeinvalidField(); this.focusNextRow(row); return; }
+            if (key === "ArrowDown" && event.target === this.cell(row, "product")) { event.preventDefault(); this.searchProducts(row); return; }
+            if (key === "Enter" && event.target.matches("input, select")) { event.preventDefault(); this.focusNextRow(row); return; }
             if (key === "Tab" && !event.shiftKey && this.isLastCell(row, event.target) && !this.isBlank(row)) {
-                event.preventDeinvalidField();
+                event.preventDefault();
                 this.focusNextRow(row);
             }
         }
@@ -303,7 +303,7 @@
         dayOfRow(row) {
             const own = dayOfField(this.cell(row, "from_date"), this.today);
             const start = this.form.querySelector("[name=start_date]");
-            const found = own || (start && dayOfField(start), this.today) || this.today;
+            const found = own || (start && dayOfField(start, this.today)) || this.today;
             return isoDay(found);
         }
 
@@ -315,7 +315,7 @@
             if (!book) return this.showOptions(row, null, "Choose a price book first.");
             const query = new URLSearchParams({ book, q: product.value.trim(), contact: this.contact(), on: this.dayOfRow(row) });
             const found = await this.fetchJson(this.grid.dataset.products, query, row);
-            if (found && document.activeElement === product) this.showOptions(row, found.products, "No product of this price book is called so.");
+            if (found && document.activeElement === product) this.showOptions(row, found.products, "No product of this price book has this code or name.");
         }
 
         async fetchJson(address, query, row) {
@@ -515,7 +515,7 @@
         // The library moves the cursor too late for the key that opened it: the first letter would be lost.
         const search = document.querySelector(".select2-container--open .select2-search__field");
         if (!search) return;
-        event.preventDeinvalidField();
+        event.preventDefault();
         search.value = event.key;
         search.focus();
         window.django.jQuery(search).trigger("input");
@@ -543,7 +543,7 @@
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
         const button = saveButton();
         if (!button?.form) return;
-        event.preventDeinvalidField();
+        event.preventDefault();
         document.activeElement?.blur(); // so that a day that was just typed is normalised
         button.form.requestSubmit(button);
     }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -25,15 +25,6 @@ def price_zones(region: str | None) -> tuple[str, ...]:
     """The zones whose prices hold in a region of the scheme: its own before the national one."""
     national = Zone.NATIONAL.value
     return (region, national) if region is not None and region in REMOTE_ZONES else (national,)
-
-
-class PriceRequest(NamedTuple):
-    """The price of a product in a price book, in a zone, on a day."""
-
-    price_book_id: UUID
-    product_id: UUID
-    zone: str
-    day: dt.date
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +67,7 @@ def prices_of_products(products: Any) -> QuerySet[Any, Any]:
     return Price.objects.filter(entry__in=entries).order_by().values_list(*columns)
 
 
-def find_prices(requests: Sequence[PriceRequest]) -> list[EffectivePrice | None]:
-    """The price for each request, in their order; one query, however many there are."""
-    if not requests:
-        return []
-    [rows] = fetch_all([prices_of_products({request.product_id for request in requests})])
-    prices = PriceTable(rows)
-    return [prices.find(each.price_book_id, each.product_id, [each.zone], each.day) for each in requests]
+def load_prices(products: Iterable[UUID]) -> PriceTable:
+    """The prices of products in all price books and zones; one query, none for no products."""
+    keys = set(products)
+    return PriceTable(fetch_all([prices_of_products(keys)])[0] if keys else ())

@@ -41,6 +41,7 @@ from apps.funding.admin.queues import (
     STATUS,
     WAITING,
     AutocompletePaginator,
+    choices_of,
     load_provider_invoice_queues,
     new_claim_url,
     queue_tabs,
@@ -90,7 +91,8 @@ class ApprovalFilter(ConditionFilter):
     parameter_name = STATUS
 
     def conditions(self, model: type[Model]) -> Conditions:
-        statuses = {value: (label, Q(approval_status=value)) for value, label in ApprovalStatus.choices}
+        choices = choices_of(model, "approval_status")
+        statuses = {value: (label, Q(approval_status=value)) for value, label in choices}
         return {WAITING: ("To be claimed", WAITS_FOR_CLAIM), **statuses}
 
 
