@@ -42,8 +42,10 @@ def parse_day(text: str | None) -> dt.date | None:
 
 def zones_of(contact: UUID | None) -> Sequence[str]:
     """The price zones of a participant; the national one without a participant."""
+    if contact is None:
+        return price_zones(None)
     regions = Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True)
-    return price_zones(None if contact is None else regions.first())
+    return price_zones(regions.first())
 
 
 def search_products(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
