@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 
 from apps.documents.file_types import allowed_extensions
 from apps.odata.errors import plural
-from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs
+from apps.odata.metadata.json_schema import TEXT, Json
+from apps.odata.metadata.openapi_components import JSON, error_responses, parameter, parameter_refs
 
-Json = dict[str, Any]
-
-_GUID: Json = {"type": "string", "format": "uuid"}
-_TEXT: Json = {"type": "string"}
-_EXAMPLE = "0198c0de-0000-7000-8000-000000000001"
+GUID: Json = {"type": "string", "format": "uuid"}
 
 
 def security(scope: str) -> list[Json]:
@@ -36,10 +31,10 @@ FORM: Json = {
             "maxItems": settings.DOCUMENT_MAX_FILES,
             "items": {"type": "string", "format": "binary"},
         },
-        "CreatedByStaffGuidList": list_schema(_GUID, "Who uploads each file."),
-        "DocumentCategoryGuidList": list_schema(_GUID, "Each file's category, one of /documentCategory."),
+        "CreatedByStaffGuidList": list_schema(GUID, "Who uploads each file."),
+        "DocumentCategoryGuidList": list_schema(GUID, "Each file's category, one of /documentCategory."),
         "ClientGuidList": list_schema(
-            {"type": "string"}, "The client each file is about; an empty entry or the word null is none."
+            TEXT, "The client each file is about; an empty entry or the word null is none."
         ),
         "Names": list_schema(
             {"type": "string", "maxLength": 256}, "Each document's name; an empty entry is the file's own."
@@ -62,7 +57,7 @@ UPLOAD: Json = {
     "responses": {
         "201": {
             "description": "What was stored, in the order given, the parts expanded.",
-            "headers": {"Location": {"description": "Of one document: its address.", "schema": _TEXT}},
+            "headers": {"Location": {"description": "Of one document: its address.", "schema": TEXT}},
             "content": {JSON: {"schema": {"$ref": "#/components/schemas/DocumentPage"}}},
         },
         "204": {"description": "Stored; the response has no body (Prefer: return=minimal)."},
@@ -74,16 +69,12 @@ UPLOAD: Json = {
 
 def file_response_schema(description: str) -> Json:
     headers: Json = {
-        "ETag": {"description": "The SHA-256 of the bytes.", "schema": _TEXT},
-        "Content-Disposition": {"description": "The file's own name.", "schema": _TEXT},
-        "Accept-Ranges": {"schema": _TEXT},
+        "ETag": {"description": "The SHA-256 of the bytes.", "schema": TEXT},
+        "Content-Disposition": {"description": "The file's own name.", "schema": TEXT},
+        "Accept-Ranges": {"schema": TEXT},
     }
     binary: Json = {"schema": {"type": "string", "format": "binary"}}
     return {"description": description, "headers": headers, "content": {"application/octet-stream": binary}}
-
-
-def header_parameter(name: str, description: str) -> Json:
-    return {"name": name, "in": "header", "description": description, "schema": _TEXT}
 
 
 DOWNLOAD: Json = {
@@ -93,16 +84,13 @@ DOWNLOAD: Json = {
     "tags": ["Document"],
     "parameters": [
         {
-            "name": "DocumentGuid",
-            "in": "path",
+            **parameter("DocumentGuid", "path", "Also written document({DocumentGuid}).", GUID),
             "required": True,
-            "description": "Also written document({DocumentGuid}).",
-            "schema": _GUID,
-            "example": _EXAMPLE,
+            "example": "0198c0de-0000-7000-8000-000000000001",
         },
         *parameter_refs("version", "apiVersion", "ifNoneMatch"),
-        header_parameter("Range", "bytes=0-1023 asks for a part."),
-        header_parameter("If-Range", "An ETag; the file has another: the whole is sent."),
+        parameter("Range", "header", "bytes=0-1023 asks for a part.", TEXT),
+        parameter("If-Range", "header", "An ETag; the file has another: the whole is sent.", TEXT),
     ],
     "responses": {
         "200": file_response_schema("The whole file."),

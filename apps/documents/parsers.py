@@ -24,9 +24,11 @@ from django.core.files.uploadhandler import FileUploadHandler
 from django.http import UnreadablePostError
 from rest_framework.parsers import BaseParser
 
+from apps.documents.models import Document
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
 from apps.odata.errors import BadBody, TooLarge, plural
 from apps.odata.http.parsers import content_length
+from apps.odata.write.json_values import guid_reader, text_reader
 
 #: Bytes of one text field, and of one header of a part.
 MAX_FIELD_BYTES = 64 * 1024
@@ -37,19 +39,24 @@ _FIELD = re.compile(r"(\w{1,60})(?:\[(\d{0,4})\])?", re.ASCII)
 _EXTENDED_NAME = re.compile(r"filename\*\s*=\s*([\w-]+)'[^']*'([^;\s]+)", re.ASCII | re.IGNORECASE)
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-
 FILES = "Files"
+read_guid = guid_reader(Document._meta.get_field("guid"))
+read_name = text_reader(Document._meta.get_field("name"))
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelList:
-    """A field whose nth entry belongs to the nth file; ``member`` is its wire name in a document."""
+    """A field whose nth entry belongs to the nth file.
+
+    ``attribute`` and ``member`` are its names in drafts and in responses; ``read`` reads an entry.
+    """
 
     name: str
     attribute: str
     member: str
     noun: str
     required: bool = False
+    read: Callable[[str], Any] = read_guid
     separated_by_commas: bool = True
 
 
@@ -57,7 +64,7 @@ PARALLEL_LISTS = (
     ParallelList("CreatedByStaffGuidList", "created_by", "CreatedByStaffGuid", "staff member", required=True),
     ParallelList("DocumentCategoryGuidList", "category", "DocumentCategory", "category", required=True),
     ParallelList("ClientGuidList", "client", "ClientGuid", "client"),
-    ParallelList("Names", "name", "DocumentName", "name", separated_by_commas=False),
+    ParallelList("Names", "name", "DocumentName", "name", read=read_name, separated_by_commas=False),
 )
 _FIELD_NAMES = {name.lower(): name for name in (FILES, *(each.name for each in PARALLEL_LISTS))}
 

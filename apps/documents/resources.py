@@ -1,10 +1,6 @@
 """The resources of documents, declared in the words of interface.md 2.6 and 4.5."""
 
-from typing import Any
-
-from django.db.models import QuerySet
-
-from apps.core.resources import LookupResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents
@@ -17,7 +13,6 @@ from apps.odata.declaration.resource import (
     ReadOnly,
     RefersTo,
     Required,
-    Resource,
 )
 
 
@@ -27,7 +22,7 @@ class DocumentCategorySummary(NestedType):
     fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-class DocumentResource(Resource):
+class DocumentResource(UnrestrictedResource):
     """An uploaded file with its name, client and category."""
 
     model = Document
@@ -46,9 +41,6 @@ class DocumentResource(Resource):
     create = create_documents
     importing = DocumentImport
 
-    def visible_to(self, caller: Any) -> QuerySet[Document]:
-        return Document.objects.all()
-
 
 class DocumentCategoryResource(LookupResource):
     """A category of documents."""
@@ -58,7 +50,5 @@ class DocumentCategoryResource(LookupResource):
     fields = (
         Key("DocumentCategoryGuid"),
         ReadOnly("Name"),
-        ReadOnly("CreationDate"),
-        ReadOnly("ModifyDate"),
-        ReadOnly("ArchiveDate"),
+        *RECORD_DATES,
     )

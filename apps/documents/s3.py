@@ -13,25 +13,12 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from storages.backends.s3 import S3Storage
 
-from apps.documents.storage import CHUNK_SIZE
+from apps.documents.storage import DocumentStorage, read_chunks
 
 PART = 8 * 1024 * 1024
 
 
-class ObjectRange:
-    """A range of an object's bytes, in chunks."""
-
-    def __init__(self, body: Any) -> None:
-        self.body = body
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self.body.iter_chunks(CHUNK_SIZE)
-
-    def close(self) -> None:
-        self.body.close()
-
-
-class DocumentBucket(S3Storage):
+class DocumentBucket(S3Storage, DocumentStorage):
     """Files in a bucket. An object is complete or does not exist."""
 
     def get_default_settings(self) -> dict[str, Any]:
@@ -54,10 +41,10 @@ class DocumentBucket(S3Storage):
             ),
         }
 
-    def read_range(self, name: str, start: int, length: int) -> ObjectRange:
+    def read_range(self, name: str, start: int, length: int) -> Iterator[bytes]:
         byte_range = f"bytes={start}-{start + length - 1}"
         response = self.bucket.Object(self._normalize_name(name)).get(Range=byte_range)
-        return ObjectRange(response["Body"])
+        return read_chunks(response["Body"], length)
 
     def list_files(self) -> Iterator[tuple[str, dt.datetime]]:
         prefix = self._normalize_name("")

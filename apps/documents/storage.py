@@ -1,8 +1,7 @@
 """Storage of documents: a folder (or a bucket, ``s3.py``), and the batches of files that uploads store in it.
 
-A storage of documents is a Django storage with three more methods, those of ``DocumentStorage``. Files are
-stored first and the rows that name them after, in one transaction. A file without a row, left by a process
-that died in between, is deleted by ``services.sweep``.
+Files are stored first and the rows that name them after, in one transaction. A file without a row, left by a
+process that died in between, is deleted by ``services.sweep``.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
-from django.core.files.storage import FileSystemStorage, storages
+from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
-from django.utils.deconstruct import deconstructible
 
 from apps.core.identifiers import new_guid
 from apps.documents import file_types
@@ -33,9 +31,6 @@ logger = logging.getLogger("records.documents")
 
 #: Bytes read or written at a time.
 CHUNK_SIZE = 64 * 1024
-
-#: Suffix of a file that is not complete yet.
-PARTIAL = ".part"
 
 
 class StorageUnavailable(Unavailable):
@@ -60,36 +55,20 @@ def storage_error(action: str, error: Exception) -> ODataError:
 # --- the storage ----------------------------------------------------------------------------------------
 
 
-class FileRange(Protocol):
-    """A range of a file's bytes, in chunks."""
+class DocumentStorage(Storage):
+    """A storage of documents: one of Django's, with three more methods."""
 
-    def __iter__(self) -> Iterator[bytes]: ...
-
-    def close(self) -> None: ...
-
-
-class DocumentStorage(Protocol):
-    """The methods of a storage of documents."""
-
-    def save(self, name: str, content: Any) -> str: ...
-
-    def delete(self, name: str) -> None: ...
-
-    def exists(self, name: str) -> bool: ...
-
-    def open(self, name: str) -> Any: ...
-
-    def read_range(self, name: str, start: int, length: int) -> FileRange:
-        """``length`` bytes from ``start`` on; raises at once when there is no such file."""
-        ...
+    def read_range(self, name: str, start: int, length: int) -> Iterator[bytes]:
+        """``length`` bytes from ``start`` on, in chunks; raises at once when there is no such file."""
+        raise NotImplementedError
 
     def list_files(self) -> Iterator[tuple[str, dt.datetime]]:
         """The key of every file, and when it was last written."""
-        ...
+        raise NotImplementedError
 
     def abort_uploads(self, before: dt.datetime) -> int:
         """Abort uploads that began before a moment and left no file; how many there were."""
-        ...
+        raise NotImplementedError
 
 
 def document_storage() -> DocumentStorage:
@@ -98,47 +77,24 @@ def document_storage() -> DocumentStorage:
     return storage
 
 
-class OpenFileRange:
-    """A range of an open file."""
+class DocumentFolder(FileSystemStorage, DocumentStorage):
+    """Files on a disk, writable for the service and readable for its group (the web server's)."""
 
-    def __init__(self, file: Any, length: int) -> None:
-        self.file = file
-        self.remaining = length
-
-    def __iter__(self) -> Iterator[bytes]:
-        while self.remaining > 0 and (chunk := self.file.read(min(CHUNK_SIZE, self.remaining))):
-            self.remaining -= len(chunk)
-            yield chunk
-
-    def close(self) -> None:
-        self.file.close()
-
-
-@deconstructible
-class DocumentFolder(FileSystemStorage):
-    """Files on a disk. A file gets its name when it is complete and has reached the disk."""
+    file_permissions_mode = 0o640
 
     def _save(self, name: str, content: Any) -> str:
         path = Path(self.path(name))
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-        partial = path.with_name(path.name + PARTIAL)
-        with open(partial, "xb", opener=open_for_owner_and_group) as file:
-            for chunk in content.chunks():
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
-        sync_folder(path.parent)
-        return name
+        saved: str = super()._save(name, content)  # type: ignore[misc]  # documented, not in the stubs
+        # The file and its name have reached the disk before a document names them.
+        sync_to_disk(path)
+        sync_to_disk(path.parent)
+        return saved
 
-    def delete(self, name: str) -> None:
-        super().delete(name)
-        Path(self.path(name) + PARTIAL).unlink(missing_ok=True)
-
-    def read_range(self, name: str, start: int, length: int) -> OpenFileRange:
-        file = Path(self.path(name)).open("rb")  # noqa: SIM115  closed by the reader of the range
+    def read_range(self, name: str, start: int, length: int) -> Iterator[bytes]:
+        file = self.open(name)
         file.seek(start)
-        return OpenFileRange(file, length)
+        return read_chunks(file, length)
 
     def list_files(self) -> Iterator[tuple[str, dt.datetime]]:
         root = Path(self.location)
@@ -148,25 +104,27 @@ class DocumentFolder(FileSystemStorage):
                 try:
                     written = path.stat().st_mtime
                 except FileNotFoundError:
-                    continue  # finished or deleted since the folder was read
+                    continue  # deleted since the folder was read
                 yield path.relative_to(root).as_posix(), dt.datetime.fromtimestamp(written, dt.UTC)
 
     def abort_uploads(self, before: dt.datetime) -> int:
-        return 0  # incomplete files are listed, under their partial name
+        return 0  # incomplete files are listed
 
 
-def open_for_owner_and_group(path: str, flags: int) -> int:
-    """Open a new file, writable for the service and readable for its group (the web server's)."""
-    return os.open(path, flags, 0o640)
-
-
-def sync_folder(folder: Path) -> None:
-    """Write the folder itself to the disk: only then is the name of a new file safe."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_chunks(file: Any, length: int) -> Iterator[bytes]:
+    """So many bytes of an open file, which is closed at the end."""
+    with file:
+        while length > 0 and (chunk := file.read(min(CHUNK_SIZE, length))):
+            length -= len(chunk)
+            yield chunk
 
 
 # --- files of an upload ---------------------------------------------------------------------------------
@@ -254,7 +212,7 @@ class FileBatch:
 
     def store(self, chunks: Iterable[bytes], file_name: str) -> StoredFile:
         """Store a stream; raises its error, ``TooLarge``, ``StorageUnavailable`` or ``StorageFull``."""
-        stream = UploadStream(chunks, settings.DOCUMENT_MAX_BYTES)
+        stream: Any = UploadStream(chunks, settings.DOCUMENT_MAX_BYTES)
         key = f"{timezone.now():%Y/%m/%d}/{new_guid().hex}"
         self.keys.append(key)
         try:

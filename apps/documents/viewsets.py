@@ -62,12 +62,6 @@ class DocumentViewSet(ODataViewSet):
         return file_response(document, request._request)
 
 
-class DocumentCategoryViewSet(ODataViewSet):
-    """Categories of documents."""
-
-    resource = resources.DocumentCategoryResource
-
-
 router = ODataRouter()
 router.register("document", DocumentViewSet)
-router.register("documentCategory", DocumentCategoryViewSet)
+router.register_resources(resources.DocumentCategoryResource)

@@ -8,7 +8,7 @@ in two trips, whatever the number of supports::
     bookings, category_budgets = fetch_all(budget_queries(matches))
     coverages = choose_budgets(matches, bookings, category_budgets)
 
-``load_coverages`` is these four lines. What was claimed is posted afterwards by ``services.record_amounts``.
+What was claimed is posted afterwards by ``services.record_amounts``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from apps.engagements.models import (
     last_day_of_plan,
 )
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, fetch_all, prepared_query
+from apps.odata.batched_queries import BoundQuery, prepared_query
 
 Rows = Iterable[tuple[Any, ...]]
 
@@ -125,11 +125,6 @@ class Coverage(NamedTuple):
     def category_budget(self) -> CoveringBudget | None:
         """The category budget that covers the support; only PACE plans have one."""
         return self.budget if self.budget is not None and self.budget.model is CategoryBudget else None
-
-    @property
-    def remaining(self) -> Decimal | None:
-        """What remains of the budget; ``None`` when nothing covers the support."""
-        return None if self.budget is None else self.budget.remaining
 
 
 # --- first trip: plans ----------------------------------------------------------------------------------
@@ -236,16 +231,6 @@ def choose_budgets(
         else choose_budget(match.support, match.plan, budgets.get(match.plan.pk, ()))
         for match in matches
     ]
-
-
-def load_coverages(
-    supports: Sequence[Support], released: Mapping[UUID, Decimal] | None = None
-) -> list[Coverage]:
-    """The coverage of each support in two trips; for callers without queries of their own."""
-    [plan_rows] = fetch_all([plan_query({support.contact for support in supports})])
-    matches = match_plans(supports, plan_rows)
-    booking_rows, category_budget_rows = fetch_all(budget_queries(matches))
-    return choose_budgets(matches, booking_rows, category_budget_rows, released)
 
 
 def _searched_plans(matches: Iterable[PlanMatch]) -> dict[UUID, CoveringPlan]:

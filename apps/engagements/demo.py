@@ -6,10 +6,13 @@ import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import Any
 
 from apps.core.demo import Context, DemoSet, draft_of, existing
+from apps.core.models import Record
+from apps.core.services import Service
 from apps.engagements.choices import ManagementType, ParticipantType
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
@@ -97,14 +100,19 @@ def load(context: Context) -> None:
             months[plan.entered.year, plan.entered.month].append(plan)
     for _, plans in sorted(months.items()):
         with context.clock_at(max(plan.entered for plan in plans), 8.5):
-            made = context.create(ClientEngagement, create_engagements, [plan.plan for plan in plans])
+            made = create(context, ClientEngagement, create_engagements, [plan.plan for plan in plans])
             for plan, engagement in zip(plans, made, strict=True):
                 for draft in (*plan.bookings, *plan.budgets):
                     draft.fill("engagement", engagement)
             bookings = [draft for plan in plans for draft in plan.bookings]
-            context.create(ServiceBooking, create_bookings, bookings)
+            create(context, ServiceBooking, create_bookings, bookings)
             budgets = [draft for plan in plans for draft in plan.budgets]
-            context.create(CategoryBudget, create_category_budgets, budgets)
+            create(context, CategoryBudget, create_category_budgets, budgets)
+
+
+def create(context: Context, model: type[Record], service: Service, drafts: list[Draft]) -> list[Record]:
+    """Create records that have warnings, as some plans do."""
+    return context.create(model, partial(service, ignore_warnings=True), drafts)
 
 
 def plan_of(

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.core.resources import LookupResource
+from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.imports.plans import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
@@ -154,7 +154,5 @@ class SupportCategoryResource(LookupResource):
         ReadOnly("Number"),
         ReadOnly("Name"),
         ReadOnly("SupportPurpose"),
-        ReadOnly("CreationDate"),
-        ReadOnly("ModifyDate"),
-        ReadOnly("ArchiveDate"),
+        *RECORD_DATES,
     )

@@ -1,6 +1,7 @@
 """Services of plans, service bookings and category budgets: the only writers of these records.
 
-Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in the order of the drafts.
+Each takes drafts and raises ``ValidationFailed`` with every issue, or ``WarningsPresent`` unless warnings are
+ignored; keys come in the order of the drafts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from django.db import connection, transaction
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
 from apps.engagements.categories import CATEGORIES, category_guid
+from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
     ZERO,
     Budget,
@@ -26,43 +28,51 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
-from apps.engagements.validation import BOOKING_RULES, CATEGORY_BUDGET_RULES, ENGAGEMENT_RULES
+from apps.engagements.validation import (
+    BOOKING_RULES,
+    BOOKING_WARNINGS,
+    CATEGORY_BUDGET_RULES,
+    CATEGORY_BUDGET_WARNINGS,
+    ENGAGEMENT_RULES,
+    ENGAGEMENT_WARNINGS,
+)
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 
 # --- plans ----------------------------------------------------------------------------------------------
 
 
-def create_engagements(drafts: Sequence[Draft]) -> list[Any]:
+def create_engagements(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new plans."""
     saving.apply_model_defaults(ClientEngagement, drafts)
-    saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES)
-    load_engagement_context(drafts)
+    check_engagements(drafts, ignore_warnings)
     return saving.insert_records(ClientEngagement, drafts)
 
 
-def update_engagements(drafts: Sequence[Draft]) -> list[Any]:
+def update_engagements(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing plans give; the keys of the plans that changed."""
     existing = saving.load_existing(ClientEngagement, drafts)
+    check_engagements(drafts, ignore_warnings)
+    return saving.save_changes(ClientEngagement, drafts, existing)
+
+
+def check_engagements(drafts: Sequence[Draft], ignore_warnings: bool) -> None:
     saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES)
     load_engagement_context(drafts)
-    return saving.save_changes(ClientEngagement, drafts, existing)
+    saving.check_warnings(drafts, ENGAGEMENT_WARNINGS, ignore_warnings)
 
 
 def load_engagement_context(drafts: Sequence[Draft]) -> None:
     """Load what the warnings compare the plans with; two queries for all drafts."""
     known = [draft for draft in drafts if draft.get("participant") is not None]
-    participants = {draft.participant.pk for draft in known}
-    rows = ClientEngagement.objects.filter(participant__in=participants, archive_date=None)
-    plans: dict[UUID, list[ClientEngagement]] = defaultdict(list)
-    for plan in rows.order_by("plan_start_date", "guid"):
-        plans[plan.participant_id].append(plan)
+    plans = load_current_plans({draft.participant.pk for draft in known})
     keys = {draft.key for draft in drafts if draft.key is not None}
     sums = dict(ClientEngagement.objects.filter(pk__in=keys).values_list("pk", "total_allocate_amount"))
     for draft in drafts:
         draft.fill("allocated_amount", sums.get(draft.key, ZERO))
     for draft in known:
-        draft.fill("other_plans", [plan for plan in plans[draft.participant.pk] if plan.pk != draft.key])
+        current = plans.get(draft.participant.pk, ())
+        draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
 
 
 @transaction.atomic
@@ -81,36 +91,44 @@ def create_support_categories() -> int:
 # --- service bookings and category budgets --------------------------------------------------------------
 
 
-def create_bookings(drafts: Sequence[Draft]) -> list[Any]:
+def create_bookings(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new service bookings."""
-    saving.apply_model_defaults(ServiceBooking, drafts)
-    load_booking_context(drafts)
-    saving.validate(ServiceBooking, drafts, BOOKING_RULES)
-    return saving.insert_records(ServiceBooking, drafts)
+    return create_budgets(ServiceBooking, drafts, ignore_warnings)
 
 
-def update_bookings(drafts: Sequence[Draft]) -> list[Any]:
+def update_bookings(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing bookings give; the keys of the bookings that changed."""
-    existing = saving.load_existing(ServiceBooking, drafts)
-    load_booking_context(drafts)
-    saving.validate(ServiceBooking, drafts, BOOKING_RULES)
-    return saving.save_changes(ServiceBooking, drafts, existing)
+    return update_budgets(ServiceBooking, drafts, ignore_warnings)
 
 
-def create_category_budgets(drafts: Sequence[Draft]) -> list[Any]:
+def create_category_budgets(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new category budgets of PACE plans."""
-    saving.apply_model_defaults(CategoryBudget, drafts)
-    load_booking_context(drafts)
-    saving.validate(CategoryBudget, drafts, CATEGORY_BUDGET_RULES)
-    return saving.insert_records(CategoryBudget, drafts)
+    return create_budgets(CategoryBudget, drafts, ignore_warnings)
 
 
-def update_category_budgets(drafts: Sequence[Draft]) -> list[Any]:
+def update_category_budgets(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing category budgets give; the keys of the budgets that changed."""
-    existing = saving.load_existing(CategoryBudget, drafts)
+    return update_budgets(CategoryBudget, drafts, ignore_warnings)
+
+
+def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+    saving.apply_model_defaults(model, drafts)
+    check_budgets(model, drafts, ignore_warnings)
+    return saving.insert_records(model, drafts)
+
+
+def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+    existing = saving.load_existing(model, drafts)
+    check_budgets(model, drafts, ignore_warnings)
+    return saving.save_changes(model, drafts, existing)
+
+
+def check_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> None:
     load_booking_context(drafts)
-    saving.validate(CategoryBudget, drafts, CATEGORY_BUDGET_RULES)
-    return saving.save_changes(CategoryBudget, drafts, existing)
+    is_booking = model is ServiceBooking
+    saving.validate(model, drafts, BOOKING_RULES if is_booking else CATEGORY_BUDGET_RULES)
+    warnings = BOOKING_WARNINGS if is_booking else CATEGORY_BUDGET_WARNINGS
+    saving.check_warnings(drafts, warnings, ignore_warnings)
 
 
 def load_booking_context(drafts: Sequence[Draft]) -> None:

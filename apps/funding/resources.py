@@ -1,10 +1,6 @@
 """The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
 
-from typing import Any
-
-from django.db.models import QuerySet
-
-from apps.core.resources import RECORD_DATES, LookupResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
@@ -25,14 +21,11 @@ from apps.odata.declaration.resource import (
     POST,
     Contains,
     Key,
-    Navigation,
     NestedType,
     Optional,
-    Property,
     ReadOnly,
     RefersTo,
     Required,
-    Resource,
 )
 
 #: The columns that defaults, rules and warnings read of the records that bills refer to.
@@ -80,38 +73,31 @@ class CostCentreSummary(NestedType):
     fields = (Key("CostCentreGuid"), ReadOnly("Name"))
 
 
-def amounts() -> tuple[Property, ...]:
-    """When, how much, and at what price."""
-    return (
-        Key("LineItemGuid"),
-        Optional("Notes", description="The product's LongDescription when left out."),
-        Optional("FromDate"),
-        Optional("ToDate"),
-        Required("Quantity"),
-        Optional("Price", description="Required when the product has no price in the price book that day."),
-        ReadOnly("Total"),
-        ReadOnly("AmountPaid"),
-    )
+#: When, how much, and at what price.
+AMOUNTS = (
+    Key("LineItemGuid"),
+    Optional("Notes", description="The product's LongDescription when left out."),
+    Optional("FromDate"),
+    Optional("ToDate"),
+    Required("Quantity"),
+    Optional("Price", description="Required when the product has no price in the price book that day."),
+    ReadOnly("Total"),
+    ReadOnly("AmountPaid"),
+)
 
+#: How a line is taxed and claimed, and its dates of creation, change and archiving.
+CLASSIFICATION = (
+    Optional("TaxChoice"),
+    Optional("ClaimType"),
+    Optional("CancellationReason", description="Only when ClaimType is Cancellation."),
+    *RECORD_DATES,
+)
 
-def classification() -> tuple[Property, ...]:
-    """How a line is taxed and claimed, and its dates of creation, change and archiving."""
-    return (
-        Optional("TaxChoice"),
-        Optional("ClaimType"),
-        Optional("CancellationReason", description="Only when ClaimType is Cancellation."),
-        ReadOnly("CreationDate"),
-        ReadOnly("ModifyDate"),
-        ReadOnly("ArchiveDate"),
-    )
-
-
-def priced_by() -> tuple[Navigation, ...]:
-    """What was given, and whose price holds for it."""
-    return (
-        RefersTo("PriceBook", PriceBookSummary, required=True),
-        RefersTo("Product", ProductSummary, required=True, rule_columns=PRODUCT_COLUMNS),
-    )
+#: What was given, and whose price holds for it.
+PRICED_BY = (
+    RefersTo("PriceBook", PriceBookSummary, required=True),
+    RefersTo("Product", ProductSummary, required=True, rule_columns=PRODUCT_COLUMNS),
+)
 
 
 class ClaimLineType(NestedType):
@@ -119,7 +105,7 @@ class ClaimLineType(NestedType):
 
     model = ClaimLine
     draft_class = LineDraft
-    fields = (*amounts(), *classification(), *priced_by())
+    fields = (*AMOUNTS, *CLASSIFICATION, *PRICED_BY)
 
 
 class InvoiceLineType(NestedType):
@@ -128,36 +114,32 @@ class InvoiceLineType(NestedType):
     model = InvoiceLine
     draft_class = LineDraft
     fields = (
-        *amounts(),
+        *AMOUNTS,
         Optional("IsCreditItem", description="True needs a StaffGuid that may administer credit invoices."),
-        *classification(),
-        *priced_by(),
+        *CLASSIFICATION,
+        *PRICED_BY,
         RefersTo("CostCentre", CostCentreSummary),
     )
 
 
 # --- resources ------------------------------------------------------------------------------------------
 
+#: When the supports of a bill were given, and when it is to be paid.
+SERVICE_DATES = Required("StartDate"), Required("EndDate"), Optional("DueDate")
 
-def service_dates() -> tuple[Property, ...]:
-    """When the supports of a bill were given, and when it is to be paid."""
-    return Required("StartDate"), Required("EndDate"), Optional("DueDate")
+CLIENT_OF_THE_CONTACT = ReadOnly(
+    "ClientGuid", source="contact__client", description="The client of the contact."
+)
 
-
-def client_of_the_contact() -> Property:
-    return ReadOnly("ClientGuid", source="contact__client", description="The client of the contact.")
-
-
-def staff_in_charge() -> Property:
-    return Required(
-        "StaffGuid",
-        source="staff",
-        rule_columns=STAFF_COLUMNS,
-        description="Needs the permission to view/administer funding invoices.",
-    )
+RESPONSIBLE_STAFF = Required(
+    "StaffGuid",
+    source="staff",
+    rule_columns=STAFF_COLUMNS,
+    description="Needs the permission to view/administer funding invoices.",
+)
 
 
-class ClaimResource(Resource):
+class ClaimResource(UnrestrictedResource):
     """A plan-managed claim to the funding agency, linked to a provider's invoice."""
 
     model = Claim
@@ -174,7 +156,7 @@ class ClaimResource(Resource):
             description="The provider invoice's when left out; required when that has none.",
         ),
         ReadOnly("ExternalInvoiceNumber"),
-        *service_dates(),
+        *SERVICE_DATES,
         ReadOnly("PaymentDate"),
         ReadOnly("Total"),
         ReadOnly("Resubmitted"),
@@ -184,7 +166,7 @@ class ClaimResource(Resource):
         ReadOnly("CreationDate"),
         ReadOnly("ArchiveDate"),
         ReadOnly("ApprovedDate"),
-        client_of_the_contact(),
+        CLIENT_OF_THE_CONTACT,
         Optional(
             "ContactGuid",
             source="contact",
@@ -197,7 +179,7 @@ class ClaimResource(Resource):
             rule_columns=PROVIDER_COLUMNS,
             description="The provider invoice's when left out; required when that has none.",
         ),
-        staff_in_charge(),
+        RESPONSIBLE_STAFF,
         Required(
             "ProviderInvoiceGuid", source="provider_invoice", description="One that is unused or reusable."
         ),
@@ -207,11 +189,8 @@ class ClaimResource(Resource):
     loads_references = True
     importing = ClaimImport
 
-    def visible_to(self, caller: Any) -> QuerySet[Claim]:
-        return Claim.objects.all()
 
-
-class InvoiceResource(Resource):
+class InvoiceResource(UnrestrictedResource):
     """A funding invoice to the agency or to a client."""
 
     model = Invoice
@@ -225,7 +204,7 @@ class InvoiceResource(Resource):
         Optional("InvoiceNumber", description="Assigned when left out."),
         ReadOnly("ExternalInvoiceNumber"),
         Required("InvoiceClaimType", aliases=("InvoiceClaimTypeId",)),
-        *service_dates(),
+        *SERVICE_DATES,
         ReadOnly("PaymentDate"),
         ReadOnly("Total"),
         Required("IsRecurring"),
@@ -241,20 +220,17 @@ class InvoiceResource(Resource):
         ReadOnly("CreationDate"),
         ReadOnly("ApprovedDate"),
         ReadOnly("ArchiveDate"),
-        client_of_the_contact(),
+        CLIENT_OF_THE_CONTACT,
         Required("ContactGuid", source="contact", rule_columns=CONTACT_COLUMNS),
-        staff_in_charge(),
+        RESPONSIBLE_STAFF,
         Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
     create = create_invoices
     loads_references = True
     importing = InvoiceImport
 
-    def visible_to(self, caller: Any) -> QuerySet[Invoice]:
-        return Invoice.objects.all()
 
-
-class ProviderInvoiceResource(Resource):
+class ProviderInvoiceResource(UnrestrictedResource):
     """What a provider billed, for claims to be built on."""
 
     model = ProviderInvoice
@@ -282,9 +258,6 @@ class ProviderInvoiceResource(Resource):
     )
     create = create_provider_invoices
     importing = ProviderInvoiceImport
-
-    def visible_to(self, caller: Any) -> QuerySet[ProviderInvoice]:
-        return ProviderInvoice.objects.all()
 
 
 class PriceBookResource(LookupResource):

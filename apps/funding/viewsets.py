@@ -13,18 +13,6 @@ from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.query.keys import read_key
 
 
-class ClaimViewSet(ODataViewSet):
-    """Claims to the funding agency."""
-
-    resource = resources.ClaimResource
-
-
-class InvoiceViewSet(ODataViewSet):
-    """Funding invoices."""
-
-    resource = resources.InvoiceResource
-
-
 class ProviderInvoiceViewSet(ODataViewSet):
     """Invoices of providers."""
 
@@ -44,21 +32,7 @@ class ProviderInvoiceViewSet(ODataViewSet):
         return self.respond_updated(request, guid)
 
 
-class PriceBookViewSet(ODataViewSet):
-    """Price books with their products."""
-
-    resource = resources.PriceBookResource
-
-
-class CostCentreViewSet(ODataViewSet):
-    """Cost centres."""
-
-    resource = resources.CostCentreResource
-
-
 router = ODataRouter()
-router.register("claim", ClaimViewSet)
-router.register("invoice", InvoiceViewSet)
+router.register_resources(resources.ClaimResource, resources.InvoiceResource)
 router.register("providerInvoice", ProviderInvoiceViewSet)
-router.register("priceBook", PriceBookViewSet)
-router.register("costCentre", CostCentreViewSet)
+router.register_resources(resources.PriceBookResource, resources.CostCentreResource)

@@ -10,7 +10,7 @@ from typing import Any
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessAttempt
 from django.conf import settings
-from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.backends import ModelBackend
 from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
@@ -22,32 +22,13 @@ from apps.odata import clock
 from apps.people.models import Staff
 
 
-class StaffBackend(BaseBackend):
+class StaffBackend(ModelBackend):
     """Staff sign in with their primary email, in any case, while their login is open (decisions.md 6)."""
 
-    def authenticate(
-        self,
-        request: HttpRequest | None,
-        username: str | None = None,
-        password: str | None = None,
-        **others: Any,
-    ) -> Staff | None:
-        if username is None or password is None:
-            return None
-        staff = Staff.objects.select_related("role").filter(primary_email_key=normalised(username)).first()
-        if staff is None:
-            # As slow as for a known login: the time of an answer must not show who works here.
-            Staff().set_password(password)
-            return None
-        return staff if staff.check_password(password) and staff.is_active else None
-
-    def get_user(self, user_id: Any) -> Staff | None:
+    def get_user(self, user_id: Any) -> Any:
         """The staff member of a session; none once the login is disabled, so that the session ends."""
         staff = Staff.objects.select_related("role").filter(pk=user_id).first()
-        return staff if staff is not None and staff.is_active else None
-
-    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
-        return bool(user_obj.has_perm(perm, obj))
+        return staff if staff is not None and self.user_can_authenticate(staff) else None
 
 
 # --- failed attempts ----------------------------------------------------------------------------------

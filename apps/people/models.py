@@ -11,6 +11,7 @@ from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from apps.core.identifiers import normalised
 from apps.core.models import Consent, Lookup, NormalisedField, Record, TimestampedModel
 from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
@@ -134,7 +135,7 @@ class StaffManager(BaseUserManager["Staff"]):
     """Finds staff by login, which is the primary email without regard to case."""
 
     def get_by_natural_key(self, username: str | None) -> Staff:
-        return self.get(primary_email_key=(username or "").strip().casefold())
+        return self.select_related("role").get(primary_email_key=normalised(username))
 
 
 class Staff(Person, AbstractBaseUser, Record):

@@ -1,10 +1,6 @@
 """The resources of people, declared in the words of interface.md 2.1, 2.2, 4.1 and 4.2."""
 
-from typing import Any
-
-from django.db.models import QuerySet
-
-from apps.core.resources import RECORD_DATES, LookupResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -12,14 +8,11 @@ from apps.odata.declaration.resource import (
     Contains,
     Embedded,
     Key,
-    Navigation,
     NestedType,
     Optional,
-    Property,
     ReadOnly,
     RefersTo,
     Required,
-    Resource,
 )
 from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import (
@@ -136,72 +129,63 @@ class RepresentativeType(NestedType):
     )
 
 
-def addresses() -> tuple[Navigation, ...]:
-    """The two address parts of staff, clients and contacts."""
-    return Embedded("Address", AddressType), Embedded("PostalAddress", PostalAddressType)
+#: The two address parts of staff, clients and contacts.
+ADDRESSES = Embedded("Address", AddressType), Embedded("PostalAddress", PostalAddressType)
 
+#: The answers to custom fields, in responses of one record only (decisions.md 1).
+CUSTOM_FIELDS = Contains(
+    "CustomFields",
+    CustomFieldAnswerType,
+    source="custom_field_answers",
+    order=("custom_field__position",),
+    item_only=True,
+    read_only=True,
+)
 
-def custom_fields() -> Navigation:
-    """The answers to custom fields, in responses of one record only (decisions.md 1)."""
-    return Contains(
-        "CustomFields",
-        CustomFieldAnswerType,
-        source="custom_field_answers",
-        order=("custom_field__position",),
-        item_only=True,
-        read_only=True,
-    )
-
-
-def account_manager() -> Navigation:
-    """The staff member who looks after the record."""
-    return RefersTo("AccountManager", StaffSummary)
+#: The staff member who looks after the record.
+ACCOUNT_MANAGER = RefersTo("AccountManager", StaffSummary)
 
 
 # --- properties that several resources have -------------------------------------------------------------
 
+#: The first block of a person's fields, after the names.
+PERSONAL_DATA = (
+    Optional("PersonalTitle"),
+    Optional("PersonalTitleOther"),
+    Optional("AcceptsEmailContact"),
+    Optional("AcceptsSmsContact"),
+    Optional("UniqueCode"),
+    Optional("SchemeNumber"),
+    Optional("Gender"),
+    Optional("SendBirthdayReminder"),
+    Optional("Birthday"),
+    Optional("SendPartnerBirthdayReminder"),
+    Optional("PartnerBirthday"),
+    Optional("PartnerFirstName"),
+    Optional("PartnerLastName"),
+    Optional("NumberOfChildren"),
+    Optional("HobbiesInterests"),
+    Optional("AdditionalInformation"),
+)
 
-def titles_and_consents() -> tuple[Property, ...]:
-    """The first block of a person's fields, after the names."""
-    return (
-        Optional("PersonalTitle"),
-        Optional("PersonalTitleOther"),
-        Optional("AcceptsEmailContact"),
-        Optional("AcceptsSmsContact"),
-        Optional("UniqueCode"),
-        Optional("SchemeNumber"),
-        Optional("Gender"),
-        Optional("SendBirthdayReminder"),
-        Optional("Birthday"),
-        Optional("SendPartnerBirthdayReminder"),
-        Optional("PartnerBirthday"),
-        Optional("PartnerFirstName"),
-        Optional("PartnerLastName"),
-        Optional("NumberOfChildren"),
-        Optional("HobbiesInterests"),
-        Optional("AdditionalInformation"),
-    )
-
-
-def phones_and_profiles() -> tuple[Property, ...]:
-    """Where else a person can be reached."""
-    return (
-        Optional("Phone1"),
-        Optional("Phone2"),
-        Optional("Fax"),
-        Optional("HomePhone"),
-        Optional("SocialNetworkAUrl"),
-        Optional("SocialNetworkBUrl"),
-        Optional("VideoChannelUrl"),
-        Optional("ProfessionalNetworkUrl"),
-        Optional("OtherSocialMediaUrl"),
-    )
+#: Where else a person can be reached.
+PHONES_AND_PROFILES = (
+    Optional("Phone1"),
+    Optional("Phone2"),
+    Optional("Fax"),
+    Optional("HomePhone"),
+    Optional("SocialNetworkAUrl"),
+    Optional("SocialNetworkBUrl"),
+    Optional("VideoChannelUrl"),
+    Optional("ProfessionalNetworkUrl"),
+    Optional("OtherSocialMediaUrl"),
+)
 
 
 # --- resources ------------------------------------------------------------------------------------------
 
 
-class StaffResource(Resource):
+class StaffResource(UnrestrictedResource):
     """An individual who works for the subscriber, and so a user of the back office."""
 
     model = Staff
@@ -213,21 +197,21 @@ class StaffResource(Resource):
         Required("FirstName"),
         Required("LastName"),
         Optional("Abbreviation"),
-        *titles_and_consents(),
+        *PERSONAL_DATA,
         Optional("UsePrimaryEmail"),
         Required("PrimaryEmail"),
         Optional("UseSecondaryEmail"),
         Optional("SecondaryEmail"),
-        *phones_and_profiles(),
+        *PHONES_AND_PROFILES,
         Optional("WorkingHoursPerWeek"),
         Optional("EmploymentType"),
         Optional("CommencementDate"),
         Optional("DisableLoginDate"),
         *RECORD_DATES,
-        *addresses(),
-        custom_fields(),
+        *ADDRESSES,
+        CUSTOM_FIELDS,
         RefersTo("Teams", TeamSummary, many=True),
-        account_manager(),
+        ACCOUNT_MANAGER,
         RefersTo("PrimaryRole", RoleSummary, source="role", required=True),
         RefersTo("PositionTitle", PositionSummary, source="position"),
         RefersTo("Location", LocationSummary),
@@ -237,11 +221,8 @@ class StaffResource(Resource):
     importing = StaffImport
     replace = replace_staff
 
-    def visible_to(self, caller: Any) -> QuerySet[Staff]:
-        return Staff.objects.all()
 
-
-class ClientResource(Resource):
+class ClientResource(UnrestrictedResource):
     """An organisation that is a customer of the subscriber."""
 
     model = Client
@@ -260,19 +241,16 @@ class ClientResource(Resource):
         Optional("BusinessFax"),
         Optional("WebAddress"),
         *RECORD_DATES,
-        *addresses(),
-        custom_fields(),
+        *ADDRESSES,
+        CUSTOM_FIELDS,
         RefersTo("KeyContact", ContactSummary),
     )
     draft_class = AnsweredDraft
     create = create_clients
     importing = ClientImport
 
-    def visible_to(self, caller: Any) -> QuerySet[Client]:
-        return Client.objects.all()
 
-
-class ContactResource(Resource):
+class ContactResource(UnrestrictedResource):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
     model = Contact
@@ -283,28 +261,25 @@ class ContactResource(Resource):
         Key("ContactGuid"),
         Required("FirstName"),
         Required("LastName"),
-        *titles_and_consents(),
+        *PERSONAL_DATA,
         Optional("UsePrimaryEmail"),
         Optional("PrimaryEmail"),
         Optional("UseSecondaryEmail"),
         Optional("SecondaryEmail"),
-        *phones_and_profiles(),
+        *PHONES_AND_PROFILES,
         Optional("PositionTitle"),
         Optional("SchemePriceGuideRegion"),
         *RECORD_DATES,
-        *addresses(),
-        custom_fields(),
+        *ADDRESSES,
+        CUSTOM_FIELDS,
         RefersTo("Client", ClientSummary),
         RefersTo("Role", RoleSummary),
         Embedded("Representative", RepresentativeType),
-        account_manager(),
+        ACCOUNT_MANAGER,
     )
     draft_class = AnsweredDraft
     create = create_contacts
     importing = ContactImport
-
-    def visible_to(self, caller: Any) -> QuerySet[Contact]:
-        return Contact.objects.all()
 
 
 class RoleResource(LookupResource):

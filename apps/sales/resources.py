@@ -1,22 +1,15 @@
 """The resources of sales, declared in the words of interface.md 2.7, 2.8 and 4.7, and decisions.md 7."""
 
-from typing import Any
-
-from django.db.models import QuerySet
-
-from apps.core.resources import LookupResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
 from apps.odata.declaration.resource import (
     GET,
     POST,
     Key,
-    Navigation,
     NestedType,
     Optional,
-    Property,
     ReadOnly,
     RefersTo,
     Required,
-    Resource,
 )
 from apps.people.resources import ContactSummary, StaffSummary, TeamSummary
 from apps.sales.imports import OpportunityImport, TemplateImport
@@ -48,38 +41,30 @@ class OutcomeReasonSummary(NestedType):
     fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
 
 
-SYSTEM_MEMBERS = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
+#: The origin of an opportunity.
+ORIGIN = (
+    Optional("Source"),
+    Optional("SourceDetails", description="Only when Source is given and is not Referral."),
+    Optional("ReferrerEmail", description="Only when Source is Referral."),
+    Optional("ReferrerFirstName", description="Only when Source is Referral."),
+    Optional("ReferrerLastName", description="Only when Source is Referral."),
+    Optional("ReferrerOrganisation", description="Only when Source is Referral."),
+)
+
+#: The value of an opportunity and its chance.
+VALUE = Optional("UpfrontValueOfSale"), Optional("ChanceOfSales"), Optional("RecurringAnnualValue")
+
+#: The lists that opportunities and templates choose from; rules read which stage is the result.
+#: The rules need to know which stage is the result.
+CHOSEN_LISTS = (
+    RefersTo("Team", TeamSummary),
+    RefersTo("Type", TypeSummary),
+    RefersTo("Stage", StageSummary, rule_columns=("is_result", "name")),
+    RefersTo("FollowUpStaff", StaffSummary),
+)
 
 
-def origin_members() -> tuple[Property, ...]:
-    """The origin of an opportunity."""
-    return (
-        Optional("Source"),
-        Optional("SourceDetails", description="Only when Source is given and is not Referral."),
-        Optional("ReferrerEmail", description="Only when Source is Referral."),
-        Optional("ReferrerFirstName", description="Only when Source is Referral."),
-        Optional("ReferrerLastName", description="Only when Source is Referral."),
-        Optional("ReferrerOrganisation", description="Only when Source is Referral."),
-    )
-
-
-def value_members() -> tuple[Property, ...]:
-    """The value of an opportunity and its chance."""
-    return Optional("UpfrontValueOfSale"), Optional("ChanceOfSales"), Optional("RecurringAnnualValue")
-
-
-def list_members() -> tuple[Navigation, ...]:
-    """The lists that opportunities and templates choose from."""
-    # The rules need to know which stage is the result.
-    return (
-        RefersTo("Team", TeamSummary),
-        RefersTo("Type", TypeSummary),
-        RefersTo("Stage", StageSummary, rule_columns=("is_result", "name")),
-        RefersTo("FollowUpStaff", StaffSummary),
-    )
-
-
-class OpportunityResource(Resource):
+class OpportunityResource(UnrestrictedResource):
     """Business that may be won."""
 
     model = Opportunity
@@ -96,7 +81,7 @@ class OpportunityResource(Resource):
             description="The template's values fill what the request leaves out; null counts as said.",
         ),
         Optional("Name", description="Required, unless the template gives it."),
-        *origin_members(),
+        *ORIGIN,
         Optional(
             "Outcome", description="Only when the stage is the result, where it is Deferred when left out."
         ),
@@ -106,11 +91,11 @@ class OpportunityResource(Resource):
             description="In the past; only of an outcome other than Deferred, where it is now when left out.",
         ),
         Optional("AddEMarketingContactList"),
-        *value_members(),
+        *VALUE,
         Optional("ExpiryDate", description="After today."),
         Optional("FollowUpDate", description="After today; FollowUpStaff is required with it."),
         Optional("ExpectedDate", description="After today."),
-        *SYSTEM_MEMBERS,
+        *RECORD_DATES,
         RefersTo(
             "OpportunityOwner",
             StaffSummary,
@@ -118,7 +103,7 @@ class OpportunityResource(Resource):
             description="Required, unless the template gives it.",
         ),
         RefersTo("PrimaryContact", ContactSummary),
-        *list_members(),
+        *CHOSEN_LISTS,
         RefersTo(
             "OutcomeReason",
             OutcomeReasonSummary,
@@ -131,11 +116,8 @@ class OpportunityResource(Resource):
     create = create_opportunities
     importing = OpportunityImport
 
-    def visible_to(self, caller: Any) -> QuerySet[Opportunity]:
-        return Opportunity.objects.all()
 
-
-class OpportunityTemplateResource(Resource):
+class OpportunityTemplateResource(UnrestrictedResource):
     """What new opportunities of one sort start with; made and changed in the back office."""
 
     model = OpportunityTemplate
@@ -145,18 +127,15 @@ class OpportunityTemplateResource(Resource):
         Key("TemplateGuid"),
         Required("TemplateName", source="name"),
         Optional("OpportunityName"),
-        *origin_members(),
-        *value_members(),
+        *ORIGIN,
+        *VALUE,
         Optional("ExpiryDateInterval"),
         Optional("FollowUpDateInterval"),
         ReadOnly("ArchiveDate"),
         RefersTo("OpportunityOwner", StaffSummary, source="owner"),
-        *list_members(),
+        *CHOSEN_LISTS,
     )
     importing = TemplateImport
-
-    def visible_to(self, caller: Any) -> QuerySet[OpportunityTemplate]:
-        return OpportunityTemplate.objects.all()
 
 
 class OpportunityTypeResource(LookupResource):
@@ -164,7 +143,7 @@ class OpportunityTypeResource(LookupResource):
 
     model = OpportunityType
     path = "opportunityType"
-    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *SYSTEM_MEMBERS)
+    fields = (Key("TypeId", source="id"), ReadOnly("Name"), *RECORD_DATES)
 
 
 class OpportunityStageResource(LookupResource):
@@ -177,7 +156,7 @@ class OpportunityStageResource(LookupResource):
         ReadOnly("Name"),
         ReadOnly("Position", description="Where it stands on the way to the result."),
         ReadOnly("IsResult", description="Whether opportunities in it have an outcome; true of one at most."),
-        *SYSTEM_MEMBERS,
+        *RECORD_DATES,
     )
 
 
@@ -186,4 +165,4 @@ class OpportunityOutcomeReasonResource(LookupResource):
 
     model = OpportunityOutcomeReason
     path = "opportunityOutcomeReason"
-    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *SYSTEM_MEMBERS)
+    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("Outcome"), *RECORD_DATES)

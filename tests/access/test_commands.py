@@ -11,6 +11,7 @@ from apps.access.authentication import find_application_by_secret
 from apps.access.credentials import hash_secret
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.services import revoke_applications
+from apps.core.history_display import changes_of
 from apps.core.models import Change
 from apps.odata import clock
 from apps.people.models import Role, Staff
@@ -114,6 +115,7 @@ def test_create_staff_login_makes_the_first_administrator():
     assert staff.use_primary_email  # one of the two emails must be in use (interface.md 4.1)
     assert staff.role.name == "Administrator"
     assert staff.check_password(printed["password"])
+    assert list(changes_of(staff).values_list("kind", "channel")) == [("Created", "Command")]
 
 
 def test_a_second_login_shares_the_administrator_role():

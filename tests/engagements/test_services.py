@@ -17,7 +17,7 @@ from apps.engagements.services import (
     update_bookings,
     update_engagements,
 )
-from apps.odata.write.drafts import Draft, ValidationFailed
+from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.people.handover import hand_over
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
 from tests.people.records import a_contact, a_staff_member
@@ -37,10 +37,23 @@ def test_a_plan_is_stored_with_the_model_defaults_of_missing_members():
     draft = a_new_draft(participant=a_contact(), plan_start_date=START, plan_end_date=END)
     for name in ("booking_start_date", "booking_end_date", "support_coordinator"):
         draft.fill(name, None)
-    (key,) = create_engagements([draft])
+    (key,) = create_engagements([draft], ignore_warnings=True)
     plan = ClientEngagement.objects.get(pk=key)
     assert (plan.participant_type, plan.total_budget_amount) == ("Agency", Decimal("0.00"))
     assert Change.objects.filter(record_key=str(key), kind="Created").count() == 1
+
+
+def test_a_plan_with_warnings_is_stored_when_they_are_ignored():
+    def draft():
+        return a_new_draft(participant=contact, plan_start_date=START, plan_end_date=END)
+
+    contact = a_contact()
+    with pytest.raises(WarningsPresent) as refusal:
+        create_engagements([draft()])
+    assert codes(refusal) == [("NoManagement", "is_plan_managed")]
+    assert not ClientEngagement.objects.exists()
+    create_engagements([draft()], ignore_warnings=True)
+    assert ClientEngagement.objects.count() == 1
 
 
 def test_two_plans_of_a_participant_do_not_start_on_one_day():
@@ -50,7 +63,8 @@ def test_two_plans_of_a_participant_do_not_start_on_one_day():
             [a_new_draft(participant=plan.participant, plan_start_date=START, plan_end_date=START)]
         )
     assert codes(refusal) == [("NotUnique", "plan_start_date")]
-    create_engagements([a_new_draft(participant=a_contact(), plan_start_date=START, plan_end_date=START)])
+    draft = a_new_draft(participant=a_contact(), plan_start_date=START, plan_end_date=START)
+    create_engagements([draft], ignore_warnings=True)
 
 
 def test_a_pace_plan_may_start_with_the_plan_that_it_replaces():
@@ -102,7 +116,8 @@ def test_a_changed_booking_is_validated_with_its_plan_and_category():
 
 def test_a_category_has_one_budget_in_a_pace_plan():
     plan, category = a_pace_plan(), a_category(16)
-    create_category_budgets([a_new_draft(engagement=plan, category=category, budget=Decimal("5.00"))])
+    draft = a_new_draft(engagement=plan, category=category, budget=Decimal("5.00"))
+    create_category_budgets([draft])
     with pytest.raises(ValidationFailed) as refusal:
         create_category_budgets([a_new_draft(engagement=plan, category=category, budget=Decimal("6.00"))])
     assert codes(refusal) == [("NotUnique", "category")]

@@ -144,7 +144,7 @@ class RecordAdmin(ArchivingAdmin):
         return self.update or partial(update_lookups, self.model)
 
     def find_issues(self, draft: Draft) -> list[Issue]:
-        """What stops the draft from being stored, found by storing it and taking that back."""
+        """What stops the draft from being stored or warns of it: it is stored, and that is taken back."""
         try:
             return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
         except IntegrityError:
@@ -170,7 +170,9 @@ class RecordAdmin(ArchivingAdmin):
             return super().changeform_view(request, *args, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        self.store(obj, form.draft())
+        # Only warnings of the service have this severity; those of ``warnings`` are not known to it.
+        is_warned = any(issue.severity == "warning" for issue in form.warnings)
+        self.store(obj, form.draft(), **({"ignore_warnings": True} if is_warned else {}))
         for issue in form.warnings:
             messages.warning(request, issue.message)
         # The base class would save the record itself before it runs the buttons of its form.

@@ -21,7 +21,7 @@ from apps.engagements.services import (
     update_bookings,
     update_category_budgets,
 )
-from apps.engagements.validation import BOOKING_WARNINGS, CATEGORY_BUDGET_WARNINGS, BudgetDraft
+from apps.engagements.validation import BudgetDraft
 from apps.odata import clock
 
 
@@ -97,7 +97,6 @@ class ServiceBookingAdmin(BudgetAdmin):
 
     create = staticmethod(create_bookings)
     update = staticmethod(update_bookings)
-    warnings = BOOKING_WARNINGS
     menu_order = 50
     icon = "event_available"
     list_display = ("item", "plan", "booking_number", "management_type", "amount", "remaining", "spending")
@@ -129,7 +128,6 @@ class CategoryBudgetAdmin(BudgetAdmin):
 
     create = staticmethod(create_category_budgets)
     update = staticmethod(update_category_budgets)
-    warnings = CATEGORY_BUDGET_WARNINGS
     menu_order = 60
     icon = "donut_small"
     list_display = ("category", "plan", "management_type", "amount", "remaining", "spending")

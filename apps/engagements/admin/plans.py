@@ -26,7 +26,6 @@ from apps.core.admin_base.display import (
 from apps.engagements.admin.spending_bar import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
 from apps.engagements.services import create_engagements, update_engagements
-from apps.engagements.validation import ENGAGEMENT_WARNINGS
 from apps.odata import clock
 
 
@@ -101,7 +100,6 @@ class ClientEngagementAdmin(RecordAdmin):
 
     create = staticmethod(create_engagements)
     update = staticmethod(update_engagements)
-    warnings = ENGAGEMENT_WARNINGS
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"

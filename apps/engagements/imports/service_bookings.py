@@ -15,6 +15,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,9 +25,10 @@ from django.utils import timezone
 
 from apps.core import history
 from apps.core.identifiers import normalised
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportReport, in_column_order
-from apps.core.importing.runs import ImportDisplay, ImportOptions, errors_file, import_author
+from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
@@ -51,17 +53,12 @@ from apps.engagements.imports.service_booking_rows import (
 )
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
-from apps.engagements.validation import (
-    BOOKING_WARNINGS,
-    ENGAGEMENT_WARNINGS,
-    BudgetDraft,
-    EngagementDraft,
-)
+from apps.engagements.validation import BudgetDraft, EngagementDraft
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration.service import get_service
 from apps.odata.write.bodies import record_reader
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed, apply_rules
+from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.odata.write.json_values import JsonValueError
 from apps.people.models import Client, Contact
 from apps.people.services import create_contacts
@@ -254,8 +251,6 @@ class PortalImport:
         for lines, key in zip(groups, keys, strict=True):
             for line in lines:
                 line.plan = plans.get(key)
-        for number, issue in apply_rules(drafts, ENGAGEMENT_WARNINGS):
-            self.add_issue_warning(groups[number][0], issue)
         return len(plans)
 
     def adjust_total_budgets(self, lines: Sequence[BookingLine]) -> None:
@@ -279,8 +274,9 @@ class PortalImport:
             EngagementDraft({"total_budget_amount": total}, ["total_budget_amount"], key=key)
             for key, total in totals.items()
         ]
-        if drafts:
-            self.call_service(update_engagements, drafts, [by_plan[key] for key in totals])
+        # The bookings that the new budgets allow for are stored after them.
+        service = partial(update_engagements, ignore_warnings=True)
+        self.call_service(service, drafts, [by_plan[key] for key in totals])
 
     # --- bookings
 
@@ -313,28 +309,30 @@ class PortalImport:
                 values = {**values, "engagement": line.plan}
             drafts.append(BudgetDraft(values, values, key=line.booking.pk if line.booking else None))
             line.is_changed = True
-        lines = [line for line, _ in changing]
-        self.call_service(service, drafts, [[line] for line in lines])
-        for number, issue in apply_rules(drafts, BOOKING_WARNINGS):
-            self.add_issue_warning(lines[number], issue)
+        self.call_service(service, drafts, [[line] for line, _ in changing])
 
     # --- services
 
     def call_service(
         self, service: Callable[..., Any], drafts: Sequence[Draft], groups: Sequence[Sequence[BookingLine]]
     ) -> Sequence[Any]:
-        """The keys of the drafts; ``None`` for each when the service rejects them: the lines get errors."""
+        """The keys of the drafts; ``None`` for each when the service rejects them: the lines get errors.
+
+        The first line of a group gets the warnings.
+        """
         try:
             return service(drafts) if drafts else []
+        except WarningsPresent as found:
+            for number, issue in found.issues:
+                line, column = groups[number][0], COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT)
+                line.add_warning(column, issue.code, issue.message)
+            return service(drafts, ignore_warnings=True)
         except ValidationFailed as failed:
             for number, issue in failed.issues:
                 for line in groups[number]:
                     column = COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT)
                     line.add_error(column, issue.code, issue.message)
             return [None] * len(drafts)
-
-    def add_issue_warning(self, line: BookingLine, issue: Issue) -> None:
-        line.add_warning(COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT), issue.code, issue.message)
 
 
 # --- records --------------------------------------------------------------------------------------------

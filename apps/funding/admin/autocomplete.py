@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from django.http import HttpRequest, JsonResponse
 from apps.core.admin_base.display import plain_amount
 from apps.core.identifiers import normalised
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import EffectivePrice, load_prices, price_zones
+from apps.funding.pricing import EffectivePrice, load_price_table
 from apps.odata import clock
 from apps.people.models import Contact
 
@@ -40,12 +40,11 @@ def parse_day(text: str | None) -> dt.date | None:
         return None
 
 
-def zones_of(contact: UUID | None) -> Sequence[str]:
-    """The price zones of a participant; the national one without a participant."""
+def region_of(contact: UUID | None) -> str | None:
+    """The price guide region of a participant."""
     if contact is None:
-        return price_zones(None)
-    regions = Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True)
-    return price_zones(regions.first())
+        return None
+    return Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True).first()
 
 
 def search_products(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
@@ -80,10 +79,10 @@ def products_page(request: HttpRequest) -> JsonResponse:
     if book is None:
         return JsonResponse({"products": []})
     entries = list(search_products(book, query.get("q", ""))[:SUGGESTIONS])
-    zones, day = zones_of(read_key(query.get("contact"))), parse_day(query.get("on")) or clock.today()
-    prices = load_prices(entry.product_id for entry in entries)
+    region, day = region_of(read_key(query.get("contact"))), parse_day(query.get("on")) or clock.today()
+    prices = load_price_table(entry.product_id for entry in entries)
     found = [
-        product_data(entry.product, prices.find(book, entry.product_id, zones, day)) for entry in entries
+        product_data(entry.product, prices.find(book, entry.product_id, region, day)) for entry in entries
     ]
     return JsonResponse({"products": found})
 
@@ -94,14 +93,14 @@ def prices_page(request: HttpRequest) -> JsonResponse:
     ``null`` for a line without a known product.
     """
     lines = [(*line.split("|"), "", "")[:3] for line in request.GET.getlist("line")[:LINE_LIMIT]]
-    zones = zones_of(read_key(request.GET.get("contact")))
+    region = region_of(read_key(request.GET.get("contact")))
     products = records_by_text(Product.objects, "code_key", (code for _, code, _ in lines))
-    prices = load_prices(product.pk for product in products.values())
+    prices = load_price_table(product.pk for product in products.values())
     found = []
     for book, code, day in lines:
         product = products.get(normalised(code) or "")
         key, on = read_key(book), parse_day(day) or clock.today()
-        price = prices.find(key, product.pk, zones, on) if product and key else None
+        price = prices.find(key, product.pk, region, on) if product and key else None
         found.append(product and product_data(product, price))
     return JsonResponse({"lines": found})
 

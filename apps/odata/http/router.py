@@ -35,7 +35,8 @@ def make_caseless(pattern: Any) -> URLPattern:
 class ODataRouter(SimpleRouter):
     """Routes of a resource: collection, ``$count``, ``$query``, item, and the actions of its viewset.
 
-    ``router.register("claim", ClaimViewSet)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``.
+    ``router.register_resources(ClaimResource)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``; a
+    resource with endpoints of its own has a viewset: ``router.register("document", DocumentViewSet)``.
     """
 
     #: Whether the text of a key is valid is decided by ``apps.odata.query.keys``.
@@ -72,6 +73,12 @@ class ODataRouter(SimpleRouter):
             )
         ),
     ]
+
+    def register_resources(self, *resources: type[Resource]) -> None:
+        """Serve resources that have no endpoints of their own, each at its path."""
+        for resource in resources:
+            viewset = type(f"{resource.__name__}ViewSet", (ODataViewSet,), {"resource": resource})
+            self.register(resource.path, viewset)
 
     @property
     def resources(self) -> list[type[Resource]]:

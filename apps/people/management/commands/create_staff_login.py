@@ -50,15 +50,16 @@ class Command(BaseCommand):
         try:
             staff = existing or new_staff(email, options["first_name"], options["last_name"])
             if existing is None or options["role"]:
-                staff.role = role_named(options["role"] or ADMINISTRATOR)
+                staff.role = find_role(options["role"] or ADMINISTRATOR)
             validate_password(password, staff)
             staff.clean_fields(exclude=["password"])
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        if existing is None:
-            staff = store(staff)
         staff.set_password(password)
-        staff.save()
+        if existing is None:
+            create(staff)
+        else:
+            staff.save()
         if options["json"]:
             self.stdout.write(json.dumps({"email": staff.primary_email, "password": password}))
         else:
@@ -87,16 +88,15 @@ def new_staff(email: str, first_name: str | None, last_name: str | None) -> Staf
     )
 
 
-def store(staff: Staff) -> Staff:
-    """Create the staff member by the service that every entry point uses."""
-    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role")
+def create(staff: Staff) -> None:
+    """Store the staff member by the service that every entry point uses."""
+    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
     draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
     apply_model_defaults(Staff, [draft])
-    (key,) = create_staff([draft])
-    return Staff.objects.get(pk=key)
+    create_staff([draft])
 
 
-def role_named(name: str) -> Role:
+def find_role(name: str) -> Role:
     """The role of that name; the administrator's is created when it does not exist."""
     found = Role.objects.filter(name_key=normalised(name)).first()
     if found is not None:
