@@ -49,7 +49,10 @@ def parse_guid(text: str) -> UUID:
 def parse_date(text: str) -> dt.date:
     """A date. Of a date-time it is the date in the subscriber's zone; without an offset it is local time."""
     if _DATE.fullmatch(text):
-        return _existing(lambda: dt.date.fromisoformat(text))
+        try:
+            return dt.date.fromisoformat(text)
+        except ValueError:
+            raise _no_such_day() from None
     moment = _date_time(text, "must be a date, such as 2026-07-01")
     # A clock change skips an hour, never a day: whether the hour exists does not matter here.
     return moment.date() if moment.tzinfo is None else _in_zone(moment).date()
@@ -150,14 +153,14 @@ def _date_time(text: str, message: str) -> dt.datetime:
     if len(time) == 5:
         time += ":00"
     spelled = f"{day}T{time}{(fraction or '')[:7]}{(offset or '').upper()}"
-    return _existing(lambda: dt.datetime.fromisoformat(spelled))
-
-
-def _existing(read: Callable[[], Any]) -> Any:
     try:
-        return read()
+        return dt.datetime.fromisoformat(spelled)
     except ValueError:
-        raise TextValueError("InvalidDate", "names a day or a time that does not exist") from None
+        raise _no_such_day() from None
+
+
+def _no_such_day() -> TextValueError:
+    return TextValueError("InvalidDate", "names a day or a time that does not exist")
 
 
 def _in_zone(moment: dt.datetime) -> dt.datetime:
