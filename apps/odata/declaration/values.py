@@ -92,7 +92,12 @@ def parse_decimal(text: str, precision: int | None = None, scale: int | None = N
         raise TextValueError("OutOfRange", "has too many digits")
     number = Decimal(text)
     if scale is not None:
-        number = _at_scale(number, scale)
+        sign, digits, exponent = number.as_tuple()
+        surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
+        if surplus > 0 and any(digits[-surplus:]):
+            raise TextValueError("OutOfRange", f"must have at most {scale} decimal places")
+        digits = digits[:-surplus] or (0,) if surplus > 0 else digits + (0,) * -surplus
+        number = Decimal((sign, digits, -scale))
         if precision is not None and number.adjusted() >= precision - scale:
             message = f"must have at most {precision - scale} digits before the decimal point"
             raise TextValueError("OutOfRange", message)
@@ -172,14 +177,3 @@ def _in_zone(moment: dt.datetime) -> dt.datetime:
 
 def _too_far() -> TextValueError:
     return TextValueError("OutOfRange", "must lie between the years 1 and 9999")
-
-
-def _at_scale(number: Decimal, scale: int) -> Decimal:
-    """``number`` with exactly ``scale`` decimal places; only zeros may be removed."""
-    sign, digits, exponent = number.as_tuple()
-    surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
-    if surplus > 0:
-        if any(digits[-surplus:]):
-            raise TextValueError("OutOfRange", f"must have at most {scale} decimal places")
-        return Decimal((sign, digits[:-surplus] or (0,), -scale))
-    return Decimal((sign, digits + (0,) * -surplus, -scale))
