@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.db import models
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:
@@ -86,14 +88,26 @@ class Draft:
     get = property(attrgetter("__dict__.get"))
     #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain.
     fill = property(attrgetter("__dict__.__setitem__"))
+    #: ``fill_all(values)``: fill several members.
+    fill_all = property(attrgetter("__dict__.update"))
     #: ``member_names()``: the names of all members that are not invalid.
     member_names = property(attrgetter("__dict__.keys"))
+
+    def key_of(self, name: str) -> Any:
+        """The key of the record that a member refers to; bodies hold keys until references are attached."""
+        value = self.get(name)
+        return value.pk if isinstance(value, models.Model) else value
 
     def mark_invalid(self, name: str) -> None:
         """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
         if self.has(name):
             delattr(self, name)
         self.invalid |= {name}
+
+
+def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
+    """The keys of the records that a member of drafts refers to."""
+    return {draft.key_of(name) for draft in drafts} - {None}
 
 
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.

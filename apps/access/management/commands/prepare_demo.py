@@ -15,7 +15,8 @@ from django.core.management.base import BaseCommand
 
 from apps.access.credentials import secret_matches
 from apps.access.models import ApiApplication
-from apps.access.services import register_application, renew_secret, restore_application
+from apps.access.services import register_application, renew_secret
+from apps.core import archive
 from apps.core.identifiers import normalised
 
 EMAIL = "admin@demo.example"
@@ -88,7 +89,7 @@ def demo_application(stored: Credentials) -> Credentials:
         application, secret = register_application(APPLICATION)
     elif not secret_matches(secret, application.secret_hash):
         secret = renew_secret(application)
-    restore_application(application)
+    archive.restore(ApiApplication.objects.filter(pk=application.pk))
     return {"client_id": application.client_id, "client_secret": secret}
 
 
