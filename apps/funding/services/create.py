@@ -209,6 +209,12 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
 
 # --- numbers --------------------------------------------------------------------------------------------
 
+#: Reserves so many numbers of a sequence, and returns the one that follows them.
+ADVANCE_SEQUENCE = (
+    f"INSERT INTO {NumberSequence._meta.db_table} AS stored (name, next_number) VALUES (%s, 1 + %s)"  # noqa: S608  our own names
+    " ON CONFLICT (name) DO UPDATE SET next_number = stored.next_number + %s RETURNING next_number"
+)
+
 #: How many numbers are looked up at once where callers have used those that come next.
 MAX_LOOKUP = 5_000
 
@@ -236,7 +242,10 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     numbers: dict[str, int] = {}
     step = count
     while len(numbers) < count:
-        first = advance_sequence(sequence, step)
+        # The row of the sequence stays locked until the transaction ends.
+        with connection.cursor() as cursor:
+            cursor.execute(ADVANCE_SEQUENCE, [sequence, step, step])
+            first = cursor.fetchone()[0] - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
         rows = model._base_manager.filter(AnyOf(key, keys.values())).order_by()
@@ -249,19 +258,6 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
         following = numbers[chosen[count]]
         NumberSequence.objects.filter(name=sequence).update(next_number=following)
     return chosen[:count]
-
-
-def advance_sequence(sequence: str, step: int) -> int:
-    """Reserve numbers; the first of them. The row of the sequence stays locked until the transaction ends."""
-    table = connection.ops.quote_name(NumberSequence._meta.db_table)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {table} AS stored (name, next_number) VALUES (%s, 1 + %s)"  # noqa: S608  our own names
-            " ON CONFLICT (name) DO UPDATE SET next_number = stored.next_number + %s RETURNING next_number",
-            [sequence, step, step],
-        )
-        ((after,),) = cursor.fetchall()
-    return int(after) - step
 
 
 # --- saving ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import formats
 
 from apps.core import history, saving
@@ -427,7 +427,9 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, 
             if name != "status_date"
         }
         entries.append((bill.pk, change_kind(changed), differences))
-        if "amount_paid" in changed:
+        if changed.get("amount_paid") == bill.total:
+            changed["amount_paid"] = F("total")
+        elif "amount_paid" in changed:
             bill.amount_paid = changed.pop("amount_paid")
             paid.append(bill)
         groups[tuple(changed.items())].append(bill.pk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from apps.funding.choices import ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
@@ -16,12 +17,16 @@ CREDIT_PERMISSION = "funding.administer_credit_invoices"
 MAX_TOTAL = Decimal("999999999999.99")
 
 
+def is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and not value)
+
+
 def members_are_given(labels: Mapping[str, str]) -> Rule:
     """The rule that no member is missing; invalid ones have an issue already."""
 
     def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
         for name, label in labels.items():
-            if name not in draft.invalid and getattr(draft, name) in (None, []):
+            if name not in draft.invalid and is_missing(getattr(draft, name, None)):
                 yield Issue("Required", name, f"{label} is required.")
 
     return rule
@@ -165,7 +170,7 @@ def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Itera
     invoice = draft.provider_invoice
     if draft.key is not None and draft.get("previous_provider_invoice_id") == invoice.pk:
         return
-    if invoice.is_archived:
+    if invoice.archive_date is not None:
         yield Issue("Archived", "provider_invoice", f"The provider invoice {invoice.pk} is archived.")
     elif invoice.approval_status == ApprovalStatus.REJECTED:
         why = f" ({invoice.rejection_reason})" if invoice.rejection_reason else ""
