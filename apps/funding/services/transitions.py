@@ -101,16 +101,17 @@ class LockedRecords:
 
 @dataclass(frozen=True, slots=True)
 class RefusedTransition:
-    """A bill that keeps its status, and why, in a sentence that says which transitions it has."""
+    """A record that keeps its status, and why, in a sentence that says what is possible."""
 
     key: UUID
     label: str
     message: str
+    code: str = "NotAllowed"
 
 
 @dataclass(slots=True)
 class TransitionResult:
-    """The keys of changed bills, the refused ones, and the keys of new bills by those of their originals."""
+    """The keys of changed records, the refused ones, and the keys of new bills by their originals'."""
 
     done: list[UUID] = field(default_factory=list)
     refused: list[RefusedTransition] = field(default_factory=list)
