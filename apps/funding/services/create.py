@@ -195,15 +195,12 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
         total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
         total = -total if line.get("is_credit_item") else total
     calculated = {"first_day": first_day, "last_day": last_day, "total": total}
-    for name, value in calculated.items():
-        if value is None:
-            line.mark_invalid(name)
-        else:
-            line.fill(name, value)
-    if can_be_priced:
-        line.fill("book_price", book_price)
-    else:
-        line.mark_invalid("book_price")
+    missing = [name for name, value in calculated.items() if value is None]
+    if not can_be_priced:
+        missing.append("book_price")
+    line.fill_all({**calculated, "book_price": book_price})
+    for name in missing:
+        line.mark_invalid(name)
     return total
 
 
