@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, plain, quote_name
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
 from apps.core.identifiers import normalised
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
@@ -234,6 +234,12 @@ def insert_rows(
     if batch is None:
         own_batch.send()
     return keys
+
+
+def insert_instances(model: type[models.Model], instances: Sequence[Any]) -> None:
+    """Insert new instances of a model as they are, without history; normalised columns follow their texts."""
+    columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
+    bulk_insert(model, columns, ([getattr(each, name) for name in columns] for each in instances))
 
 
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:

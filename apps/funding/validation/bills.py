@@ -13,6 +13,10 @@ from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
 CREDIT_PERMISSION = "funding.administer_credit_invoices"
 
+LACKS_PERMISSION = (
+    "lacks the permission to view/administer funding invoices; name somebody whose role has it."
+)
+
 #: Totals have twelve digits before the point.
 MAX_TOTAL = Decimal("999999999999.99")
 
@@ -43,11 +47,7 @@ def staff_may_administer_funding(draft: Draft, context: BillContext) -> Iterator
         message = f"The login of {draft.staff} is closed; name somebody who is still there."
         yield Issue("PermissionNeeded", "staff", message)
     elif ADMINISTER_PERMISSION not in context.permissions:
-        message = (
-            f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
-            " whose role has it."
-        )
-        yield Issue("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", f"{draft.staff} {LACKS_PERMISSION}")
 
 
 def bill_total_fits(draft: Draft, context: BillContext) -> Iterator[Issue]:
