@@ -71,6 +71,16 @@ class DuePeriod:
     day: dt.date
 
 
+class PeriodsInvalid(Exception):
+    """Some of the invoices cannot be created; nothing was stored. ``messages``: why, by their periods."""
+
+    def __init__(self, failed: ValidationFailed, periods: Sequence[DuePeriod]) -> None:
+        super().__init__()
+        self.messages: dict[DuePeriod, list[str]] = defaultdict(list)
+        for number, issue in failed.issues:
+            self.messages[periods[number]].append(issue.message)
+
+
 def create_recurring_invoices(
     until: dt.date, dry_run: bool = False
 ) -> Iterator[CreatedInvoice | FailedInvoice]:
@@ -192,9 +202,14 @@ def load_created_days(keys: Iterable[UUID]) -> Mapping[UUID, set[dt.date]]:
 def create_batch(
     periods: Sequence[DuePeriod], until: dt.date, dry_run: bool
 ) -> Iterator[CreatedInvoice | FailedInvoice]:
-    """Create the invoices in one transaction; a fault is narrowed down to its invoice."""
+    """Create the valid invoices in one transaction; an unexpected fault is narrowed down to its invoice."""
     try:
         yield from retry_on_conflict(lambda: create_for_periods(periods, until, dry_run))
+    except PeriodsInvalid as invalid:
+        for period, messages in invalid.messages.items():
+            yield FailedInvoice(period.number, period.day, " ".join(dict.fromkeys(messages)))
+        if valid := [period for period in periods if period not in invalid.messages]:
+            yield from create_batch(valid, until, dry_run)
     except (InterfaceError, OperationalError):
         raise  # the database is gone: it would be for each of the others as well
     except Exception as error:
@@ -204,12 +219,8 @@ def create_batch(
             yield from create_batch(periods[half:], until, dry_run)
             return
         failed = periods[0]
-        if isinstance(error, ValidationFailed):
-            reason = " ".join(dict.fromkeys(issue.message for _, issue in error.issues))
-        else:
-            reason = f"{type(error).__name__}: {error}".strip()
-            logger.exception("No invoice could be created from the recurring invoice %s", failed.number)
-        yield FailedInvoice(failed.number, failed.day, reason)
+        logger.exception("No invoice could be created from the recurring invoice %s", failed.number)
+        yield FailedInvoice(failed.number, failed.day, f"{type(error).__name__}: {error}".strip())
 
 
 @transaction.atomic
@@ -224,10 +235,13 @@ def create_for_periods(periods: Sequence[DuePeriod], until: dt.date, dry_run: bo
         for number, (_, invoice) in enumerate(due)
         if invoice.contact.archive_date is not None
     ]
-    if archived:
-        raise ValidationFailed(archived)
     drafts = make_drafts(due)
-    create_invoices(drafts, ignore_warnings=True)
+    try:
+        if archived:
+            raise ValidationFailed(archived)
+        create_invoices(drafts, ignore_warnings=True)
+    except ValidationFailed as failed:
+        raise PeriodsInvalid(failed, [period for period, _ in due]) from failed
     transaction.set_rollback(dry_run)
     return [
         CreatedInvoice(period.number, period.day, draft.invoice_number, draft.total)
