@@ -12,8 +12,9 @@ from django.db import transaction
 from django.urls import reverse
 
 from apps.core.history_display import changes_of
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.runs import ImportDisplay, ImportOptions, import_file
+from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.models import Subscriber
 from apps.odata import clock
 from apps.odata.declaration.resource import POST

@@ -22,7 +22,7 @@ class Limits:
 
 @dataclass(slots=True)
 class ApplicationCaller:
-    """An API application (see ``apps.odata.http.callers.Caller``).
+    """An API application.
 
     ``scopes`` are sets that must each grant a right: the application's own, and those its token was
     narrowed to. So what is taken from the application is taken from its tokens. ``has_token`` is false for

@@ -34,8 +34,8 @@ def create_applications(drafts: Sequence[ApplicationDraft]) -> list[Any]:
     for draft in drafts:
         draft.secret = new_secret()
     made_here = {
-        "client_id": lambda draft: new_client_id(),
-        "secret_hash": lambda draft: hash_secret(draft.secret),
+        "client_id": [new_client_id() for _ in drafts],
+        "secret_hash": [hash_secret(draft.secret) for draft in drafts],
     }
     return saving.insert_records(ApiApplication, drafts, made_here)
 

@@ -179,7 +179,11 @@ class ClaimImport(ImportDefinition):
     )
     derived_references = (
         DerivedReference(
-            "ProviderInvoiceGuid", {"reference": "ProviderInvoiceReference", "provider": "ProviderGuid"}
+            "ProviderInvoiceGuid",
+            name="ProviderInvoiceReference",
+            source="reference",
+            scope="ProviderGuid",
+            scope_source="provider",
         ),
     )
     service_defaults = ("LineItems/Notes",)

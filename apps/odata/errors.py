@@ -32,7 +32,7 @@ class ErrorDetail:
 
 @dataclass(eq=False)
 class ODataError(Exception):
-    """A request that cannot be answered. Subclasses define the status and the code."""
+    """A request that cannot be answered; its code is the name of its class, unless that declares another."""
 
     message: str
     target: str | None = None
@@ -43,51 +43,38 @@ class ODataError(Exception):
     status: ClassVar[int] = 400
     default_code: ClassVar[str] = "BadRequest"
 
+    def __init_subclass__(cls, status: int | None = None, code: str = "") -> None:
+        if status is not None:
+            cls.status, cls.default_code = status, code or cls.__name__
+
     def __post_init__(self) -> None:
         self.code = self.code or self.default_code
         super().__init__(self.message)
 
     def as_json(self) -> dict[str, Any]:
         """``{"error": {"code", "message", "target"?, "details"?}}``."""
-        return error_body(self.code, self.message, self.target, self.details)
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.target is not None:
+            error["target"] = self.target
+        if self.details:
+            error["details"] = [detail.as_json() for detail in self.details]
+        return {"error": error}
 
 
-def error_body(
-    code: str, message: str, target: str | None = None, details: Iterable[ErrorDetail] = ()
-) -> dict[str, Any]:
-    """The OData error object."""
-    error: dict[str, Any] = {"code": code, "message": message}
-    if target is not None:
-        error["target"] = target
-    items = [detail.as_json() for detail in details]
-    if items:
-        error["details"] = items
-    return {"error": error}
-
-
-class BadQuery(ODataError):
+class BadQuery(ODataError, status=400, code="InvalidQuery"):
     """An invalid query option, key or header."""
 
-    default_code = "InvalidQuery"
 
-
-class NotSupported(ODataError):
+class NotSupported(ODataError, status=501, code="NotImplemented"):
     """A part of OData that this service does not support."""
 
-    status = 501
-    default_code = "NotImplemented"
 
-
-class BadBody(ODataError):
+class BadBody(ODataError, status=400, code="InvalidBody"):
     """A body that cannot be parsed: invalid JSON, the wrong top level, too many levels."""
 
-    default_code = "InvalidBody"
 
-
-class InvalidRecords(ODataError):
+class InvalidRecords(ODataError, status=400, code="ValidationFailed"):
     """A body whose records are invalid; nothing was stored."""
-
-    default_code = "ValidationFailed"
 
     @classmethod
     def from_details(cls, details: Iterable[ErrorDetail], records: int) -> InvalidRecords:
@@ -97,94 +84,60 @@ class InvalidRecords(ODataError):
         return cls(message, details=items)
 
 
-class UnconfirmedWarnings(ODataError):
+class UnconfirmedWarnings(ODataError, status=400, code="WarningsPresent"):
     """Records without errors but with warnings, and a request without ``ignoreWarnings=true``."""
 
-    default_code = "WarningsPresent"
 
-
-class Unauthenticated(ODataError):
+class Unauthenticated(ODataError, status=401):
     """Missing or invalid credentials."""
 
-    status = 401
-    default_code = "Unauthenticated"
 
-
-class Forbidden(ODataError):
+class Forbidden(ODataError, status=403):
     """An authenticated caller without the permission."""
 
-    status = 403
-    default_code = "Forbidden"
 
-
-class NotFound(ODataError):
+class NotFound(ODataError, status=404):
     """An unknown path or record."""
 
-    status = 404
-    default_code = "NotFound"
 
-
-class MethodNotAllowed(ODataError):
+class MethodNotAllowed(ODataError, status=405):
     """A method that the path does not support."""
 
-    status = 405
-    default_code = "MethodNotAllowed"
 
-
-class NotAcceptable(ODataError):
+class NotAcceptable(ODataError, status=406):
     """A response format that this service does not support."""
 
-    status = 406
-    default_code = "NotAcceptable"
 
-
-class Conflict(ODataError):
+class Conflict(ODataError, status=409):
     """A write that lost the race with another writer."""
 
-    status = 409
-    default_code = "Conflict"
 
-
-class PreconditionFailed(ODataError):
+class PreconditionFailed(ODataError, status=412):
     """An If-Match header with an ETag that is no longer the record's."""
 
-    status = 412
-    default_code = "PreconditionFailed"
 
-
-class TooLarge(ODataError):
+class TooLarge(ODataError, status=413):
     """More bytes, records or items than the limit of a request."""
 
-    status = 413
-    default_code = "TooLarge"
 
-
-class UnsupportedMediaType(ODataError):
+class UnsupportedMediaType(ODataError, status=415):
     """A request format that this service does not support."""
 
-    status = 415
-    default_code = "UnsupportedMediaType"
 
-
-class KeyReused(ODataError):
+class KeyReused(ODataError, status=422, code="IdempotencyKeyReused"):
     """An Idempotency-Key of another request."""
 
-    status = 422
-    default_code = "IdempotencyKeyReused"
 
-
-class TooManyRequests(ODataError):
+class TooManyRequests(ODataError, status=429):
     """A rate of requests above the caller's limit."""
 
-    status = 429
-    default_code = "TooManyRequests"
+
+class InternalError(ODataError, status=500):
+    """A fault of the service; its message has the request's id and nothing of the inside."""
 
 
-class Unavailable(ODataError):
+class Unavailable(ODataError, status=503):
     """A database or a storage that cannot be reached now."""
-
-    status = 503
-    default_code = "Unavailable"
 
 
 def plural(number: int, noun: str) -> str:

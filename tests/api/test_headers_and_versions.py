@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from apps.odata.declaration.service import get_service
 from tests.api.caller import Caller, ok, refused
 from tests.people.builders import a_client, a_client_body
 
@@ -152,6 +153,7 @@ def test_the_service_document_lists_what_is_offered(api):
     body = ok(api.get(""))
     assert body["@odata.context"] == "http://testserver/api/$metadata"
     assert body["value"][0] == {"name": "Staff", "kind": "EntitySet", "url": "staff"}
+    assert [entry["name"] for entry in body["value"]] == [each.name for each in get_service().entity_sets]
     for entry in body["value"]:
         assert api.get(entry["url"]).status_code == 200
     assert ok(api.get("/API/")) == body

@@ -3,6 +3,7 @@
 import pytest
 
 from apps.core.importing.columns import IMPORT_REFERENCE, letters_of, recognise_columns
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.runs import definition_for
 from apps.core.importing.tables import ImportFileError
@@ -18,10 +19,10 @@ class Header:
         self.header = header
 
 
-def columns(resource, *header, column_map=None, **options):
+def columns(resource, *header, **options):
     found = service.get_service().by_path[resource.lower()]
     entity_set = file_entity_set(found)
-    return recognise_columns(Header(*header), entity_set, definition_for(found), column_map or {}, **options)
+    return recognise_columns(Header(*header), entity_set, definition_for(found), ImportOptions(**options))
 
 
 def names(resource, *header, **options):

@@ -8,7 +8,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from apps.core.importing import delimited, json_files, workbooks
+from apps.core.importing import json_files, workbooks
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.tables import MAX_ROW, UNCALCULATED, ImportFileError
 
@@ -220,8 +220,3 @@ def test_a_json_array_is_read_block_by_block(monkeypatch, block):
     values = [1, 12, -3, 4.5, True, None, 'a\\"b', {"x": [1, {"y": "ü"}]}, [], "", 100]
     text = io.StringIO(" [ " + " , ".join(map(json.dumps, values)) + " ] ")
     assert [str(item) for item in json_files.array_items(text)] == [str(value) for value in values]
-
-
-def test_a_quoted_line_does_not_make_a_line_unbounded():
-    lines = delimited.bounded_lines(io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
-    assert list(lines) == ["a\n", "b\n"]

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import item_list_of, recognise_columns
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.file_formats import open_table
-from apps.core.importing.grouping import RowGrouper
-from apps.core.importing.reading import RowReader
+from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import definition_for
 from apps.core.importing.tables import ImportFileError, Row
 from apps.odata.declaration import service
@@ -19,7 +20,7 @@ from apps.odata.read.record_json import select_all
 class Sheet:
     """A table that is only its header."""
 
-    row_word, has_cell_addresses, has_formula_guards, list_names = "row", True, True, ()
+    row_word, has_cell_addresses, has_formula_guards, list_name = "row", True, True, None
 
     def __init__(self, *header):
         self.header = header
@@ -29,11 +30,9 @@ def grouper(header, path="claim"):
     """What groups rows of that header."""
     found = service.get_service().by_path[path]
     definition, entity_set, sheet = definition_for(found), file_entity_set(found), Sheet(*header)
-    columns = recognise_columns(sheet, entity_set, definition, {}).columns
-    own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
-    has_items = any(c.member.item_list is not None for c in columns)
-    reader = RowReader(entity_set.type, own, sheet, definition)
-    return RowGrouper(entity_set, definition, columns, reader, has_items)
+    columns = recognise_columns(sheet, entity_set, definition, ImportOptions()).columns
+    report = ImportReport(sheet, None, print)
+    return BatchImporter(entity_set, columns, definition, (), report, ImportOptions()).grouper
 
 
 def grouped(header, *cells, path="claim"):
@@ -121,7 +120,7 @@ NESTED = [
 def test_a_record_of_json_is_a_row_for_each_item_of_its_list(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     path.write_text(json.dumps({"value": NESTED}) if ending == "json" else "\n".join(map(json.dumps, NESTED)))
-    table = open_table(path, lists=["LineItems"])
+    table = open_table(path, list_name="LineItems")
     assert table.header == ["N", "LineItems/Q", "LineItems/P/Code", "T/K"]
     assert [(row.number, row.item, list(row.cells)) for row in table.rows()] == [
         (1, 0, ["1", "1", "a", ""]),
@@ -135,7 +134,7 @@ def test_a_record_of_json_is_a_row_for_each_item_of_its_list(tmp_path, ending):
 def test_a_list_that_is_none_is_a_fault_of_its_record(tmp_path, wrong):
     path = tmp_path / "a.json"
     path.write_text(json.dumps([NESTED[0], {"N": "9", "LineItems": wrong}]))
-    (row,) = [row for row in open_table(path, lists=["LineItems"]).rows() if row.number == 2]
+    (row,) = [row for row in open_table(path, list_name="LineItems").rows() if row.number == 2]
     assert row.defect == "gives no list of objects as LineItems."
 
 
@@ -162,8 +161,8 @@ def test_two_columns_for_one_value_of_an_item_stop_the_import():
 
 
 def test_several_names_of_a_referred_record_may_stand_side_by_side():
-    known = grouper(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own.columns
-    assert [column.member.name for column in known] == [
+    known = grouper(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own.readers
+    assert [reader.column.member.name for reader in known] == [
         "ProviderBusinessNumber",
         "ProviderBusinessName",
         "ProviderGuid",

@@ -19,7 +19,6 @@ from apps.odata.declaration.resource import (
 )
 from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata import csdl
-from apps.odata.metadata.service_document import service_document
 from apps.odata.query.parser import FUNCTIONS
 from tests.odata import sample
 
@@ -304,13 +303,6 @@ def test_no_two_names_differ_in_case_only(service):
     for definition in (types_of(service), *types_of(service).values()):
         counted = Counter(name.lower() for name in definition)
         assert max(counted.values()) == 1
-
-
-def test_the_service_document_lists_every_entity_set():
-    told = json.loads(service_document(get_service(), "https://records.example/api/"))
-    assert told["@odata.context"] == "https://records.example/api/$metadata"
-    assert {"name": "Staff", "kind": "EntitySet", "url": "staff"} in told["value"]
-    assert [item["name"] for item in told["value"]] == [found.name for found in get_service().entity_sets]
 
 
 def test_the_sample_has_every_nesting():

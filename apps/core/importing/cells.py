@@ -18,7 +18,6 @@ CellReader = Callable[[str], Any]
 # Unusual spaces and invisible characters: web pages and spreadsheets leave them.
 _SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-_SUSPECT = re.compile("[\u00a0\u00ad\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]")
 
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4})", re.ASCII)
@@ -57,7 +56,7 @@ _LETTERS = re.compile(r"[\W_]+")
 
 def cleaned(text: str) -> str:
     """The text without surrounding white space and invisible characters."""
-    if _SUSPECT.search(text):
+    if not text.isascii():
         text = _INVISIBLE.sub("", _SPACES.sub(" ", text))
     return text.strip()
 

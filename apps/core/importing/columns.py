@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from apps.core.importing.definition import ImportDefinition, RelatedColumn
+from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
 from apps.core.importing.file_declaration import RecordName, names_of_reference, prefix_of, record_names
 from apps.core.importing.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
@@ -50,6 +50,12 @@ class Member:
     @property
     def is_import_reference(self) -> bool:
         return self.name == IMPORT_REFERENCE
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it gives a record that this one refers to."""
+        is_named = self.navigation is not None or self.record_name is not None
+        return is_named or self.prop.related_model is not None
 
     @property
     def is_guid(self) -> bool:
@@ -189,20 +195,18 @@ def recognise_columns(
     table: Table,
     entity_set: EntitySet,
     definition: ImportDefinition,
-    column_map: Mapping[str, str],
-    ignore_unknown: bool = False,
-    by_name: bool = False,
+    options: ImportOptions,
 ) -> RecognisedColumns:
     """The columns that give something; ``ImportFileError`` names every header that is not recognised.
 
-    ``column_map`` is what the user says: ``{header or "column C": member's name}``, the name empty to leave
-    the column out. ``by_name`` leaves out guids, which are another database's.
+    ``options.column_map`` is ``{header or "column C": member's name}``, the name empty to leave the column
+    out. ``options.by_name`` leaves out guids, which are another database's.
     """
     known = members_of(entity_set)
     for related in (related_column(entity_set.model) for related_column in definition.related_columns):
         known[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
     by_spelling = spellings_of(known, definition.header_synonyms)
-    mapped = mapped_members(column_map, table, by_spelling)
+    mapped = mapped_members(options.column_map, table, by_spelling)
     unread = unread_headers(entity_set.type, table)
     columns: list[ImportColumn] = []
     unknown: list[str] = []
@@ -220,19 +224,19 @@ def recognise_columns(
             read_only.append(header)
         else:
             columns.append(ImportColumn(index, header, member))
-    if unknown and not ignore_unknown:
+    if unknown and not options.ignore_unknown:
         advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
         if table.has_cell_addresses:
             advice += " Where the header is in another row, say --header-row 3."
         raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
-    columns, left_out = without_guids(columns) if by_name else without_names_of_lists(columns)
+    columns, left_out = without_guids(columns) if options.by_name else without_names_of_lists(columns)
     check_unique_targets(columns, table)
     if all(column.member.is_import_reference for column in columns):
         raise ImportFileError("No column of the file gives anything that can be imported.")
     notices = []
     if unknown:
         notices.append(f"Imported without {'; '.join(unknown)}.")
-    if not by_name:
+    if not options.by_name:
         read_only += left_out
     elif left_out:
         notices.append(f"Guids of another database, not read: {', '.join(left_out)}.")
@@ -248,8 +252,6 @@ def unread_headers(type_: StructuredType, table: Table) -> set[str]:
     items = item_list_of(type_)
     if items is not None:
         found.add(letters_of(f"{items.name}/{REASON}"))
-        if not table.has_cell_addresses:
-            found.add(letters_of(items.name))  # a list that is null in every record
     return found
 
 

@@ -1,9 +1,9 @@
-"""What an app defines for importing one of its resources, beyond the declaration of the interface."""
+"""What an import does beyond the declaration of the interface: as an app defines it, as the user asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,21 +25,23 @@ Cleaner = Callable[[str], CleanedText]
 
 @dataclass(frozen=True)
 class DerivedReference:
-    """A reference that rows may leave out, because other members of theirs identify the record.
+    """A reference that rows may leave out, because two other members of theirs identify the record.
 
-    ``member`` refers to the record. ``by`` has its columns and the row's members with their values: the first
-    must be given; the others decide among several, and a record without a value there matches too.
+    ``member`` refers to the record, whose columns ``source`` and ``scope_source`` have what the row gives as
+    ``name`` and ``scope``; the second decides among several, and a record without it matches too.
     """
 
     member: str
-    by: Mapping[str, str]
+    name: str
+    source: str
+    scope: str
+    scope_source: str
 
 
 class RelatedColumn:
-    """A column of what is stored beside a record, and given to its service with the draft.
+    """A column of what is stored beside a record, and given to its service with the draft as ``attribute``.
 
-    ``attribute`` is the draft's. A cell has it as JSON, as the interface shows it; an empty cell leaves it as
-    it is.
+    A cell has it as JSON, as the interface shows it; an empty cell leaves it as it is.
     """
 
     name: ClassVar[str]
@@ -48,17 +50,12 @@ class RelatedColumn:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    def convert(self, text: str) -> Any:
-        """The value of a cell; ``JsonValueError`` when it has none."""
-        raise NotImplementedError
-
-    def load(self, keys: Sequence[Any]) -> Mapping[Any, Any]:
-        """The values of existing records, by key."""
-        raise NotImplementedError
-
-    def is_same(self, existing: Any, given: Any) -> bool:
-        """Whether a record has what a cell gives."""
-        raise NotImplementedError
+    #: The value of a cell; raises ``JsonValueError`` when it has none.
+    convert: Callable[[str], Any]
+    #: The values of existing records, by key.
+    load: Callable[[Sequence[Any]], Mapping[Any, Any]]
+    #: Whether an existing record has what a cell gives.
+    is_same: Callable[[Any, Any], bool]
 
 
 class ImportDefinition:
@@ -105,3 +102,22 @@ class ImportDefinition:
 
     def close(self) -> None:
         """Called when the import has ended, however it ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``."""
+
+    column_map: Mapping[str, str] = field(default_factory=dict)
+    match: str | None = None
+    errors: Path | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
+    day_first: bool = True
+    updates: bool = True
+    ignore_unknown: bool = False
+    ignore_warnings: bool = False
+    by_name: bool = False
+    all_or_nothing: bool = False
+    dry_run: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
@@ -15,20 +14,12 @@ from apps.core.importing.cells import is_same
 from apps.core.importing.columns import ImportColumn, Member
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
-from apps.core.importing.reading import Candidate, ReadRow, RowReader
-from apps.core.importing.references import ReferenceResolver, compared_field
+from apps.core.importing.reading import ARCHIVE_DATE, RowReader
+from apps.core.importing.records import ExistingRecord, ReadRecord
+from apps.core.importing.references import ReferenceDeriver, compared_field
 from apps.odata.any_of import AnyOf
-from apps.odata.declaration.schema import EntitySet, NavigationProperty
+from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
-
-
-@dataclass(frozen=True, slots=True)
-class ExistingRecord:
-    """The values that an existing record, or an item of its list, has in the columns of the file."""
-
-    key: Any
-    values: dict[str, Any]
-    items: Sequence[ExistingRecord] = ()
 
 
 class FirstRows:
@@ -40,22 +31,21 @@ class FirstRows:
         self._db.execute("CREATE TABLE first_rows (value INTEGER PRIMARY KEY, number INTEGER)")
         self._db.execute("BEGIN")
 
-    def earlier(self, kind: str, values: Sequence[tuple[Candidate, Any]]) -> list[tuple[Candidate, int]]:
-        """Those of the candidates whose value occurs in an earlier row, with that row's number."""
+    def earlier(self, kind: str, values: Sequence[tuple[ReadRecord, Any]]) -> list[tuple[ReadRecord, int]]:
+        """Those of the records whose value occurs in an earlier row, with that row's number."""
         # 64 bits, keyed anew in each process: two of a million values are one once in 40 million imports.
         marks = [hash(f"{kind}\0{value}") for _, value in values]
         before = self._db.total_changes
         self._db.executemany(
             "INSERT OR IGNORE INTO first_rows VALUES (?, ?)",
-            [(mark, one.number) for mark, (one, _) in zip(marks, values, strict=True)],
+            [(mark, one.row.number) for mark, (one, _) in zip(marks, values, strict=True)],
         )
         if self._db.total_changes - before == len(values):
             return []
         select = "SELECT number FROM first_rows WHERE value = ?"
         numbers = [self._db.execute(select, [mark]).fetchone()[0] for mark in marks]
-        return [
-            (one, number) for (one, _), number in zip(values, numbers, strict=True) if number != one.number
-        ]
+        found = ((one, number) for (one, _), number in zip(values, numbers, strict=True))
+        return [(one, number) for one, number in found if number != one.row.number]
 
     def close(self) -> None:
         self._db.close()
@@ -116,7 +106,9 @@ class ComparedColumns:
     def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
         """Whether an existing record has every value that a row gives."""
         return existing == given or all(
-            self.has_value(name, existing[name], value) for name, value in given.items() if name in existing
+            existing[name] == value or self.has_value(name, existing[name], value)
+            for name, value in given.items()
+            if name in existing
         )
 
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
@@ -131,22 +123,21 @@ class ComparedColumns:
         """Whether an empty cell leaves what an existing record has."""
         return given is None and name in self.kept_when_empty
 
-    def given_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What a row gives of an existing record."""
-        return {name: value for name, value in values.items() if not self.is_kept(name, value)}
+    def draft(self, reader: RowReader, one: ReadRecord) -> Draft:
+        """The draft of a new record, or of what a row gives of an existing one."""
+        if one.existing is None:
+            return reader.new_draft(one)
+        given = {name: value for name, value in one.values.items() if not self.is_kept(name, value)}
+        given.pop(ARCHIVE_DATE, None)
+        return reader.draft_class(given, given, one.invalid, key=one.existing.key)
 
 
 class ItemMatcher:
     """Matches the items that rows give with those that a record has."""
 
-    def __init__(
-        self,
-        part: NavigationProperty,
-        columns: Sequence[ImportColumn],
-        reader: RowReader,
-        definition: ImportDefinition,
-    ) -> None:
+    def __init__(self, part: NavigationProperty, reader: RowReader, definition: ImportDefinition) -> None:
         self.part, self.reader = part, reader
+        columns = [one.column for one in reader.readers]
         self.key_column = next((column for column in columns if column.member.is_key), None)
         members = [column.member for column in columns]
         self.compared = ComparedColumns(part.type.model, members, definition.service_defaults)
@@ -160,11 +151,11 @@ class ItemMatcher:
             found[key].append(item)
         return found
 
-    def match(self, one: Candidate) -> None:
+    def match(self, one: ReadRecord) -> None:
         """Find the existing item that each row changes; a key that no item has is rejected."""
-        one.existing_items = self.matched(one.existing, one.items)
-        for item, existing in zip(one.items, one.existing_items, strict=True):
-            if item.key is not None and existing is None:
+        self.assign(one)
+        for item in one.items:
+            if item.key is not None and item.existing is None:
                 name = self.part.type.model._meta.verbose_name
                 message = (
                     f"The record has no {name} of this key; leave it empty for a new one, or give --by-name"
@@ -172,52 +163,51 @@ class ItemMatcher:
                 )
                 item.reject(self.key_column, "NotFound", message)
 
-    def matched(self, record: ExistingRecord | None, items: Sequence[ReadRow]) -> list[ExistingRecord | None]:
-        """The existing item of each row, ``None`` for a new one.
+    def assign(self, one: ReadRecord) -> None:
+        """Set the existing item of each row, ``None`` for a new one.
 
         That is the one whose key the row gives; else one that equals it; else the next that is left, in
         their order. Items that no row gives are removed.
         """
-        left = {item.key: item for item in (record.items if record is not None else ())}
-        found: dict[int, ExistingRecord | None] = {
-            number: left.pop(item.key, None) for number, item in enumerate(items) if item.key is not None
-        }
-        for number, item in enumerate(items):
-            if number not in found:
-                same = next(
-                    (key for key, existing in left.items() if self.is_unchanged(existing, item)), None
-                )
-                if same is not None:
-                    found[number] = left.pop(same)
+        left = {item.key: item for item in (one.existing.items if one.existing is not None else ())}
+        for item in one.items:
+            item.existing = left.pop(item.key, None)
+        without_key = [item for item in one.items if item.key is None]
+        for item in without_key if left else ():
+            same = (key for key, existing in left.items() if self.is_unchanged(existing, item))
+            item.existing = left.pop(next(same, None), None)
         rest = iter(left.values())
-        return [found[number] if number in found else next(rest, None) for number in range(len(items))]
+        for item in without_key:
+            item.existing = item.existing or next(rest, None)
 
-    def is_unchanged(self, existing: ExistingRecord, item: ReadRow) -> bool:
-        return not item.invalid and self.compared.is_unchanged(existing.values, item.values)
-
-    def are_unchanged(self, record: ExistingRecord, items: Sequence[ReadRow]) -> bool:
-        """Whether the record has these items and no others; a required list without rows stays as it is."""
-        if not items and self.part.declaration.required:
-            return True
-        return len(record.items) == len(items) and all(
-            existing is not None and self.is_unchanged(existing, item)
-            for existing, item in zip(self.matched(record, items), items, strict=True)
+    def is_unchanged(self, existing: ExistingRecord | None, item: ReadRecord) -> bool:
+        return (
+            existing is not None
+            and not item.invalid
+            and self.compared.is_unchanged(existing.values, item.values)
         )
 
-    def fill_list(self, draft: Draft, one: Candidate) -> None:
+    def are_unchanged(self, one: ReadRecord) -> bool:
+        """Whether the existing record has the items of the rows, which are matched, and no others.
+
+        A required list without rows stays as it is.
+        """
+        if not one.items and self.part.declaration.required:
+            return True
+        return (
+            one.existing is not None
+            and len(one.existing.items) == len(one.items)
+            and all(self.is_unchanged(item.existing, item) for item in one.items)
+        )
+
+    def fill_list(self, draft: Draft, one: ReadRecord) -> None:
         """Give a draft its list: drafts of the items, those that exist with their key."""
         if not one.items and self.part.declaration.required:
             return
         name = self.part.attribute
-        draft.fill(name, [self.draft(*pair) for pair in zip(one.items, one.existing_items, strict=True)])
+        draft.fill(name, [self.compared.draft(self.reader, item) for item in one.items])
         draft.given |= {name}
         draft.invalid |= {f"{name}[{number}]" for number, item in enumerate(one.items) if item.invalid}
-
-    def draft(self, item: ReadRow, existing: ExistingRecord | None) -> Draft:
-        if existing is None:
-            return self.reader.new_draft(item)
-        given = self.compared.given_values(item.values)
-        return self.reader.draft_class(given, given, item.invalid, key=existing.key)
 
 
 class RecordMatcher:
@@ -225,100 +215,101 @@ class RecordMatcher:
 
     def __init__(
         self,
-        entity_set: EntitySet,
+        model: type[models.Model],
         definition: ImportDefinition,
+        members: Mapping[str, Member],
         columns: Sequence[ImportColumn],
         match_fields: Sequence[str],
-        references: ReferenceResolver,
         items: ItemMatcher | None,
     ) -> None:
-        self.model, self.references, self.items = entity_set.model, references, items
-        self.columns = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
-        by_name = {column.member.name: column for column in self.columns}
-        self.match_columns = [by_name[name] for name in match_fields if name in by_name]
-        targets = {column.member.target for column in self.columns}
+        """``columns`` are the record's own."""
+        self.model, self.items = model, items
+        by_name = {column.member.name: column for column in columns}
+        keys = [column for column in columns if column.member.is_key]
+        #: The record's own key comes before the members that identify it.
+        self.match_columns = keys + [by_name[name] for name in match_fields if name in by_name]
+        targets = {column.member.target for column in columns}
         #: The attribute that decides among records with one value, by column.
         self.scopes = {
-            by_name[name]: references.members[other].attribute
+            by_name[name]: members[other].attribute
             for name, other in definition.match_scopes.items()
-            if name in by_name and references.members[other].target in targets
+            if name in by_name and members[other].target in targets
         }
-        own_values = [c for c in self.columns if c.member.navigation is None and c.member.record_name is None]
         #: Columns of texts that are compared by their normalised column.
         self.normalised = {
             column: field
-            for column in own_values
-            if (field := normalised_column(column.member.prop.source_field)) is not None
+            for column in columns
+            if column.member.navigation is None
+            and column.member.record_name is None
+            and (field := normalised_column(column.member.prop.source_field)) is not None
         }
         self.unique_columns = [column for column, field in self.normalised.items() if field.unique]
-        self.key_column = next((column for column in self.columns if column.member.is_key), None)
+        self.derivers = [
+            ReferenceDeriver(derived, members, column)
+            for derived in definition.derived_references
+            for column in columns
+            if column.member.target == members[derived.name].target
+        ]
+        compared = [column.member for column in columns] + [deriver.member for deriver in self.derivers]
+        self.compared = ComparedColumns(model, compared, definition.service_defaults)
         self.first_rows = FirstRows()
-        members = [column.member for column in self.columns] + [member for _, member, _ in references.derived]
-        self.compared = ComparedColumns(self.model, members, definition.service_defaults)
 
-    def match(self, candidates: Sequence[Candidate]) -> None:
-        """Set the existing record of each candidate."""
-        by_column: dict[ImportColumn, list[tuple[Candidate, Any]]] = defaultdict(list)
-        matched: dict[ImportColumn, list[Candidate]] = defaultdict(list)
-        unmatched: list[Candidate] = []
-        for one in candidates:
-            column, value = self.match_value(one)
-            if column is None:
+    def match(self, records: Sequence[ReadRecord]) -> None:
+        """Set the existing record of each record, and the existing items of its items."""
+        compared = {
+            column: self.compared_values(records, column)
+            for column in dict.fromkeys([*self.match_columns, *self.unique_columns])
+        }
+        matched: dict[ImportColumn, list[tuple[ReadRecord, Any]]] = defaultdict(list)
+        unmatched: list[ReadRecord] = []
+        for number, one in enumerate(records):
+            for column in self.match_columns:
+                if one.invalid and self.is_invalid(one, column):
+                    break
+                if (value := compared[column][number]) is not None:
+                    matched[column].append((one, value))
+                    break
+            else:
                 unmatched.append(one)
-                continue
-            matched[column].append(one)
-            if value is not None:
-                by_column[column].append((one, value))
-        self.reject_repeated(matched)
-        for column, values in by_column.items():
-            self.find_by_column(column, values)
-        self.references.derive(candidates)
+        for column, values in compared.items():
+            self.reject_repeated(column, list(zip(records, values, strict=True)), matched[column])
+        for column, pairs in matched.items():
+            self.find_by_column(column, pairs)
+        for deriver in self.derivers:
+            deriver.derive(records)
         self.find_equal([one for one in unmatched if not one.is_rejected])
+        if self.items is not None:
+            for one in records:
+                self.items.match(one)
 
-    def match_value(self, one: Candidate) -> tuple[ImportColumn | None, Any]:
-        """The first match column that the row gives, and its value as compared; ``None`` if invalid."""
-        read = one.read
-        if self.key_column is not None:
-            if read.key is not None:
-                return self.key_column, read.key
-            if self.key_column.member.attribute in read.invalid:
-                return self.key_column, None
-        for column in self.match_columns:
-            name, scope = column.member.attribute, self.scopes.get(column)
-            if read.invalid and not read.invalid.isdisjoint({name, scope}):
-                return column, None
-            if read.values.get(name) is not None:
-                return column, self.compared_value(one, column)
-        return None, None
-
-    def compared_value(self, one: Candidate, column: ImportColumn) -> Any:
-        """The value of a column as compared, with the value that decides among records."""
-        value = one.read.values[column.member.attribute]
+    def compared_values(self, records: Sequence[ReadRecord], column: ImportColumn) -> list[Any]:
+        """The values of a column as compared, with the value that decides among records."""
+        name, scope = column.member.attribute, self.scopes.get(column)
+        values = [one.key if column.member.is_key else one.values.get(name) for one in records]
         if column in self.normalised:
-            value = normalised(value)
-        scope = self.scopes.get(column)
-        return value if scope is None else (value, one.read.values.get(scope))
+            values = [normalised(value) for value in values]
+        if scope is None:
+            return values
+        pairs = zip(records, values, strict=True)
+        return [None if value is None else (value, one.values.get(scope)) for one, value in pairs]
 
-    def reject_repeated(self, matched: Mapping[ImportColumn, Sequence[Candidate]]) -> None:
+    def is_invalid(self, one: ReadRecord, column: ImportColumn) -> bool:
+        return not one.invalid.isdisjoint({column.member.attribute, self.scopes.get(column)})
+
+    def reject_repeated(
+        self,
+        column: ImportColumn,
+        values: Sequence[tuple[ReadRecord, Any]],
+        matched: Sequence[tuple[ReadRecord, Any]],
+    ) -> None:
         """Reject rows with a value that an earlier row of the file has, where it identifies a record."""
-        candidates = sorted((one for some in matched.values() for one in some), key=lambda one: one.number)
-        for column in dict.fromkeys([*self.match_columns, *self.unique_columns]):
-            name = column.member.attribute
-            values = [
-                (one, self.compared_value(one, column))
-                for one in candidates
-                if one.read.values.get(name) is not None
-            ]
-            used = {id(one) for one in matched.get(column, ())}
-            for one, number in self.first_rows.earlier(column.member.name, values):
-                if column in self.unique_columns or id(one) in used:
-                    one.read.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
-        if self.key_column is not None:
-            keys = [(one, one.read.key) for one in candidates if one.read.key is not None]
-            for one, number in self.first_rows.earlier(self.key_column.member.name, keys):
-                one.read.reject(self.key_column, "NotUnique", f"Row {number:,} of the file has it already.")
+        given = [(one, value) for one, value in values if value is not None]
+        identified = {id(one) for one, _ in matched}
+        for one, number in self.first_rows.earlier(column.member.name, given):
+            if column in self.unique_columns or id(one) in identified:
+                one.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
 
-    def find_by_column(self, column: ImportColumn, wanted: Sequence[tuple[Candidate, Any]]) -> None:
+    def find_by_column(self, column: ImportColumn, wanted: Sequence[tuple[ReadRecord, Any]]) -> None:
         by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)
         texts = {value if scope is None else value[0] for _, value in wanted}
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
@@ -328,7 +319,7 @@ class RecordMatcher:
             records = found.get(value, ())
             if len(records) > 1:
                 many = f"{len(records):,} {self.model._meta.verbose_name_plural}"
-                one.read.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
+                one.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
             elif records:
                 one.existing = records[0]
             elif column.member.is_key:
@@ -336,31 +327,22 @@ class RecordMatcher:
                     f"There is no {self.model._meta.verbose_name} of this key; leave it empty for a new one,"
                     " or give --by-name for a file of another database."
                 )
-                one.read.reject(column, "NotFound", message)
+                one.reject(column, "NotFound", message)
 
-    def find_equal(self, wanted: Sequence[Candidate]) -> None:
+    def find_equal(self, wanted: Sequence[ReadRecord]) -> None:
         """Rows without a match value are the records that equal them in every column."""
-        values = [
-            (
-                one,
-                [
-                    sorted((name, repr(value)) for name, value in read.values.items())
-                    for read in (one.read, *one.items)
-                ],
-            )
-            for one in wanted
-        ]
+        values = [(one, [sorted_values(read) for read in (one, *one.items)]) for one in wanted]
         for one, number in self.first_rows.earlier("", values):
-            one.read.reject(None, "NotUnique", f"Row {number:,} of the file says the same.")
+            one.reject(None, "NotUnique", f"Row {number:,} of the file says the same.")
         wanted = [one for one in wanted if not one.is_rejected]
         # Every column narrows the query, so that it gives little more than the records that equal a row.
-        given = {name: {one.read.values.get(name) for one in wanted} for name in self.compared.values}
+        given = {name: {one.values.get(name) for one in wanted} for name in self.compared.values}
         conditions = [
-            any_of_or_null(self.compared.values[name], values)
-            for name, values in given.items()
+            any_of_or_null(self.compared.values[name], some)
+            for name, some in given.items()
             # SQLite has decimals as floating point numbers, which no list of them equals.
             if not isinstance(self.compared.values[name], models.DecimalField)
-            and not (None in values and name in self.compared.kept_when_empty)
+            and not (None in some and name in self.compared.kept_when_empty)
         ]
         if not wanted or not conditions:
             return
@@ -370,8 +352,10 @@ class RecordMatcher:
         for record, _ in self.load(*conditions):
             found[tuple(record.values[name] for name in names)].append(record)
         for one in wanted:
-            for record in found.get(tuple(one.read.values.get(name) for name in names), ()):
+            for record in found.get(tuple(one.values.get(name) for name in names), ()):
                 one.existing = record
+                if self.items is not None:
+                    self.items.assign(one)
                 if self.is_unchanged(one):
                     break
                 one.existing = None
@@ -386,14 +370,15 @@ class RecordMatcher:
             for record, values in found
         ]
 
-    def is_unchanged(self, one: Candidate) -> bool:
+    def is_unchanged(self, one: ReadRecord) -> bool:
         """Whether the existing record has what the rows give."""
-        return self.compared.is_unchanged(one.existing.values, one.read.values) and (
-            self.items is None or self.items.are_unchanged(one.existing, one.items)
+        assert one.existing is not None
+        return self.compared.is_unchanged(one.existing.values, one.values) and (
+            self.items is None or self.items.are_unchanged(one)
         )
 
 
-def sorted_values(read: ReadRow) -> list[tuple[str, str]]:
+def sorted_values(read: ReadRecord) -> list[tuple[str, str]]:
     return sorted((name, repr(value)) for name, value in read.values.items())
 
 

@@ -37,12 +37,12 @@ def open_table(
     encoding: str | None = None,
     sheet: str | None = None,
     header_row: int | None = None,
-    lists: Sequence[str] = (),
+    list_name: str | None = None,
     json_members: Sequence[str] = (),
 ) -> Table:
     """The file as a table; ``ImportFileError`` says in one sentence why not.
 
-    ``lists`` names the members that hold the lines of a record: in JSON they are lists, in tables rows.
+    ``list_name`` is the member that has the lines of a record: in JSON it is a list, in tables rows.
     ``json_members`` are read as the JSON that they are.
     """
     file_format = format_of(path)
@@ -55,6 +55,7 @@ def open_table(
             return DelimitedTable(path, encoding, header_row)
         if file_format == "xlsx":
             return WorkbookTable(path, sheet, header_row)
-        return (JsonTable if file_format == "json" else JsonLinesTable)(path, encoding, lists, json_members)
+        json_table = JsonTable if file_format == "json" else JsonLinesTable
+        return json_table(path, encoding, list_name, json_members)
     except OSError as error:
         raise ImportFileError(f"{path.name} cannot be read: {error.strerror or error}.") from None

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from django.conf import settings
 
-from apps.core.identifiers import normalised
-from apps.core.importing.columns import IMPORT_REFERENCE, ImportColumn, members_of
+from apps.core.importing.columns import Member
 from apps.core.importing.definition import ImportDefinition
-from apps.core.importing.reading import RowReader
+from apps.core.importing.reading import ColumnReader, RowReader
+from apps.core.importing.records import RecordRows
 from apps.core.importing.tables import Row
-from apps.odata.declaration.schema import EntitySet
-
-
-@dataclass(frozen=True, slots=True)
-class GroupKey:
-    """What the rows of a record share: the columns that identify it, and their texts as compared.
-
-    ``rank`` is the place of the columns among the combinations of ``group_fields``.
-    """
-
-    rank: int
-    columns: tuple[ImportColumn, ...]
-    texts: tuple[str | None, ...]
-
-
-@dataclass(eq=False, slots=True)
-class RecordRows:
-    """The rows that are one record. Of one that is ``too_long`` there may be more."""
-
-    rows: list[Row]
-    key: GroupKey | None = None
-    too_long: bool = False
 
 
 class RowGrouper:
@@ -45,25 +23,22 @@ class RowGrouper:
 
     def __init__(
         self,
-        entity_set: EntitySet,
         definition: ImportDefinition,
-        columns: Sequence[ImportColumn],
+        members: Mapping[str, Member],
         own: RowReader,
+        references: Sequence[ColumnReader],
         has_items: bool,
     ) -> None:
+        """``own`` reads the record's own columns, ``references`` those that only say what is one record."""
         self.own, self.has_items = own, has_items
-        by_member = {
-            name: tuple(column for column in columns if column.member.target == member.target)
-            for name, member in members_of(entity_set).items()
-            if not member.is_import_reference
-        }
-        by_member[IMPORT_REFERENCE] = tuple(c for c in columns if c.member.is_import_reference)
-        groups = [tuple(by_member[name] for name in names) for names in definition.group_fields]
+        readers = (*own.readers, *references)
         #: Each combination as the columns of its first member, which must be given, and those of the others.
-        self.key_columns = [
-            tuple(column for some in group for column in some) for group in groups if group[0]
-        ]
-        self.required = [len(group[0]) for group in groups if group[0]]
+        self.keys: list[tuple[list[ColumnReader], list[ColumnReader]]] = []
+        for names in definition.group_fields:
+            targets = [members[name].target for name in names]
+            first, *others = [[r for r in readers if r.column.member.target == target] for target in targets]
+            if first:
+                self.keys.append((first, [reader for some in others for reader in some]))
 
     def batches(self, rows: Iterable[Row], size: int) -> Iterator[list[RecordRows]]:
         """Records of about so many rows; the rows of one are never in two batches."""
@@ -103,56 +78,51 @@ class RowGrouper:
         if record is not None:
             yield record
 
-    def key_of(self, row: Row) -> GroupKey | None:
-        """What identifies the row's record; ``None`` when the row does not say."""
-        for rank, columns in enumerate(self.key_columns):
-            texts = self.texts(row, columns)
-            if any(texts[: self.required[rank]]):
-                return GroupKey(rank, columns, texts)
+    def key_of(self, row: Row) -> tuple[int, tuple[Any, ...]] | None:
+        """What identifies the row's record, as ``RecordRows`` has it; ``None`` when the row does not say."""
+        for rank, (first, others) in enumerate(self.keys):
+            texts = comparable_texts(row, first)
+            if any(text is not None for text in texts):
+                return rank, texts + comparable_texts(row, others)
         return None
-
-    def texts(self, row: Row, columns: Iterable[ImportColumn]) -> tuple[str | None, ...]:
-        # A defective row may be shorter than the header.
-        width = len(row.cells)
-        return tuple(
-            compared_text(column, self.own.text(row, column)) if column.index < width else None
-            for column in columns
-        )
 
     def continues(self, record: RecordRows, row: Row) -> bool:
         """Whether the row belongs to the record."""
-        first = record.rows[0]
-        if row.item is not None or first.item is not None:
-            return row.number == first.number
+        first_row = record.rows[0]
+        if row.item is not None or first_row.item is not None:
+            return row.number == first_row.number
         key = self.key_of(row)
         if record.key is None or key is None:
-            return key is None and self.has_no_other_value(first, row, record.key is not None)
-        if key.rank < record.key.rank:
+            return key is None and self.has_no_other_value(first_row, row, record.key is not None)
+        rank, wanted = record.key
+        if key[0] < rank:
             return False
-        texts = self.texts(row, record.key.columns)
-        number = self.required[record.key.rank]
-        if not any(texts[:number]):
-            return self.has_no_other_value(first, row, True)
+        first, others = self.keys[rank]
+        texts = comparable_texts(row, first)
+        if all(text is None for text in texts):
+            return self.has_no_other_value(first_row, row, True)
         # The other members of the combination may be given in the first row only.
-        return texts[:number] == record.key.texts[:number] and all(
-            text is None or text == other
-            for text, other in zip(texts[number:], record.key.texts[number:], strict=True)
+        return texts == wanted[: len(first)] and all(
+            text in (None, other)
+            for text, other in zip(comparable_texts(row, others), wanted[len(first) :], strict=True)
         )
 
     def has_no_other_value(self, first: Row, row: Row, may_repeat: bool) -> bool:
         """Whether the row gives no value of the record itself but, where it may, those of its first row."""
         if row.defect is not None:
             return True  # whatever it is, the record above it may lack a row
-        for column in self.own.columns:
-            cell = row.cells[column.index]
-            if not cell or not self.own.text(row, column):
+        for reader in self.own.readers:
+            cell = row.cells[reader.index]
+            if reader.comparable[cell] is None:
                 continue
-            if not may_repeat or [cell] != [*first.cells[column.index : column.index + 1]]:
+            if not may_repeat or [cell] != [*first.cells[reader.index : reader.index + 1]]:
                 return False
         return True
 
 
-def compared_text(column: ImportColumn, text: str) -> str | None:
-    """What is the same for all spellings of a text that identifies a record."""
-    record_name = column.member.record_name
-    return record_name.compare(text) if record_name is not None else normalised(text)
+def comparable_texts(row: Row, readers: Iterable[ColumnReader]) -> tuple[Any, ...]:
+    # A defective row may be shorter than the header.
+    width = len(row.cells)
+    return tuple(
+        reader.comparable[row.cells[reader.index]] if reader.index < width else None for reader in readers
+    )

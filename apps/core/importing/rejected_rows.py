@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any
 
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
@@ -18,66 +18,64 @@ from apps.core.importing.file_formats import format_of
 from apps.core.importing.tables import ImportFileError, Row, Table
 from apps.odata.read.flattening import formula_safe
 
-
-class RejectedRows(Protocol):
-    """A file of the same format and columns as the one imported, with the reason in one more."""
-
-    def add(self, row: Row, reason: str) -> None: ...
-
-    def close(self) -> None: ...
+#: The rows of a record, each with its reason.
+Rejected = Sequence[tuple[Row, str]]
 
 
-def open_rejected_rows(path: Path, table: Table) -> RejectedRows:
-    """Open the file; ``ImportFileError`` when it cannot be written."""
-    try:
-        return _WRITERS[format_of(path)](path, table)
-    except OSError as error:
-        raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None
+class RejectedRows:
+    """The file; formats are subclasses. A reason of an earlier import gives way to the new one."""
 
-
-def header_with_reason(table: Table) -> list[str]:
-    """The file's header; a reason of an earlier import gives way to the new one."""
-    return [header for header in table.header if header.strip() != REASON] + [REASON]
-
-
-def cells_with_reason(table: Table, row: Row, reason: str) -> list[str]:
-    """The cells under ``header_with_reason``; of a row too long the cells beyond follow the reason."""
-    width = len(table.header)
-    padded = [*row.cells, *[""] * (width - len(row.cells))]
-    cells = [cell for cell, header in zip(padded, table.header, strict=False) if header.strip() != REASON]
-    return [*cells, reason, *padded[width:]]
-
-
-class DelimitedRejectedRows:
     def __init__(self, path: Path, table: Table) -> None:
-        self.table = table
+        self.path, self.table = path, table
+        self.header = [header for header in table.header if header.strip() != REASON] + [REASON]
+
+    def add(self, rejected: Rejected) -> None:
+        """Add the rows of a record."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def cells(self, row: Row, reason: str) -> list[str]:
+        """The cells under the header; of a row too long the cells beyond follow the reason."""
+        names = self.table.header
+        padded = [*row.cells, *[""] * (len(names) - len(row.cells))]
+        cells = [cell for cell, name in zip(padded, names, strict=False) if name.strip() != REASON]
+        return [*cells, reason, *padded[len(names) :]]
+
+
+class DelimitedRejectedRows(RejectedRows):
+    def __init__(self, path: Path, table: Table) -> None:
+        super().__init__(path, table)
         encoding, delimiter = "utf-8-sig", ","
         if isinstance(table, DelimitedTable):
             # UTF-16 is written with its byte order mark, whether or not it was read with one.
-            encoding = "utf-16" if table.encoding.startswith("utf-16") else table.encoding
+            given = table.lines.encoding
+            encoding = "utf-16" if given.startswith("utf-16") else given
             delimiter = table.delimiter
-        self.file: IO[str] = path.open("w", encoding=encoding, errors="replace", newline="")
+        self.file = path.open("w", encoding=encoding, errors="replace", newline="")
         self.writer = csv.writer(self.file, delimiter=delimiter)
-        self.writer.writerow(header_with_reason(table))
+        self.writer.writerow(self.header)
 
-    def add(self, row: Row, reason: str) -> None:
-        self.writer.writerow(map(formula_safe, cells_with_reason(self.table, row, reason)))
+    def add(self, rejected: Rejected) -> None:
+        for row, reason in rejected:
+            self.writer.writerow(map(formula_safe, self.cells(row, reason)))
 
     def close(self) -> None:
         self.file.close()
 
 
-class WorkbookRejectedRows:
+class WorkbookRejectedRows(RejectedRows):
     def __init__(self, path: Path, table: Table) -> None:
-        self.table, self.path = table, path
+        super().__init__(path, table)
         path.touch()
         self.book = Workbook(write_only=True)
         self.sheet = self.book.create_sheet("Rejected")
-        self.sheet.append(header_with_reason(table))
+        self.sheet.append(self.header)
 
-    def add(self, row: Row, reason: str) -> None:
-        cells = cells_with_reason(self.table, row, reason)
-        self.sheet.append([text_cell(self.sheet, cell) for cell in cells])
+    def add(self, rejected: Rejected) -> None:
+        for row, reason in rejected:
+            self.sheet.append([text_cell(self.sheet, cell) for cell in self.cells(row, reason)])
 
     def close(self) -> None:
         self.book.save(self.path)
@@ -91,51 +89,57 @@ def text_cell(sheet: Any, text: str) -> Any:
     return cell
 
 
-class JsonRejectedRows:
-    """JSON with a comma ``between`` the records, NDJSON without. Lists are lists again."""
+class JsonLinesRejectedRows(RejectedRows):
+    """NDJSON. Lists are lists again."""
 
-    def __init__(self, path: Path, table: Table, before: str, between: str, after: str) -> None:
-        self.table, self.between, self.after = table, between, after
-        self.file: IO[str] = path.open("w", encoding="utf-8")
-        self.file.write(before)
-        self.is_first = True
-        self.record: dict[str, Any] | None = None
+    #: What is written before the first record, between records, and after the last.
+    marks = ("", "\n", "\n")
 
-    def add(self, row: Row, reason: str) -> None:
-        names, cells = header_with_reason(self.table), cells_with_reason(self.table, row, reason)
-        record = {name: cell for name, cell in zip(names, cells, strict=False) if cell}
-        items: dict[str, dict[str, str]] = {}
-        for name in list(record):
-            before, slash, inner = name.partition("/")
-            if row.item is not None and slash and before in self.table.list_names and inner != REASON:
-                items.setdefault(before, {})[inner] = record.pop(name)
-        if row.item:
-            assert self.record is not None
-            for name, item in items.items():
-                self.record.setdefault(name, []).append({**item, REASON: reason})
-            return
-        self.flush()
-        self.record = record | {name: [item] for name, item in items.items()}
+    def __init__(self, path: Path, table: Table) -> None:
+        super().__init__(path, table)
+        self.file = path.open("w", encoding="utf-8")
+        self.mark = self.marks[0]
 
-    def flush(self) -> None:
-        """Write the record whose items were collected."""
-        if self.record is None:
-            return
-        if not self.is_first:
-            self.file.write(self.between)
-        self.is_first = False
-        self.file.write(json.dumps(self.record, ensure_ascii=False))
-        self.record = None
+    def add(self, rejected: Rejected) -> None:
+        records: list[dict[str, Any]] = []
+        for row, reason in rejected:
+            cells = zip(self.header, self.cells(row, reason), strict=False)
+            records.append({name: cell for name, cell in cells if cell})
+        for record in records if self.table.list_name is None else [self.with_list(records)]:
+            self.file.write(self.mark + json.dumps(record, ensure_ascii=False))
+            self.mark = self.marks[1]
+
+    def with_list(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The record of whose list each row is an item; the reason of the first is the record's own."""
+        name = str(self.table.list_name)
+        items = []
+        for number, row in enumerate(rows):
+            item = {key.removeprefix(f"{name}/"): row[key] for key in row if key.startswith(f"{name}/")}
+            item.pop(REASON, None)
+            items.append({**item, REASON: row[REASON]} if number else item)
+        record = {key: cell for key, cell in rows[0].items() if not key.startswith(f"{name}/")}
+        return {**record, name: items} if any(items) else record
 
     def close(self) -> None:
-        self.flush()
-        self.file.write(self.after)
+        self.file.write(self.marks[2])
         self.file.close()
 
 
-_WRITERS: dict[str, Callable[[Path, Table], RejectedRows]] = {
+class JsonRejectedRows(JsonLinesRejectedRows):
+    marks = ('{"value": [\n', ",\n", "\n]}\n")
+
+
+_WRITERS: dict[str, type[RejectedRows]] = {
     "csv": DelimitedRejectedRows,
     "xlsx": WorkbookRejectedRows,
-    "json": lambda path, table: JsonRejectedRows(path, table, '{"value": [\n', ",\n", "\n]}\n"),
-    "ndjson": lambda path, table: JsonRejectedRows(path, table, "", "\n", "\n"),
+    "json": JsonRejectedRows,
+    "ndjson": JsonLinesRejectedRows,
 }
+
+
+def open_rejected_rows(path: Path, table: Table) -> RejectedRows:
+    """Open the file; ``ImportFileError`` when it cannot be written."""
+    try:
+        return _WRITERS[format_of(path)](path, table)
+    except OSError as error:
+        raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None

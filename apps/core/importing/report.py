@@ -82,9 +82,9 @@ class ImportReport:
         if self._file is None:
             self._file = open_rejected_rows(self.errors, self.table)
         errors = [issue for issue in issues if issue.unconfirmed or not issue.is_warning]
-        for row in rows:
-            reasons = [self.reason(issue) for issue in errors if issue.row is row]
-            self._file.add(row, " ".join(reasons) or self.same_record(errors[0]))
+        reasons = [" ".join(self.reason(issue) for issue in errors if issue.row is row) for row in rows]
+        same_record = self.same_record(errors[0])
+        self._file.add([(row, reason or same_record) for row, reason in zip(rows, reasons, strict=True)])
 
     def same_record(self, issue: RowIssue) -> str:
         """The reason of a row without an error: which row of its record has one."""
@@ -107,8 +107,7 @@ class ImportReport:
         assert issue.column is not None
         header = self.table.header[issue.column].strip()
         name, slash, inner = header.partition("/")
-        lists = {one.casefold() for one in self.table.list_names}
-        if issue.row.item is None or name.casefold() not in lists:
+        if issue.row.item is None or name != self.table.list_name:
             return header
         return f"{name}[{issue.row.item}]{slash}{inner}"
 

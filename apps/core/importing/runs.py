@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import transaction
@@ -15,11 +15,10 @@ from django.utils import timezone
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import ImportColumn, item_list_of, recognise_columns
-from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.file_formats import format_of, open_table
-from apps.core.importing.grouping import RecordRows
-from apps.core.importing.reading import Candidate
+from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport
 from apps.core.importing.tables import ImportFileError, Table
 from apps.core.models import Subscriber
@@ -32,25 +31,6 @@ from apps.odata.write.dispatch import retry_on_conflict
 BATCH = 5_000
 #: Records that wait until the end of the file for one that they name.
 MAX_POSTPONED = 100_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImportOptions:
-    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``."""
-
-    column_map: Mapping[str, str] = field(default_factory=dict)
-    match: str | None = None
-    errors: Path | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    header_row: int | None = None
-    day_first: bool = True
-    updates: bool = True
-    ignore_unknown: bool = False
-    ignore_warnings: bool = False
-    by_name: bool = False
-    all_or_nothing: bool = False
-    dry_run: bool = False
 
 
 @dataclass
@@ -90,31 +70,15 @@ def import_file(
         options.encoding,
         options.sheet,
         options.header_row,
-        [items.name] if items is not None else [],
+        items.name if items is not None else None,
         [related.name for related in definition.related_columns],
     )
-    recognised = recognise_columns(
-        table,
-        entity_set,
-        definition,
-        options.column_map,
-        ignore_unknown=options.ignore_unknown,
-        by_name=options.by_name,
-    )
+    recognised = recognise_columns(table, entity_set, definition, options)
     for notice in (*table.notices(), *recognised.notices):
         display.show_notice(notice)
     report = ImportReport(table, errors_file(path, options), display.show_issue)
-    importer = BatchImporter(
-        entity_set,
-        recognised.columns,
-        definition,
-        match_fields(definition, recognised.columns, options.match),
-        report,
-        options.day_first,
-        options.updates,
-        options.ignore_warnings,
-        options.by_name,
-    )
+    found_by = match_fields(definition, recognised.columns, options.match)
+    importer = BatchImporter(entity_set, recognised.columns, definition, found_by, report, options)
     must_undo = options.dry_run or options.all_or_nothing
     try:
         with (
@@ -197,8 +161,8 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     done = 0
     postponed: list[RecordRows] = []
     for records in importer.batches(table.rows(), BATCH):
-        candidates = import_batch(importer, records)
-        postponed += importer.report_batch(candidates, records, len(postponed) < MAX_POSTPONED)
+        read = import_batch(importer, records)
+        postponed += importer.report_batch(read, len(postponed) < MAX_POSTPONED)
         done += sum(len(record.rows) for record in records)
         display.show_progress(done, total)
         gc.collect(1)
@@ -209,13 +173,13 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
         records, postponed = postponed, []
         for start in range(0, len(records), BATCH):
             batch = records[start : start + BATCH]
-            postponed += importer.report_batch(import_batch(importer, batch), batch, may_postpone)
+            postponed += importer.report_batch(import_batch(importer, batch), may_postpone)
 
 
-def import_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list[Candidate]:
+def import_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list[ReadRecord]:
     """Import a batch in one transaction, and again when another writer interfered."""
 
-    def write() -> list[Candidate]:
+    def write() -> list[ReadRecord]:
         clock.reset_now()
         return importer.import_batch(records)
 

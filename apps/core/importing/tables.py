@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 #: More columns than any resource has members; a file beyond it is no table of records.
 MAX_COLUMNS = 1_000
@@ -13,7 +14,6 @@ MAX_ROW = 1_000_000
 
 #: The header is looked for in so many rows, since a title may precede it.
 HEADER_ROWS = 20
-HEADER_NOTICE = "Row {:,} is the header; --header-row names another."
 #: The text of a formula cell whose value the spreadsheet did not store.
 UNCALCULATED = "#FORMULA!"
 
@@ -36,30 +36,64 @@ class Row(NamedTuple):
     item: int | None = None
 
 
-class Table(Protocol):
-    """A file opened as a table; ``rows`` may be read more than once."""
+class Table:
+    """A file opened as a header and rows, which may be read more than once. Formats are subclasses."""
 
     #: What a row is called: "row" where there is a header, "record" or "line" where there is none.
-    row_word: ClassVar[str]
+    row_word: ClassVar[str] = "row"
     #: Whether cells have addresses as in a spreadsheet (``B12``).
-    has_cell_addresses: ClassVar[bool]
+    has_cell_addresses: ClassVar[bool] = True
     #: Whether an apostrophe before what looks like a formula is not part of the text.
-    has_formula_guards: ClassVar[bool]
-    #: The members that are lists of items in the file itself, each item a row.
-    list_names: Sequence[str]
+    has_formula_guards: ClassVar[bool] = False
 
-    @property
-    def header(self) -> Sequence[str]:
-        """The names of the columns as they are in the file."""
-        ...
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        #: The names of the columns as they are in the file.
+        self.header: Sequence[str] = ()
+        #: The member that is a list of items in the file itself, each item a row.
+        self.list_name: str | None = None
+
+    def sheet_rows(self) -> Iterator[list[str]]:
+        """The cells of every row of a sheet, the header's among them; ``ImportFileError`` where it breaks."""
+        raise NotImplementedError
+
+    def find_header(self, header_row: int | None) -> None:
+        """Set the header: the row that the user names, else the first row with a cell.
+
+        A single cell above wider rows is the sheet's title: then the first row with several cells is it.
+        """
+        found: tuple[int, list[str]] | None = None
+        for number, cells in islice(enumerate(self.sheet_rows(), start=1), header_row or HEADER_ROWS):
+            names = sum(bool(cell.strip()) for cell in cells)
+            if number == header_row or (header_row is None and names > 1):
+                found = number, cells
+                break
+            if found is None and names and header_row is None:
+                found = number, cells
+        if found is None or not any(cell.strip() for cell in found[1]):
+            where = f" in row {header_row:,}" if header_row else ": its first row must name the columns"
+            raise ImportFileError(f"{self.path.name} has no header{where}.")
+        self.header_row, self.header = found
+        check_width(len(self.header))
 
     def rows(self) -> Iterator[Row]:
-        """Every row after the header; ``ImportFileError`` where the file stops making sense."""
-        ...
+        """Every row after the header that has a cell; ``ImportFileError`` where the file breaks off."""
+        width = len(self.header)
+        for number, cells in islice(enumerate(self.sheet_rows(), start=1), self.header_row, None):
+            while len(cells) > width and not cells[-1]:
+                cells.pop()
+            if len(cells) == width:
+                yield Row(number, cells)
+            elif cells:
+                # It may have lost a cell in its middle, so nothing in it can be trusted.
+                defect = f"has {len(cells):,} cells where the header has {width:,}."
+                yield Row(number, cells, defect)
 
     def notices(self) -> list[str]:
         """What the user should know about how the file was read."""
-        ...
+        if self.header_row == 1:
+            return []
+        return [f"Row {self.header_row:,} is the header; --header-row names another."]
 
 
 def column_letters(index: int) -> str:
@@ -78,37 +112,3 @@ def check_width(width: int) -> None:
         raise ImportFileError(
             f"The header has {width:,} columns; {MAX_COLUMNS:,} are the most that are read."
         )
-
-
-def fit_to_width(cells: list[str], width: int) -> tuple[list[str], str | None]:
-    """The cells without empty ones beyond the header, and the defect of a row that has too many or too few.
-
-    A row that is too short may have lost a cell in its middle, so nothing in it can be trusted.
-    """
-    while len(cells) > width and not cells[-1]:
-        cells.pop()
-    if len(cells) == width:
-        return cells, None
-    return cells, f"has {len(cells):,} cells where the header has {width:,}."
-
-
-def find_header(
-    path: Path, rows: Iterable[tuple[int, list[str]]], header_row: int | None
-) -> tuple[int, list[str]]:
-    """The number and the cells of the header: of the row that the user names, else of the first row.
-
-    A single cell above wider rows is the sheet's title: then the first row with several cells is the header.
-    """
-    first = None
-    for number, cells in rows:
-        names = sum(bool(cell.strip()) for cell in cells)
-        if number == header_row or (header_row is None and names > 1):
-            first = number, cells
-            break
-        if first is None and names and header_row is None:
-            first = number, cells
-    if first is None or not any(cell.strip() for cell in first[1]):
-        where = f" in row {header_row:,}" if header_row else ": its first row must name the columns"
-        raise ImportFileError(f"{path.name} has no header{where}.")
-    check_width(len(first[1]))
-    return first

@@ -7,25 +7,15 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import openpyxl
 from defusedxml.common import DefusedXmlException
 from openpyxl.utils.exceptions import InvalidFileException
 
-from apps.core.importing.tables import (
-    HEADER_NOTICE,
-    HEADER_ROWS,
-    MAX_ROW,
-    UNCALCULATED,
-    ImportFileError,
-    Row,
-    find_header,
-    fit_to_width,
-)
+from apps.core.importing.tables import MAX_ROW, UNCALCULATED, ImportFileError, Table
 
 #: Bytes of everything in the workbook once unpacked, and of what must be in memory at once.
 MAX_UNPACKED = 1 << 30
@@ -60,45 +50,31 @@ _BROKEN = (
 _UNPACKING = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError)
 
 
-class WorkbookTable:
+class WorkbookTable(Table):
     """One sheet of an XLSX file: the first unless another is named. Cells come with their types."""
 
-    row_word: ClassVar[str] = "row"
-    has_cell_addresses: ClassVar[bool] = True
-    has_formula_guards: ClassVar[bool] = False
-    list_names: Sequence[str] = ()
-
     def __init__(self, path: Path, sheet: str | None = None, header_row: int | None = None) -> None:
-        self.path = path
+        super().__init__(path)
         check_size(path)
+        self.has_formulas = scan_sheets(path)
         try:
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         except _BROKEN as error:
             raise ImportFileError(
                 f"{path.name} cannot be read as an XLSX workbook: {first_line(error)}"
             ) from None
-        try:
-            self.sheets = [found.title for found in book.worksheets]
-        finally:
-            book.close()
-        self.sheet = self._sheet_named(sheet)
-        self.has_formulas = contains_formulas(path)
-        rows = islice(enumerate(self._cells(), start=1), header_row or HEADER_ROWS)
-        self.header_row, self.header = find_header(path, rows, header_row)
-        while self.header[-1] == "":
-            self.header.pop()
-
-    def _sheet_named(self, name: str | None) -> str:
+        self.sheets = [found.title for found in book.worksheets]
+        book.close()
         if not self.sheets:
-            raise ImportFileError(f"{self.path.name} has no sheet with cells.")
-        if name is None:
-            return self.sheets[0]
-        if name not in self.sheets:
-            sheets = ", ".join(self.sheets[:10])
-            raise ImportFileError(f"{self.path.name} has no sheet {name}; it has {sheets}.")
-        return name
+            raise ImportFileError(f"{path.name} has no sheet with cells.")
+        self.sheet = sheet or self.sheets[0]
+        if self.sheet not in self.sheets:
+            raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {', '.join(self.sheets[:10])}.")
+        self.find_header(header_row)
+        while self.header[-1] == "":
+            self.header = self.header[:-1]
 
-    def _cells(self) -> Iterator[list[str]]:
+    def sheet_rows(self) -> Iterator[list[str]]:
         books = [openpyxl.load_workbook(self.path, read_only=True, data_only=True)]
         if self.has_formulas:
             books.append(openpyxl.load_workbook(self.path, read_only=True))
@@ -120,7 +96,8 @@ class WorkbookTable:
                     )
                 if sum(map(len, cells)) > MAX_ROW:
                     raise ImportFileError(f"Row {number:,} has more than {MAX_ROW:,} characters.")
-                yield cells
+                # Empty cells at the end of a row, and empty rows, are not stored in a sheet.
+                yield cells + [""] * (len(self.header) - len(cells)) if any(cells) else []
         except _BROKEN as error:
             raise ImportFileError(
                 f"{self.path.name} is damaged after row {number:,} of {self.sheet}: {first_line(error)}"
@@ -129,19 +106,11 @@ class WorkbookTable:
             for book in books:
                 book.close()
 
-    def rows(self) -> Iterator[Row]:
-        width = len(self.header)
-        for number, cells in islice(enumerate(self._cells(), start=1), self.header_row, None):
-            if any(cells):
-                yield Row(number, *fit_to_width(cells + [""] * (width - len(cells)), width))
-
     def notices(self) -> list[str]:
         found = []
         if len(self.sheets) > 1:
             found.append(f"Read from the sheet {self.sheet}; --sheet names another of {len(self.sheets):,}.")
-        if self.header_row > 1:
-            found.append(HEADER_NOTICE.format(self.header_row))
-        return found
+        return found + super().notices()
 
 
 def check_size(path: Path) -> None:
@@ -157,44 +126,34 @@ def check_size(path: Path) -> None:
         raise ImportFileError(f"{path.name} unpacks into too much; save the sheet as CSV and import that.")
     if sheets > MAX_SHEETS:
         raise ImportFileError(f"{path.name} has {sheets:,} sheets; {MAX_SHEETS} are the most that are read.")
-    for file in files:
-        if "/worksheets/" in file.filename and file.file_size > MAX_TEXT:
-            check_markup(path, file.filename)
 
 
-def check_markup(path: Path, member: str) -> None:
-    """``ImportFileError`` for a sheet that the parser would take into memory whole; reads it in pieces."""
-    since_tag = since_row = 0
-    tail = b""
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as sheet:
-            while read := sheet.read(_PIECE):
-                piece, tail = tail + read, read[-16:]  # a tag may begin in one piece and end in the next
-                since_tag = 0 if _TAG.search(piece) else since_tag + len(read)
-                since_row = 0 if _ROW.search(piece) else since_row + len(read)
-                if since_tag > MAX_TEXT or since_row > MAX_BETWEEN_ROWS or b"<![CDATA[" in piece:
-                    raise ImportFileError(
-                        f"{path.name} has too much in one cell or row to be a sheet of records."
-                    )
-    except _UNPACKING as error:
-        raise ImportFileError(f"{path.name} cannot be unpacked: {first_line(error)}") from None
+def scan_sheets(path: Path) -> bool:
+    """Whether a sheet has formulas; only then is the workbook read twice, for their values and for them.
 
-
-def contains_formulas(path: Path) -> bool:
-    """Whether a sheet has formulas. Only then is the workbook read twice, for their values and for them."""
+    ``ImportFileError`` for a sheet that the parser would take into memory whole. Reads sheets in pieces.
+    """
+    has_formulas = False
     try:
         with zipfile.ZipFile(path) as archive:
-            for member in archive.namelist():
-                if "/worksheets/" in member:
-                    tail = b""
-                    with archive.open(member) as sheet:
-                        while read := sheet.read(_PIECE):
-                            if _FORMULA.search(tail + read):
-                                return True
-                            tail = read[-16:]
+            for name in archive.namelist():
+                if "/worksheets/" not in name:
+                    continue
+                since_tag = since_row = 0
+                tail = b""
+                with archive.open(name) as sheet:
+                    while read := sheet.read(_PIECE):
+                        piece, tail = tail + read, read[-16:]  # a tag may begin in one piece, end in the next
+                        since_tag = 0 if _TAG.search(piece) else since_tag + len(read)
+                        since_row = 0 if _ROW.search(piece) else since_row + len(read)
+                        if since_tag > MAX_TEXT or since_row > MAX_BETWEEN_ROWS or b"<![CDATA[" in piece:
+                            raise ImportFileError(
+                                f"{path.name} has too much in one cell or row to be a sheet of records."
+                            )
+                        has_formulas = has_formulas or _FORMULA.search(piece) is not None
     except _UNPACKING as error:
         raise ImportFileError(f"{path.name} cannot be unpacked: {first_line(error)}") from None
-    return False
+    return has_formulas
 
 
 def texts_of_formula_row(values: Sequence[Any], formulas: Sequence[Any]) -> list[str]:

@@ -25,9 +25,10 @@ from django.utils import timezone
 
 from apps.core import history
 from apps.core.identifiers import normalised
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportReport, in_column_order
-from apps.core.importing.runs import ImportDisplay, ImportOptions, errors_file, import_author
+from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans

@@ -15,7 +15,7 @@ from apps.core.admin_base.display import plain_amount
 from apps.core.identifiers import normalised
 from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
+from apps.funding.pricing import EffectivePrice, load_price_table
 from apps.odata import clock
 from apps.people.models import Contact
 
@@ -112,10 +112,8 @@ def price_lines(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | 
 
 def load_prices(wanted: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[EffectivePrice | None]:
     """The price of each (book, product, day) in the zone; the national one where the zone has none."""
-    zones = [zone] if zone == Zone.NATIONAL else [zone, Zone.NATIONAL.value]
-    requests = [PriceRequest(book, product, each, day) for each in zones for book, product, day in wanted]
-    prices = find_prices(requests)
-    return [prices[at] or prices[at + len(prices) - len(wanted)] for at in range(len(wanted))]
+    prices = load_price_table(product for _, product, _ in wanted)
+    return [prices.find(book, product, zone, day) for book, product, day in wanted]
 
 
 def products_by_code(codes: Iterable[str | None]) -> dict[str, Product]:

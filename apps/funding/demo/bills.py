@@ -33,7 +33,6 @@ from apps.funding.models import (
     Product,
     ProviderInvoice,
 )
-from apps.funding.pricing import price_zones
 from apps.funding.public_holidays import state_code
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
@@ -67,7 +66,7 @@ class DemoPlan:
 
     engagement: ClientEngagement
     participant: Contact
-    zones: Sequence[str]
+    region: str | None
     state: str | None
     known: dt.date
     budgets: list[DemoBudget]
@@ -108,7 +107,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
             DemoPlan(
                 engagement,
                 participant,
-                price_zones(participant.scheme_price_guide_region),
+                participant.scheme_price_guide_region,
                 state_code(participant.state),
                 max(engagement.plan_start_date, created) + 10 * DAY,
                 budgets[engagement.pk],
@@ -212,7 +211,7 @@ class BillFactory:
     ) -> list[tuple[Product, Decimal]]:
         """The products that a budget is for, with their prices on that day."""
         prices = (
-            (product, self.books.price(product, plan.zones, day))
+            (product, self.books.price(product, plan.region, day))
             for product in self.books.by_category[budget.category]
             if budget.item in (None, product.code) and is_for_day(product, day, plan.state)
         )

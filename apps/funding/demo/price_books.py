@@ -39,9 +39,9 @@ class PriceBooks:
     prices: PriceTable
     cost_centres: Sequence[CostCentre]
 
-    def price(self, product: Product, zones: Sequence[str], day: dt.date) -> Decimal | None:
+    def price(self, product: Product, region: str | None, day: dt.date) -> Decimal | None:
         """The price guide's price of a product; none where it has none on that day, or wants a quote."""
-        found = self.prices.find(self.price_guide.pk, product.pk, zones, day)
+        found = self.prices.find(self.price_guide.pk, product.pk, region, day)
         return None if found is None else found.amount
 
 

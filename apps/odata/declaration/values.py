@@ -1,6 +1,6 @@
 """Parsers of values in requests, in all formats of decisions.md 2.
 
-The message of every ``ValueError`` continues the name of the value: "must be a date, such as 2026-07-01".
+The message of every ``TextValueError`` continues the name of the value: "must be a date, such as 2026-07-01".
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from apps.odata.declaration.schema import StructuralProperty
 MAX_DIGITS = 60
 
 
-class OutOfRange(ValueError):
-    """A value in the right format that is outside the range of its type."""
+class TextValueError(ValueError):
+    """A text that is no value of its type: a stable code, and what is wrong with it."""
 
-
-class NotAChoice(ValueError):
-    """A text that is no name or number of an enumeration."""
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -42,7 +42,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 def parse_guid(text: str) -> UUID:
     """Hexadecimal digits of any case with their four hyphens; no braces, no ``urn:``."""
     if not _GUID.fullmatch(text):
-        raise ValueError("must be a guid, such as 0190163d-8694-739b-aea5-966c26f8ad91")
+        raise TextValueError("InvalidGuid", "must be a guid, such as 0190163d-8694-739b-aea5-966c26f8ad91")
     return UUID(text)
 
 
@@ -58,13 +58,13 @@ def parse_date(text: str) -> dt.date:
 def parse_datetime(text: str) -> dt.datetime:
     """A time in UTC. Without an offset the text is local time, without a time it is midnight.
 
-    ``ValueError`` for a local time that a clock change skips; one that it repeats is the first of the two.
+    It refuses a local time that a clock change skips; one that it repeats is the first of the two.
     """
     if _DATE.fullmatch(text):
         text += "T00:00:00"
     moment = _date_time(text, "must be a date and time, such as 2026-07-01T09:30:00+10:00")
     if moment.tzinfo is not None:
-        _in_zone(moment)  # raises OutOfRange when the subscriber's zone cannot show it
+        _in_zone(moment)  # refused when the subscriber's zone cannot show it
         return moment.astimezone(dt.UTC)
     zone = timezone.get_current_timezone()
     try:
@@ -72,44 +72,44 @@ def parse_datetime(text: str) -> dt.datetime:
     except OverflowError:
         raise _too_far() from None
     if _in_zone(in_utc).replace(tzinfo=None) != moment:
-        raise ValueError(
-            f"names a local time that does not exist: the clocks of {zone} skip it; give an offset"
-        )
+        message = f"names a local time that does not exist: the clocks of {zone} skip it; give an offset"
+        raise TextValueError("InvalidDate", message)
     return in_utc
 
 
 def parse_decimal(text: str, precision: int | None = None, scale: int | None = None) -> Decimal:
-    """An exact number; ``OutOfRange`` for more digits than ``precision`` and ``scale`` allow.
+    """An exact number; the code is ``OutOfRange`` for more digits than ``precision`` and ``scale`` allow.
 
     With a ``scale`` the result has exactly that many decimal places.
     """
     match = _NUMBER.fullmatch(text)
     if not match:
-        raise ValueError("must be a number, such as 12.50")
+        raise TextValueError("InvalidNumber", "must be a number, such as 12.50")
     if len(text) > MAX_DIGITS or abs(int(match[1] or 0)) > MAX_DIGITS:
-        raise OutOfRange("has too many digits")
+        raise TextValueError("OutOfRange", "has too many digits")
     number = Decimal(text)
     if scale is not None:
         number = _at_scale(number, scale)
         if precision is not None and number.adjusted() >= precision - scale:
-            raise OutOfRange(f"must have at most {precision - scale} digits before the decimal point")
+            message = f"must have at most {precision - scale} digits before the decimal point"
+            raise TextValueError("OutOfRange", message)
     return number if number else number.copy_abs()  # minus zero is zero
 
 
 def parse_integer(text: str, edm: str = "Edm.Int64") -> int:
-    """A whole number that the type ``edm`` can hold, else ``OutOfRange``."""
+    """A whole number that the type ``edm`` can hold."""
     if not _INTEGER.fullmatch(text):
-        raise ValueError("must be a whole number, such as 12")
+        raise TextValueError("InvalidNumber", "must be a whole number, such as 12")
     least, greatest = INTEGER_RANGES[edm]
     if len(text) > MAX_DIGITS or not least <= int(text) <= greatest:
-        raise OutOfRange(f"must lie between {least:,} and {greatest:,}")
+        raise TextValueError("OutOfRange", f"must lie between {least:,} and {greatest:,}")
     return int(text)
 
 
 def parse_boolean(text: str) -> bool:
     """``true`` or ``false`` in lower case."""
     if text not in ("true", "false"):
-        raise ValueError("must be true or false")
+        raise TextValueError("", "must be true or false")
     return text == "true"
 
 
@@ -119,7 +119,7 @@ def parse_choice(text: str, choices: Sequence[str], numbers: Mapping[int, str]) 
         return text
     if _INTEGER.fullmatch(text) and len(text) <= MAX_DIGITS and int(text) in numbers:
         return numbers[int(text)]
-    raise NotAChoice(f"must be one of {', '.join(choices)}")
+    raise TextValueError("NotAChoice", f"must be one of {', '.join(choices)}")
 
 
 def parse_value(text: str, prop: StructuralProperty) -> Any:
@@ -145,7 +145,7 @@ def _date_time(text: str, message: str) -> dt.datetime:
     """A date and time in microseconds, naive without an offset."""
     match = _DATE_TIME.fullmatch(text)
     if not match:
-        raise ValueError(message)
+        raise TextValueError("InvalidDate", message)
     day, time, fraction, offset = match.groups()
     if len(time) == 5:
         time += ":00"
@@ -157,7 +157,7 @@ def _existing(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except ValueError:
-        raise ValueError("names a day or a time that does not exist") from None
+        raise TextValueError("InvalidDate", "names a day or a time that does not exist") from None
 
 
 def _in_zone(moment: dt.datetime) -> dt.datetime:
@@ -167,8 +167,8 @@ def _in_zone(moment: dt.datetime) -> dt.datetime:
         raise _too_far() from None
 
 
-def _too_far() -> OutOfRange:
-    return OutOfRange("must lie between the years 1 and 9999")
+def _too_far() -> TextValueError:
+    return TextValueError("OutOfRange", "must lie between the years 1 and 9999")
 
 
 def _at_scale(number: Decimal, scale: int) -> Decimal:
@@ -177,6 +177,6 @@ def _at_scale(number: Decimal, scale: int) -> Decimal:
     surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
     if surplus > 0:
         if any(digits[-surplus:]):
-            raise OutOfRange(f"must have at most {scale} decimal places")
+            raise TextValueError("OutOfRange", f"must have at most {scale} decimal places")
         return Decimal((sign, digits[:-surplus] or (0,), -scale))
     return Decimal((sign, digits + (0,) * -surplus, -scale))

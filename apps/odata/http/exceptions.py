@@ -13,21 +13,19 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from apps.odata import errors
+from apps.odata.errors import ODataError
 from apps.odata.http.headers import add_protocol_headers
 from apps.odata.http.renderers import ODataJSONRenderer
 
 logger = logging.getLogger("records.api")
 
-_DRF_CODES = {
-    400: "BadRequest",
-    401: "Unauthenticated",
-    403: "Forbidden",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    406: "NotAcceptable",
-    413: "TooLarge",
-    415: "UnsupportedMediaType",
-    429: "TooManyRequests",
+#: The errors that DRF raises with exceptions of its own.
+_ERRORS_BY_STATUS: dict[int, type[ODataError]] = {
+    error.status: error
+    for error in (
+        *(errors.Unauthenticated, errors.Forbidden, errors.NotFound, errors.MethodNotAllowed),
+        *(errors.NotAcceptable, errors.TooLarge, errors.UnsupportedMediaType, errors.TooManyRequests),
+    )
 }
 
 
@@ -38,28 +36,36 @@ def handle_exception(exception: Exception, context: dict[str, Any]) -> HttpRespo
 
 
 def error_response(exception: Exception, request: HttpRequest) -> HttpResponse:
-    """The response to an exception. Unexpected ones are logged; their response has only the request's id."""
-    if isinstance(exception, errors.ODataError):
-        return json_response(exception.status, exception.as_json(), exception.headers)
+    """The response to an exception."""
+    error = exception if isinstance(exception, ODataError) else odata_error(exception, request)
+    text = json.dumps(error.as_json(), ensure_ascii=False)
+    response = HttpResponse(text, status=error.status, content_type=ODataJSONRenderer.media_type)
+    for name, value in error.headers.items():
+        response[name] = value
+    # Private API of Django: without it Django would log a 501 as an error; failures have their log entry.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return add_protocol_headers(response)
+
+
+def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
+    """An exception of Django or DRF as one of ours. Others are logged, and only the request's id is shown."""
     if isinstance(exception, exceptions.APIException):
-        return api_exception_response(exception)
+        return api_exception_error(exception)
     if isinstance(exception, Http404):
-        return json_response(404, errors.error_body("NotFound", "There is nothing at this address."))
+        return errors.NotFound("There is nothing at this address.")
     if isinstance(exception, PermissionDenied):
-        return json_response(403, errors.error_body("Forbidden", "This caller may not do that."))
+        return errors.Forbidden("This caller may not do that.")
     if isinstance(exception, RequestDataTooBig):
-        return json_response(413, errors.error_body("TooLarge", "The request is too large."))
+        return errors.TooLarge("The request is too large.")
     if isinstance(exception, SuspiciousOperation):
-        return json_response(400, errors.error_body("BadRequest", "The request cannot be understood."))
+        return ODataError("The request cannot be understood.")
     request_id = getattr(request, "request_id", "unknown")
     if is_unavailable(exception):
         logger.error("request %s: the database cannot be used: %s", request_id, exception)
-        body = errors.error_body("Unavailable", f"The database cannot be reached now. Request {request_id}.")
-        return json_response(503, body, {"Retry-After": "5"})
+        message = f"The database cannot be reached now. Request {request_id}."
+        return errors.Unavailable(message, headers={"Retry-After": "5"})
     logger.error("request %s failed", request_id, exc_info=exception)
-    return json_response(
-        500, errors.error_body("InternalError", f"Something went wrong here. Request {request_id}.")
-    )
+    return errors.InternalError(f"Something went wrong here. Request {request_id}.")
 
 
 def is_unavailable(exception: Exception) -> bool:
@@ -72,26 +78,14 @@ def is_unavailable(exception: Exception) -> bool:
     return not (is_invalid or is_too_complex)
 
 
-def api_exception_response(exception: exceptions.APIException) -> HttpResponse:
-    """The response to an exception of DRF, with its headers."""
+def api_exception_error(exception: exceptions.APIException) -> ODataError:
+    """An exception of DRF, with its headers."""
     headers: dict[str, str] = {}
     challenge, wait = getattr(exception, "auth_header", None), getattr(exception, "wait", None)
     if challenge:
         headers["WWW-Authenticate"] = challenge
     if wait:
         headers["Retry-After"] = str(int(wait) + 1)
-    status = exception.status_code
     detail = exception.detail
     message = str(detail) if isinstance(detail, str) else "The request cannot be understood."
-    return json_response(status, errors.error_body(_DRF_CODES.get(status, "BadRequest"), message), headers)
-
-
-def json_response(status: int, body: dict[str, Any], headers: Any = None) -> HttpResponse:
-    """An error object as a response."""
-    media_type = ODataJSONRenderer.media_type
-    response = HttpResponse(json.dumps(body, ensure_ascii=False), status=status, content_type=media_type)
-    for name, value in (headers or {}).items():
-        response[name] = value
-    # Private API of Django: without it Django would log a 501 as an error; failures have their log entry.
-    response._has_been_logged = True  # type: ignore[attr-defined]
-    return add_protocol_headers(response)
+    return _ERRORS_BY_STATUS.get(exception.status_code, ODataError)(message, headers=headers)

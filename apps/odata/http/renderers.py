@@ -6,7 +6,6 @@ The database writes the JSON of each record, so a renderer only joins texts and 
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,6 @@ from typing import Any
 from rest_framework.renderers import BaseRenderer
 
 from apps.odata.declaration.schema import StructuredType
-from apps.odata.declaration.service import Service
-from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.read.flattening import cells, columns, formula_safe
 from apps.odata.read.record_json import Selection
 
@@ -81,6 +78,12 @@ class NDJSONRenderer(BaseRenderer):
         return ndjson_lines(records)
 
 
+def ndjson_lines(records: Iterable[str]) -> Iterator[str]:
+    """The JSON of a record on each line."""
+    for record in records:
+        yield record.replace("\n", " ") + "\n"  # PostgreSQL puts line breaks between the items of lists
+
+
 class CSVRenderer(BaseRenderer):
     """A whole collection as a stream of constant memory, nested members flattened (``Address/Suburb``)."""
 
@@ -88,82 +91,55 @@ class CSVRenderer(BaseRenderer):
     format = "csv"
 
     def stream(self, type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
-        return csv_lines(type_, selection, records)
+        """A header of member names, then a line for each record (RFC 4180).
+
+        Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.
+        """
+        selected = columns(type_, selection)
+        writer: Any = csv.writer(Echo())
+        yield writer.writerow(column.name for column in selected)
+        for record in records:
+            values = cells(json.loads(record, parse_float=Decimal), selected)
+            yield writer.writerow(formula_safe(value) for value in values)
 
 
-def ndjson_lines(records: Iterable[str]) -> Iterator[str]:
-    """The JSON of a record on each line."""
-    for record in records:
-        yield record.replace("\n", " ") + "\n"  # PostgreSQL puts line breaks between the items of lists
+class Echo:
+    """A file that returns what is written to it, with which Django's documentation streams CSV."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
-def csv_lines(type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
-    """A header of member names, then a line for each record (RFC 4180).
+class BytesRenderer(BaseRenderer):
+    """Bytes as they are."""
 
-    Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.
-    """
-    selected = columns(type_, selection)
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(column.name for column in selected)
-    for record in records:
-        yield take_text(buffer)
-        values = cells(json.loads(record, parse_float=Decimal), selected)
-        writer.writerow(formula_safe(value) for value in values)
-    yield take_text(buffer)
+    charset = None
+
+    def render(
+        self,
+        data: bytes,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return data
 
 
-def take_text(buffer: io.StringIO) -> str:
-    """The text of a buffer, which is empty afterwards."""
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
-
-
-class PlainTextRenderer(BaseRenderer):
+class PlainTextRenderer(BytesRenderer):
     """The number of records (``/$count``)."""
 
     media_type = "text/plain"
     format = "txt"
-    charset = None
-
-    def render(
-        self,
-        data: int,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        return str(data).encode()
 
 
-class CSDLXMLRenderer(BaseRenderer):
+class CSDLXMLRenderer(BytesRenderer):
     """``$metadata`` in XML."""
 
     media_type = "application/xml"
     format = "xml"
-    charset = None
-
-    def render(
-        self,
-        data: Service,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        return csdl_xml(data)
 
 
-class CSDLJSONRenderer(BaseRenderer):
+class CSDLJSONRenderer(BytesRenderer):
     """``$metadata`` in JSON."""
 
     media_type = "application/json"
     format = "json"
-    charset = None
-
-    def render(
-        self,
-        data: Service,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        return csdl_json(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -44,7 +45,7 @@ from apps.odata.http.renderers import (
     RecordPage,
     SingleRecord,
 )
-from apps.odata.metadata.service_document import service_document
+from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.keys import read_key
 from apps.odata.query.options import QueryOptions, parameters, parse_options
 from apps.odata.read.reader import JsonReader
@@ -157,7 +158,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
         rows = self.filter_queryset(self.get_queryset())
-        return Response(JsonReader(self.entity_set, rows, self.query_options).count())
+        return Response(b"%d" % JsonReader(self.entity_set, rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""
@@ -274,11 +275,16 @@ def respond(data: Any = None, status: int = 200, **headers: str) -> Response:
 
 
 class ServiceDocumentView(ODataView):
-    """``GET /api/``: the list of entity sets."""
+    """``GET /api/``: the list of entity sets (OData 4.01, JSON Format 5)."""
 
     def get(self, request: Request) -> Response:
         self.refuse_plain_filters()
-        return Response(service_document(get_service(), self.base_url))
+        entity_sets = [
+            {"name": entity_set.name, "kind": "EntitySet", "url": entity_set.path}
+            for entity_set in get_service().entity_sets
+        ]
+        document = {"@odata.context": f"{self.base_url}$metadata", "value": entity_sets}
+        return Response(json.dumps(document, ensure_ascii=False).encode())
 
 
 class MetadataView(ODataView):
@@ -301,7 +307,8 @@ class MetadataView(ODataView):
 
     def get(self, request: Request) -> Response:
         self.refuse_plain_filters()
-        return Response(get_service())
+        is_xml = request.accepted_renderer.format == "xml"
+        return Response(csdl_xml(get_service()) if is_xml else csdl_json(get_service()))
 
 
 def is_format(name: str) -> bool:

@@ -143,24 +143,12 @@ class TypeCollector:
 
     def property(self, prop: StructuralProperty, in_bodies: bool) -> dict[str, Any]:
         return {
-            **self.value_type(prop),
+            **({"$Type": self.enumeration(prop)} if is_enumeration(prop) else primitive_type(prop)),
             **({"$Nullable": True} if prop.nullable else {}),
             **description(prop.declaration.description or force_str(prop.source_field.help_text)),
             **({} if prop.writable or in_bodies else {f"@{_CORE}.Computed": True}),
             **limits(prop),
         }
-
-    def value_type(self, prop: StructuralProperty) -> dict[str, Any]:
-        if prop.choices and all(IDENTIFIER.fullmatch(name) for name in prop.choices):
-            return {"$Type": self.enumeration(prop)}
-        facets = {
-            "$MaxLength": prop.edm.max_length,
-            "$Precision": prop.edm.precision,
-            "$Scale": prop.edm.scale,
-        }
-        if prop.edm.name == "Edm.DateTimeOffset":
-            facets["$Precision"] = TIME_PRECISION
-        return {"$Type": prop.edm.name, **{name: n for name, n in facets.items() if n is not None}}
 
     def enumeration(self, prop: StructuralProperty) -> str:
         """The qualified name of the enumeration type of a property."""
@@ -264,6 +252,19 @@ def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
     yield "DeleteRestrictions", {"Deletable": False}
 
 
+def is_enumeration(prop: StructuralProperty) -> bool:
+    """Whether the values of a property are the members of an enumeration type, which are identifiers."""
+    return bool(prop.choices) and all(IDENTIFIER.fullmatch(name) for name in prop.choices)
+
+
+def primitive_type(prop: StructuralProperty) -> dict[str, Any]:
+    """The primitive type of a property with its facets."""
+    edm = prop.edm
+    precision = TIME_PRECISION if edm.name == "Edm.DateTimeOffset" else edm.precision
+    facets = {"$MaxLength": edm.max_length, "$Precision": precision, "$Scale": edm.scale}
+    return {"$Type": edm.name, **{name: n for name, n in facets.items() if n is not None}}
+
+
 def description(text: str | None) -> dict[str, str]:
     """The first paragraph of a docstring on one line, as an annotation."""
     paragraph = " ".join((text or "").strip().partition("\n\n")[0].split())
@@ -284,7 +285,7 @@ def limits(prop: StructuralProperty) -> dict[str, Any]:
             annotations[f"@{_VALIDATION}.Minimum"] = validator.limit_value
         if isinstance(validator, validators.MaxValueValidator):
             annotations[f"@{_VALIDATION}.Maximum"] = validator.limit_value
-    if prop.choices and not all(IDENTIFIER.fullmatch(name) for name in prop.choices):
+    if prop.choices and not is_enumeration(prop):
         annotations[f"@{_VALIDATION}.AllowedValues"] = [{"Value": name} for name in prop.choices]
     return annotations
 

@@ -6,6 +6,7 @@ bodies from the declarations, which alone have aliases, numbers of enumerations 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +16,7 @@ from apps.odata.declaration.edm import INTEGER_RANGES
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.service import Service
-from apps.odata.metadata.csdl import IDENTIFIER, document, limits
+from apps.odata.metadata.csdl import document, is_enumeration, limits, primitive_type
 
 Json = dict[str, Any]
 
@@ -24,17 +25,30 @@ URI: Json = {"type": "string", "format": "uri"}
 COUNT: Json = {"type": "integer", "minimum": 0}
 YES_OR_NO: Json = {"type": "boolean"}
 
-GUID = "0190163d-8694-739b-aea5-966c26f8ad91"
 EXAMPLES: dict[str, Any] = {
-    "Edm.Guid": GUID,
+    "Edm.Guid": "0190163d-8694-739b-aea5-966c26f8ad91",
     "Edm.Date": "2026-07-01",
     "Edm.DateTimeOffset": "2026-07-01T09:30:00+10:00",
     "Edm.Boolean": True,
     "Edm.Decimal": 12.5,
-    "Edm.Int16": 12,
-    "Edm.Int32": 12,
-    "Edm.Int64": 12,
+    **dict.fromkeys(INTEGER_RANGES, 12),
 }
+
+
+def object_schema(properties: Json, required: Sequence[str] = ()) -> Json:
+    return {
+        "type": "object",
+        "properties": properties,
+        **({"required": list(required)} if required else {}),
+    }
+
+
+def list_schema(items: Json, **limits: int) -> Json:
+    return {"type": "array", "items": items, **limits}
+
+
+def reference(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 # --- responses ----------------------------------------------------------------------------------------
@@ -58,12 +72,8 @@ def type_schema(definition: Json) -> Json:
     members = {name: value for name, value in definition.items() if name[0] not in "$@"}
     notes = described(definition)
     if definition["$Kind"] == "EnumType":
-        return {"type": "string", "enum": list(members), **notes}
-    return {
-        "type": "object",
-        **notes,
-        "properties": {name: member_schema(member) for name, member in members.items()},
-    }
+        return {**TEXT, "enum": list(members), **notes}
+    return object_schema({name: member_schema(member) for name, member in members.items()}) | notes
 
 
 def member_schema(member: Json) -> Json:
@@ -74,7 +84,7 @@ def member_schema(member: Json) -> Json:
     type_ = member["$Type"]
     schema = primitive(member) if type_.startswith("Edm.") else reference(type_.rpartition(".")[2])
     if member.get("$Collection"):
-        return {"type": "array", "items": schema, **notes}
+        return list_schema(schema) | notes
     if member.get("$Nullable"):
         schema = or_null(schema)
     return {**schema, **notes}
@@ -109,11 +119,11 @@ def primitive(member: Json) -> Json:
     if type_ == "Edm.Boolean":
         return dict(YES_OR_NO)
     if type_ in _FORMATS:
-        return {"type": "string", "format": _FORMATS[type_]}
+        return {**TEXT, "format": _FORMATS[type_]}
     allowed = [item["Value"] for item in member.get("@Org.OData.Validation.V1.AllowedValues", ())]
     if allowed:
-        return {"type": "string", "enum": allowed}
-    return {"type": "string", **({"maxLength": member["$MaxLength"]} if "$MaxLength" in member else {})}
+        return {**TEXT, "enum": allowed}
+    return {**TEXT, **({"maxLength": member["$MaxLength"]} if "$MaxLength" in member else {})}
 
 
 def or_null(schema: Json) -> Json:
@@ -128,25 +138,18 @@ def or_null(schema: Json) -> Json:
 
 
 def page_schema(entity_set: EntitySet) -> Json:
-    return {
-        "type": "object",
-        "required": ["@odata.context", "value"],
-        "properties": {
-            "@odata.context": {**URI, "description": "What is shown, as a fragment of $metadata."},
-            "@odata.count": {**COUNT, "description": "With $count=true: how many are found in all."},
-            "value": {"type": "array", "items": reference(entity_set.name)},
-            "@odata.nextLink": {**URI, "description": "Where the next page is; not there on the last."},
-        },
+    properties = {
+        "@odata.context": {**URI, "description": "The members of the records, as a fragment of $metadata."},
+        "@odata.count": {**COUNT, "description": "With $count=true: how many are found in all."},
+        "value": list_schema(reference(entity_set.name)),
+        "@odata.nextLink": {**URI, "description": "Where the next page is; not there on the last."},
     }
+    return object_schema(properties, required=["@odata.context", "value"])
 
 
 def item_schema(entity_set: EntitySet) -> Json:
-    context = {"type": "object", "required": ["@odata.context"], "properties": {"@odata.context": URI}}
+    context = object_schema({"@odata.context": URI}, required=["@odata.context"])
     return {"allOf": [context, reference(entity_set.name)]}
-
-
-def reference(name: str) -> Json:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 # --- request bodies -----------------------------------------------------------------------------------
@@ -159,18 +162,10 @@ def write_schemas(service: Service) -> Json:
         if not entity_set.supports("POST") and not entity_set.supports("PUT"):
             continue
         schemas[f"{entity_set.name}Body"] = body_schema(entity_set.type)
-        schemas[f"{entity_set.name}Bodies"] = {
-            "type": "object",
-            "required": ["value"],
-            "properties": {
-                "value": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": settings.API_MAX_RECORDS,
-                    "items": reference(f"{entity_set.name}Body"),
-                }
-            },
-        }
+        records = list_schema(
+            reference(f"{entity_set.name}Body"), minItems=1, maxItems=settings.API_MAX_RECORDS
+        )
+        schemas[f"{entity_set.name}Bodies"] = object_schema({"value": records}, required=["value"])
     return schemas
 
 
@@ -190,12 +185,7 @@ def body_schema(type_: StructuredType) -> Json:
         members[navigation.name] = navigation_schema(navigation)
         if navigation.declaration.required:
             required.append(navigation.name)
-    return {
-        "type": "object",
-        "properties": members,
-        **({"required": required} if required else {}),
-        **({"allOf": alternatives} if alternatives else {}),
-    }
+    return object_schema(members, required) | ({"allOf": alternatives} if alternatives else {})
 
 
 def property_schema(prop: StructuralProperty) -> Json:
@@ -227,16 +217,9 @@ FORMAT_NOTES = {
 def value_schema(prop: StructuralProperty) -> Json:
     """The JSON Schema of the values of a property."""
     if prop.choices:
-        enum = prop.enum
-        named = enum is not None and all(IDENTIFIER.fullmatch(name) for name in prop.choices)
-        return {
-            "type": "string",
-            "enum": list(prop.choices),
-            **({"title": enum.__name__} if named and enum else {}),
-        }
-    facets = {"$MaxLength": prop.edm.max_length, "$Precision": prop.edm.precision, "$Scale": prop.edm.scale}
-    given = {name: facet for name, facet in facets.items() if facet is not None}
-    schema = primitive({"$Type": prop.edm.name, **given, **limits(prop)})
+        title = {"title": prop.enum.__name__} if is_enumeration(prop) and prop.enum else {}
+        return {**TEXT, "enum": list(prop.choices), **title}
+    schema = primitive({**primitive_type(prop), **limits(prop)})
     if isinstance(prop.field, models.EmailField):
         schema["format"] = "email"
     return schema
@@ -244,25 +227,20 @@ def value_schema(prop: StructuralProperty) -> Json:
 
 def navigation_schema(navigation: NavigationProperty) -> Json:
     """A nested object in a request body: a reference by its key, any other with its members."""
+    key = navigation.type.key
     if navigation.nesting is not Nesting.REFERENCE:
         schema = body_schema(navigation.type)
-    elif navigation.type.key is None:
+    elif key is None:
         schema = {"type": "object"}
     else:
-        key = navigation.type.key
-        schema = {
-            "type": "object",
-            "properties": {key.name: {**value_schema(key), "examples": [example_value(key)]}},
-            "required": [key.name],
-        }
+        value = {**value_schema(key), "examples": [example_value(key)]}
+        schema = object_schema({key.name: value}, required=[key.name])
     if navigation.many:
-        most = {"maxItems": settings.API_MAX_LINES} if navigation.nesting is Nesting.CONTAINED else {}
-        schema = {
-            "type": "array",
-            "items": schema,
-            **most,
-            **({"minItems": 1} if navigation.declaration.required else {}),
-        }
+        schema = list_schema(schema)
+        if navigation.nesting is Nesting.CONTAINED:
+            schema["maxItems"] = settings.API_MAX_LINES
+        if navigation.declaration.required:
+            schema["minItems"] = 1
     if navigation.declaration.description:
         schema["description"] = navigation.declaration.description
     return schema if navigation.declaration.required else or_null(schema)

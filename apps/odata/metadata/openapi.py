@@ -8,6 +8,7 @@ and the other components (``apps.odata.metadata.openapi_components``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -16,6 +17,7 @@ from apps.odata.declaration.schema import EntitySet, StructuralProperty
 from apps.odata.declaration.service import get_service
 from apps.odata.metadata.json_schema import (
     COUNT,
+    TEXT,
     URI,
     Json,
     example_filter,
@@ -82,188 +84,181 @@ class ODataSchema(AutoSchema):
     view: Any
 
     def get_operation(self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any) -> Any:
-        describe = OPERATIONS.get(getattr(self.view, "action", None) or "")
-        if describe is None:
+        operation = OPERATIONS.get(getattr(self.view, "action", None) or "")
+        if operation is None:
             return super().get_operation(path, path_regex, path_prefix, method, registry)
-        return describe(self.view.entity_set)
+        return operation.describe(self.view.entity_set)
 
 
-# --- operations ---------------------------------------------------------------------------------------
+# --- contents -----------------------------------------------------------------------------------------
 
 
-def operation(entity_set: EntitySet, name: str, summary: str, scope: str, **details: Any) -> Json:
-    """What every operation has; ``scope`` is ``read`` or ``write``."""
-    return {
-        "operationId": f"{name}{entity_set.name}",
-        "summary": summary,
-        "tags": [entity_set.name],
-        **details,
-        "security": security(entity_set, scope),
+def page_response(entity_set: EntitySet) -> Json:
+    page = {
+        "description": "A page of records; as lines or as a table the whole collection in one stream.",
+        "headers": {"Preference-Applied": {"schema": TEXT}},
+        "content": {
+            JSON: {"schema": reference(f"{entity_set.name}Page")},
+            NDJSON: {"schema": {**TEXT, "description": "A record to a line."}},
+            CSV: {"schema": {**TEXT, "description": "Nested members are flattened: Address/Suburb."}},
+        },
     }
+    return {"200": page}
 
 
-def list_operation(entity_set: EntitySet) -> Json:
-    return operation(
-        entity_set,
-        "list",
-        f"A page of {entity_set.name}",
-        "read",
-        parameters=[
-            *parameter_refs("filter", "orderby", "select", "expand", "top", "skip", "count"),
-            *(parameter_refs("search") if entity_set.resource.search else ()),
-            *parameter_refs("format", "skiptoken", "version", "apiVersion", "preferPage"),
-            *plain_parameters(entity_set),
-        ],
-        responses=collection_responses(entity_set),
-    )
+def count_response(entity_set: EntitySet) -> Json:
+    return {"200": {"description": "The number of records.", "content": {"text/plain": {"schema": COUNT}}}}
 
 
-def query_operation(entity_set: EntitySet) -> Json:
-    text = {"schema": {"type": "string"}, "example": f"$filter={example_filter(entity_set)}&$top=10"}
-    return operation(
-        entity_set,
-        "query",
-        f"A page of {entity_set.name}, asked for in the body",
-        "read",
-        description="The query string as the body, for filters too long for an address.",
-        parameters=parameter_refs("version", "apiVersion", "preferPage"),
-        requestBody={"required": True, "content": {"text/plain": text}},
-        responses=collection_responses(entity_set, "413", "415"),
-    )
-
-
-def count_operation(entity_set: EntitySet) -> Json:
-    number = {"description": "The number of records.", "content": {"text/plain": {"schema": COUNT}}}
-    return operation(
-        entity_set,
-        "count",
-        f"The number of {entity_set.name} records",
-        "read",
-        parameters=[
-            *parameter_refs(
-                "filter", *(["search"] if entity_set.resource.search else []), "version", "apiVersion"
-            ),
-            *plain_parameters(entity_set),
-        ],
-        responses={"200": number, **error_responses("400", "401", "403", "429")},
-    )
-
-
-def retrieve_operation(entity_set: EntitySet) -> Json:
-    response = {
+def record_response(entity_set: EntitySet) -> Json:
+    etag = {"ETag": {"description": "Made of the time of the last change.", "schema": TEXT}}
+    record = {
         "description": f"The {entity_set.name} record.",
-        "headers": etag(entity_set),
+        "headers": etag if entity_set.etag_field else {},
         "content": {JSON: {"schema": item_schema(entity_set)}},
     }
-    return operation(
-        entity_set,
-        "get",
-        f"One {entity_set.name} record",
-        "read",
-        parameters=[
-            key_parameter(entity_set),
-            *parameter_refs("select", "expand", "format", "version", "apiVersion"),
-            *(parameter_refs("ifNoneMatch") if entity_set.etag_field else ()),
-        ],
-        responses={
-            "200": response,
-            **({"304": {"description": "Not changed since If-None-Match."}} if entity_set.etag_field else {}),
-            **error_responses("400", "401", "403", "404", "406", "429"),
-        },
-    )
+    return {"200": record}
 
 
-def create_operation(entity_set: EntitySet) -> Json:
-    many, one = reference(f"{entity_set.name}Bodies"), reference(f"{entity_set.name}Body")
-    example = example_of(entity_set.type)
-    response = {
-        "description": "What was stored, its parts expanded: in the order given, or bare as it was given.",
+def retrieved_response(entity_set: EntitySet) -> Json:
+    unchanged = {"304": {"description": "Not changed since If-None-Match."}}
+    return record_response(entity_set) | (unchanged if entity_set.etag_field else {})
+
+
+def updated_response(entity_set: EntitySet) -> Json:
+    return {**record_response(entity_set), "204": {"description": "Replaced (Prefer: return=minimal)."}}
+
+
+def created_response(entity_set: EntitySet) -> Json:
+    page_or_record = {"anyOf": [reference(f"{entity_set.name}Page"), item_schema(entity_set)]}
+    created = {
+        "description": "The new records, expanded: in the order of the body, or bare as it was.",
         "headers": {"Location": {"description": "Of one record: its address.", "schema": URI}},
-        "content": {
-            JSON: {"schema": {"anyOf": [reference(f"{entity_set.name}Page"), item_schema(entity_set)]}}
-        },
+        "content": {JSON: {"schema": page_or_record}},
     }
+    return {"201": created, "204": {"description": "Stored (Prefer: return=minimal)."}}
+
+
+def query_body(entity_set: EntitySet) -> Json:
+    return {"text/plain": {"schema": TEXT, "example": f"$filter={example_filter(entity_set)}&$top=10"}}
+
+
+def records_body(entity_set: EntitySet) -> Json:
+    example = example_of(entity_set.type)
     content = {
-        "schema": {"anyOf": [many, one]},
+        "schema": {"anyOf": [reference(f"{entity_set.name}Bodies"), reference(f"{entity_set.name}Body")]},
         "examples": {
             "records": {"summary": "Any number of records", "value": {"value": [example]}},
             "record": {"summary": "One bare record", "value": example},
         },
     }
-    return operation(
-        entity_set,
-        "create",
-        f"Store {entity_set.name} records",
-        "write",
+    return {JSON: content}
+
+
+def record_body(entity_set: EntitySet) -> Json:
+    return {JSON: {"schema": reference(f"{entity_set.name}Body"), "example": example_of(entity_set.type)}}
+
+
+# --- operations ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation of every entity set; ``{}`` stands for its name.
+
+    ``scope`` is ``read`` or ``write``, ``parameters`` are names of components, ``errors`` statuses.
+    ``responses`` and ``body`` make what depends on the entity set.
+    """
+
+    name: str
+    summary: str
+    description: str = ""
+    scope: str = "read"
+    parameters: tuple[str, ...]
+    has_key: bool = False
+    has_plain_filters: bool = False
+    responses: Callable[[EntitySet], Json]
+    errors: tuple[str, ...]
+    body: Callable[[EntitySet], Json] | None = None
+
+    def describe(self, entity_set: EntitySet) -> Json:
+        return {
+            "operationId": f"{self.name}{entity_set.name}",
+            "summary": self.summary.format(entity_set.name),
+            **({"description": self.description} if self.description else {}),
+            "tags": [entity_set.name],
+            "parameters": [
+                *([key_parameter(entity_set)] if self.has_key else ()),
+                *parameter_refs(*(name for name in self.parameters if has_parameter(entity_set, name))),
+                *(plain_parameters(entity_set) if self.has_plain_filters else ()),
+            ],
+            **({"requestBody": {"required": True, "content": self.body(entity_set)}} if self.body else {}),
+            "responses": self.responses(entity_set) | error_responses(*self.errors),
+            "security": security(entity_set, self.scope),
+        }
+
+
+VERSION = ("version", "apiVersion")
+#: The operations by the actions of an ``ODataViewSet``.
+OPERATIONS = {
+    "list": Operation(
+        name="list",
+        summary="A page of {}",
+        parameters=(
+            *("filter", "orderby", "select", "expand", "top", "skip", "count", "search"),
+            *("format", "skiptoken", *VERSION, "preferPage"),
+        ),
+        has_plain_filters=True,
+        responses=page_response,
+        errors=("400", "401", "403", "406", "429"),
+    ),
+    "query": Operation(
+        name="query",
+        summary="A page of {}, for a query in the body",
+        description="The query string as the body, for filters too long for an address.",
+        parameters=(*VERSION, "preferPage"),
+        responses=page_response,
+        errors=("400", "401", "403", "406", "413", "415", "429"),
+        body=query_body,
+    ),
+    "count": Operation(
+        name="count",
+        summary="The number of {} records",
+        parameters=("filter", "search", *VERSION),
+        has_plain_filters=True,
+        responses=count_response,
+        errors=("400", "401", "403", "429"),
+    ),
+    "retrieve": Operation(
+        name="get",
+        summary="One {} record",
+        parameters=("select", "expand", "format", *VERSION, "ifNoneMatch"),
+        has_key=True,
+        responses=retrieved_response,
+        errors=("400", "401", "403", "404", "406", "429"),
+    ),
+    "create": Operation(
+        name="create",
+        summary="Store {} records",
         description="All records of the body are stored, or none.",
-        parameters=[
-            *parameter_refs("version", "apiVersion", "idempotencyKey", "preferReturn"),
-            *(parameter_refs("ignoreWarnings") if entity_set.resource.has_warnings else ()),
-        ],
-        requestBody={"required": True, "content": {JSON: content}},
-        responses={
-            "201": response,
-            "204": {"description": "Stored; nothing is told of it (Prefer: return=minimal)."},
-            **error_responses("400", "401", "403", "409", "413", "415", "422", "429"),
-        },
-    )
-
-
-def update_operation(entity_set: EntitySet) -> Json:
-    content = {"schema": reference(f"{entity_set.name}Body"), "example": example_of(entity_set.type)}
-    response = {
-        "description": "The record as it is now, its parts expanded.",
-        "headers": etag(entity_set),
-        "content": {JSON: {"schema": item_schema(entity_set)}},
-    }
-    return operation(
-        entity_set,
-        "replace",
-        f"Replace one {entity_set.name} record",
-        "write",
+        scope="write",
+        parameters=(*VERSION, "idempotencyKey", "preferReturn", "ignoreWarnings"),
+        responses=created_response,
+        errors=("400", "401", "403", "409", "413", "415", "422", "429"),
+        body=records_body,
+    ),
+    "update": Operation(
+        name="replace",
+        summary="Replace one {} record",
         description="The record becomes what the body says: what it leaves out becomes null or its default.",
-        parameters=[
-            key_parameter(entity_set),
-            *parameter_refs("version", "apiVersion", "preferReturn"),
-            *(parameter_refs("ifMatch") if entity_set.etag_field else ()),
-            *(parameter_refs("ignoreWarnings") if entity_set.resource.has_warnings else ()),
-        ],
-        requestBody={"required": True, "content": {JSON: content}},
-        responses={
-            "200": response,
-            "204": {"description": "Replaced; nothing is told of it (Prefer: return=minimal)."},
-            **error_responses("400", "401", "403", "404", "409", "412", "413", "415", "429"),
-        },
-    )
-
-
-OPERATIONS: dict[str, Callable[[EntitySet], Json]] = {
-    "list": list_operation,
-    "query": query_operation,
-    "count": count_operation,
-    "retrieve": retrieve_operation,
-    "create": create_operation,
-    "update": update_operation,
+        scope="write",
+        parameters=(*VERSION, "preferReturn", "ifMatch", "ignoreWarnings"),
+        has_key=True,
+        responses=updated_response,
+        errors=("400", "401", "403", "404", "409", "412", "413", "415", "429"),
+        body=record_body,
+    ),
 }
-
-
-def collection_responses(entity_set: EntitySet, *more: str) -> Json:
-    page = {
-        "description": "A page of records; as lines or as a table the whole collection in one stream.",
-        "headers": {"Preference-Applied": {"schema": {"type": "string"}}},
-        "content": {
-            JSON: {"schema": reference(f"{entity_set.name}Page")},
-            NDJSON: {"schema": {"type": "string", "description": "A record to a line."}},
-            CSV: {"schema": {"type": "string", "description": "Parts are flattened: Address/Suburb."}},
-        },
-    }
-    return {"200": page, **error_responses("400", "401", "403", "406", *more, "429")}
-
-
-def etag(entity_set: EntitySet) -> Json:
-    if not entity_set.etag_field:
-        return {}
-    return {"ETag": {"description": "Made of the modify stamp.", "schema": {"type": "string"}}}
 
 
 def security(entity_set: EntitySet, scope: str) -> list[Json]:
@@ -273,6 +268,15 @@ def security(entity_set: EntitySet, scope: str) -> list[Json]:
 
 
 # --- parameters ---------------------------------------------------------------------------------------
+
+
+def has_parameter(entity_set: EntitySet, name: str) -> bool:
+    """Whether a parameter of an operation has a use for this entity set."""
+    if name == "search":
+        return bool(entity_set.resource.search)
+    if name == "ignoreWarnings":
+        return entity_set.resource.has_warnings
+    return name not in ("ifMatch", "ifNoneMatch") or entity_set.etag_field is not None
 
 
 def key_parameter(entity_set: EntitySet) -> Json:
@@ -301,9 +305,9 @@ def plain_parameters(entity_set: EntitySet) -> Iterator[Json]:
 def filter_schema(prop: StructuralProperty) -> Json:
     """The value of a plain filter, without the limits of stored values."""
     if prop.choices:
-        return {"type": "string", "enum": [*prop.choices, *map(str, prop.numbers)]}
+        return {**TEXT, "enum": [*prop.choices, *map(str, prop.numbers)]}
     if prop.edm.name == "Edm.String":
-        return {"type": "string", "minLength": 1}
+        return {**TEXT, "minLength": 1}
     return primitive(
         {"$Type": prop.edm.name, "$Precision": prop.edm.precision or 0, "$Scale": prop.edm.scale or 0}
     )

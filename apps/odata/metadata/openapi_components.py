@@ -5,7 +5,16 @@ from __future__ import annotations
 from django.conf import settings
 
 from apps.odata.declaration.service import Service
-from apps.odata.metadata.json_schema import COUNT, TEXT, URI, YES_OR_NO, Json, reference
+from apps.odata.metadata.json_schema import (
+    COUNT,
+    TEXT,
+    URI,
+    YES_OR_NO,
+    Json,
+    list_schema,
+    object_schema,
+    reference,
+)
 
 #: decisions.md 1 and 8.
 ROOT = "/api/"
@@ -37,41 +46,35 @@ METADATA_FORMATS: Json = {"type": "string", "enum": ["xml", "json", "application
 FORMATS: Json = {"type": "string", "enum": ["json", "ndjson", "csv", JSON, NDJSON, CSV]}
 
 
-def query_option_parameters() -> dict[str, Json]:
-    """The parameters of OData query options."""
+def make_parameters() -> dict[str, Json]:
+    """The parameters that operations share, by their component names."""
+    pages = f"odata.maxpagesize=n asks for pages of n records, {settings.API_MAX_PAGE_SIZE:,} at most."
+    hours = settings.API_IDEMPOTENCY_SECONDS // 3600
+    once = f"A second request with the same key and body has the first response, for {hours} hours."
     options: tuple[tuple[str, str, Json], ...] = (
         ("filter", "Only records of which it is true, such as ArchiveDate eq null.", TEXT),
         ("orderby", "The order, such as CreationDate desc; without it each resource has its own.", TEXT),
         ("select", "Only these properties, between commas.", TEXT),
-        ("expand", "The parts to show, between commas, each with options in parentheses; * is all.", TEXT),
+        ("expand", "The nested members to show, each with options in parentheses; * is all.", TEXT),
         ("top", "At most so many records.", COUNT),
         ("skip", "Leave out so many records first.", COUNT),
-        ("count", "Tell how many records are found in all.", YES_OR_NO),
+        ("count", "Add the number of records found in all.", YES_OR_NO),
         ("search", "Records that have all these words in them, in any case.", TEXT),
-        ("format", "The format, over what Accept says.", FORMATS),
+        ("format", "The format; it has priority over Accept.", FORMATS),
         ("skiptoken", "Where the page begins; comes with @odata.nextLink.", TEXT),
     )
-    return {name: query_option(name, description, schema) for name, description, schema in options}
-
-
-def make_parameters() -> dict[str, Json]:
-    """The parameters that operations share."""
-    pages = f"odata.maxpagesize=n asks for pages of n records, {settings.API_MAX_PAGE_SIZE:,} at most."
-    hours = settings.API_IDEMPOTENCY_SECONDS // 3600
-    once = f"The same key with the same body is answered as it was at first, for {hours} hours."
-    key = {"type": "string", "minLength": 1}
     others: tuple[tuple[str, str, str, str, Json], ...] = (
         # (component name, name, location, description, schema)
         ("version", "version", "query", "The version; there is one. Also the header api-version.", VERSIONS),
         ("apiVersion", "api-version", "header", "The version, as the parameter of that name.", VERSIONS),
-        ("ignoreWarnings", "ignoreWarnings", "query", "Store it in spite of warnings.", YES_OR_NO),
+        ("ignoreWarnings", "ignoreWarnings", "query", "Store the records in spite of warnings.", YES_OR_NO),
         ("preferPage", "Prefer", "header", pages, TEXT),
-        ("preferReturn", "Prefer", "header", "return=minimal asks for an answer without a body.", TEXT),
-        ("idempotencyKey", "Idempotency-Key", "header", once, key),
+        ("preferReturn", "Prefer", "header", "return=minimal asks for a response without a body.", TEXT),
+        ("idempotencyKey", "Idempotency-Key", "header", once, {**TEXT, "minLength": 1}),
         ("ifMatch", "If-Match", "header", "The ETag the record was read with; it has another: 412.", TEXT),
         ("ifNoneMatch", "If-None-Match", "header", "An ETag; the record still has it: 304.", TEXT),
     )
-    return query_option_parameters() | {
+    return {name: query_option(name, description, schema) for name, description, schema in options} | {
         component: parameter(name, location, description, schema)
         for component, name, location, description, schema in others
     }
@@ -96,42 +99,25 @@ ERROR_RESPONSES = {
 }
 RETRY_AFTER_STATUSES = ("403", "429", "503")
 
-ERROR: Json = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string", "description": "A stable word.", "examples": ["ValidationFailed"]},
-                "message": {
-                    "type": "string",
-                    "examples": ["Nothing was stored: 1 fault in 1 record."],
-                },
-                "target": {"type": "string", "description": "The option or member at fault."},
-                "details": {
-                    "type": "array",
-                    "description": "Every fault of every record.",
-                    "items": {
-                        "type": "object",
-                        "required": ["code", "message"],
-                        "properties": {
-                            "code": {"type": "string", "examples": ["Required"]},
-                            "message": {"type": "string", "examples": ["Quantity is required."]},
-                            "target": {"type": "string", "examples": ["value[0]/LineItems[1]/Quantity"]},
-                            "severity": {
-                                "type": "string",
-                                "enum": ["warning"],
-                                "description": "Told of warnings; ignoreWarnings=true passes over them.",
-                            },
-                        },
-                    },
-                },
-            },
-        }
+ERROR_DETAIL = object_schema(
+    {
+        "code": {**TEXT, "examples": ["Required"]},
+        "message": {**TEXT, "examples": ["Quantity is required."]},
+        "target": {**TEXT, "examples": ["value[0]/LineItems[1]/Quantity"]},
+        "severity": {**TEXT, "enum": ["warning"], "description": "Only of warnings; see ignoreWarnings."},
     },
-}
+    required=["code", "message"],
+)
+ERROR_OBJECT = object_schema(
+    {
+        "code": {**TEXT, "description": "A stable word.", "examples": ["ValidationFailed"]},
+        "message": {**TEXT, "examples": ["Nothing was stored: 1 fault in 1 record."]},
+        "target": {**TEXT, "description": "The option or member at fault."},
+        "details": {**list_schema(ERROR_DETAIL), "description": "Every fault of every record."},
+    },
+    required=["code", "message"],
+)
+ERROR = object_schema({"error": ERROR_OBJECT}, required=["error"])
 
 
 def make_error_responses() -> Json:
@@ -186,55 +172,36 @@ def security_schemes(service: Service) -> Json:
 
 def service_paths() -> Json:
     """The service document and the data model."""
-    any_caller: list[Json] = [{"oauth2": []}, {"basic": []}, {"session": []}]
-    shared = {"tags": ["Service"], "security": any_caller}
-    entity_sets = {
-        "type": "object",
-        "properties": {
-            "@odata.context": URI,
-            "value": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {"name": TEXT, "kind": TEXT, "url": TEXT},
-                },
-            },
-        },
-    }
+    entity_set = object_schema({"name": TEXT, "kind": TEXT, "url": TEXT})
+    entity_sets = object_schema({"@odata.context": URI, "value": list_schema(entity_set)})
+    formats = query_option("format", "The format; it has priority over Accept.", METADATA_FORMATS)
     return {
-        ROOT: {
-            "get": {
-                "operationId": "getServiceDocument",
-                "summary": "What there is",
-                **shared,
-                "parameters": parameter_refs("version", "apiVersion"),
-                "responses": {
-                    "200": {
-                        "description": "The entity sets.",
-                        "content": {JSON: {"schema": entity_sets}},
-                    },
-                    **error_responses("400", "401", "429"),
-                },
-            }
-        },
-        f"{ROOT}$metadata": {
-            "get": {
-                "operationId": "getMetadata",
-                "summary": "The data model",
-                **shared,
-                "parameters": [
-                    query_option("format", "The format, over what Accept says.", METADATA_FORMATS)
-                ],
-                "responses": {
-                    "200": {
-                        "description": "CSDL in XML or JSON.",
-                        "content": {
-                            "application/xml": {"schema": TEXT},
-                            JSON: {"schema": {"type": "object"}},
-                        },
-                    },
-                    **error_responses("401", "429"),
-                },
-            }
-        },
+        ROOT: service_operation(
+            "getServiceDocument",
+            "The entity sets",
+            parameter_refs("version", "apiVersion"),
+            {JSON: {"schema": entity_sets}},
+            error_responses("400", "401", "429"),
+        ),
+        f"{ROOT}$metadata": service_operation(
+            "getMetadata",
+            "The data model as CSDL",
+            [formats],
+            {"application/xml": {"schema": TEXT}, JSON: {"schema": {"type": "object"}}},
+            error_responses("401", "429"),
+        ),
     }
+
+
+def service_operation(
+    name: str, summary: str, parameters: list[Json], content: Json, error_responses: Json
+) -> Json:
+    operation = {
+        "operationId": name,
+        "summary": summary,
+        "tags": ["Service"],
+        "security": [{"oauth2": []}, {"basic": []}, {"session": []}],
+        "parameters": parameters,
+        "responses": {"200": {"description": f"{summary}.", "content": content}, **error_responses},
+    }
+    return {"get": operation}

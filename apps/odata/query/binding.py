@@ -16,24 +16,9 @@ from django.db.models import Exists, Subquery
 
 from apps.odata import clock
 from apps.odata.declaration.schema import StructuredType
+from apps.odata.query import ast
 from apps.odata.query import functions as sql
-from apps.odata.query.ast import (
-    NUMBERS,
-    TEXTS,
-    Alias,
-    Binary,
-    Call,
-    Count,
-    Expression,
-    In,
-    Junction,
-    Lambda,
-    Literal,
-    Negate,
-    Not,
-    Path,
-    ValueKind,
-)
+from apps.odata.query.ast import Expression, ValueKind
 from apps.odata.query.functions import Constant
 from apps.odata.query.operands import KnownValue, Operand
 from apps.odata.query.paths import PathBinder
@@ -45,7 +30,7 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "
 def bind_filter(
     tree: Expression,
     type_: StructuredType,
-    aliases: Mapping[str, Literal] | None = None,
+    aliases: Mapping[str, ast.Literal] | None = None,
     target: str = "$filter",
 ) -> Any:
     """A condition for ``.filter()`` of a queryset of the model of ``type_``.
@@ -64,18 +49,18 @@ class Binder(PathBinder):
     def condition(self, node: Expression, exact: bool) -> Any:
         """A boolean in SQL; with ``exact`` it is unknown only where OData says null."""
         match node:
-            case Junction():
+            case ast.Junction():
                 conditions = [self.condition(operand, exact) for operand in node.operands]
                 return sql.join_conditions(node.operator.upper(), len(conditions))(*conditions)
-            case Not():
+            case ast.Not():
                 return sql.NOT(self.condition(node.operand, exact=True))
-            case Binary(operator="has"):
+            case ast.Binary(operator="has"):
                 return self.has_flag(node)
-            case Binary() if node.operator in _MIRRORED:
+            case ast.Binary() if node.operator in _MIRRORED:
                 return self.comparison(node, exact)
-            case In():
+            case ast.In():
                 return self.membership(node, exact)
-            case Lambda():
+            case ast.Lambda():
                 return self.quantified(node)
         operand = self.operand(node)
         if operand.kind is ValueKind.NULL:
@@ -87,7 +72,7 @@ class Binder(PathBinder):
             )
         return sql.CONDITION((self.constant(operand) if isinstance(operand, KnownValue) else operand).sql)
 
-    def has_flag(self, node: Binary) -> Any:
+    def has_flag(self, node: ast.Binary) -> Any:
         """``has`` tests a flag; enumerations here have one member at a time, or null."""
         left, right = self.pair(node.left, node.right)
         if not isinstance(left, Operand) or left.enum is None or not isinstance(right, KnownValue):
@@ -96,7 +81,7 @@ class Binder(PathBinder):
             return sql.CONDITION(Constant(ValueKind.BOOLEAN, None))
         return sql.EQUAL(left.sql, self.convert(right, left).sql)
 
-    def comparison(self, node: Binary, exact: bool) -> Any:
+    def comparison(self, node: ast.Binary, exact: bool) -> Any:
         left, right = self.pair(node.left, node.right)
         operator = node.operator
         if isinstance(left, KnownValue) and (isinstance(right, Operand) or left.kind is ValueKind.NULL):
@@ -121,14 +106,14 @@ class Binder(PathBinder):
         return self.operand(left, allow_object=True), self.operand(right, allow_object=True)
 
     def is_undeclared_word(self, node: Expression) -> bool:
-        if not isinstance(node, Path) or len(node.segments) > 1:
+        if not isinstance(node, ast.Path) or len(node.segments) > 1:
             return False
         name = node.segments[0]
         return name not in self.root.members and all(scope.variable != name for scope in self.scopes)
 
     def word(self, node: Expression, other: Operand | KnownValue) -> Operand | KnownValue:
         """A word as a member of the enumeration ``other``; else as any operand."""
-        if isinstance(node, Path) and isinstance(other, Operand) and other.enum is not None:
+        if isinstance(node, ast.Path) and isinstance(other, Operand) and other.enum is not None:
             return KnownValue(ValueKind.STRING, node.segments[0])
         return self.operand(node)
 
@@ -141,13 +126,13 @@ class Binder(PathBinder):
         ):
             self.fail(f"{operator} cannot stand between conditions; eq and ne can.")
         kinds = {left.kind, right.kind}
-        if len(kinds) > 1 and not (kinds <= {*NUMBERS} or kinds <= {*TEXTS}):
+        if len(kinds) > 1 and not (kinds <= {*ast.NUMBERS} or kinds <= {*ast.TEXTS}):
             self.fail(
                 f"{left.name} is {left.kind.value} and {right.name} is {right.kind.value};"
                 " these cannot be compared."
             )
 
-    def membership(self, node: In, exact: bool) -> Any:
+    def membership(self, node: ast.In, exact: bool) -> Any:
         operand = self.operand(node.operand)
         if isinstance(operand, KnownValue):
             operand = self.constant(operand)
@@ -162,9 +147,9 @@ class Binder(PathBinder):
             return sql.join_conditions("OR", 2)(condition, sql.IS_NULL(operand.sql))
         return sql.IS_TRUE(condition) if exact and operand.nullable else condition
 
-    def option(self, node: Literal | Alias | Path, other: Operand) -> KnownValue:
+    def option(self, node: ast.Literal | ast.Alias | ast.Path, other: Operand) -> KnownValue:
         """A value of an ``in`` list."""
-        is_word = isinstance(node, Path) and len(node.segments) == 1
+        is_word = isinstance(node, ast.Path) and len(node.segments) == 1
         value = self.word(node, other) if is_word else self.operand(node)
         if not isinstance(value, KnownValue):
             self.fail(f"a list holds values only, {value.name} is none.")
@@ -172,7 +157,7 @@ class Binder(PathBinder):
 
     # --- lists ----------------------------------------------------------------------------------------
 
-    def quantified(self, node: Lambda) -> Any:
+    def quantified(self, node: ast.Lambda) -> Any:
         rows, scope = self.rows_of(node.path, node.variable or "")
         if node.body is None:
             return Exists(rows)
@@ -183,7 +168,7 @@ class Binder(PathBinder):
             return Exists(rows.filter(body))
         return sql.NOT(Exists(rows.filter(sql.IS_NOT_TRUE(body))))
 
-    def count(self, node: Count) -> Operand:
+    def count(self, node: ast.Count) -> Operand:
         rows, scope = self.rows_of(node.path, "$it")
         if node.condition is not None:
             # Inside the parentheses names are members of the counted items.
@@ -201,24 +186,24 @@ class Binder(PathBinder):
     def operand(self, node: Expression, allow_object: bool = False) -> Operand | KnownValue:
         """A value; with ``allow_object`` a path may lead to an object, whose ``sql`` is null like it."""
         match node:
-            case Literal():
+            case ast.Literal():
                 return KnownValue(node.kind, node.value)
-            case Alias():
+            case ast.Alias():
                 literal = self.aliases.get(node.name)
                 return (
                     KnownValue(ValueKind.NULL, None)
                     if literal is None
                     else KnownValue(literal.kind, literal.value)
                 )
-            case Path():
+            case ast.Path():
                 return self.path(node, allow_object)
-            case Call():
+            case ast.Call():
                 return self.call(node)
-            case Count():
+            case ast.Count():
                 return self.count(node)
-            case Negate():
+            case ast.Negate():
                 return self.negated(node)
-            case Binary() if node.operator in sql.ARITHMETIC:
+            case ast.Binary() if node.operator in sql.ARITHMETIC:
                 return self.arithmetic(node)
         return Operand(ValueKind.BOOLEAN, self.condition(node, exact=True), True, "a condition")
 
@@ -235,9 +220,9 @@ class Binder(PathBinder):
             self.fail(f"{function} takes {kinds[0].value}, {operand.name} is {operand.kind.value}.")
         return operand if isinstance(operand, Operand) else self.constant(operand)
 
-    def arithmetic(self, node: Binary) -> Operand:
-        left = self.argument(node.left, NUMBERS, node.operator)
-        right = self.argument(node.right, NUMBERS, node.operator)
+    def arithmetic(self, node: ast.Binary) -> Operand:
+        left = self.argument(node.left, ast.NUMBERS, node.operator)
+        right = self.argument(node.right, ast.NUMBERS, node.operator)
         is_integer = left.kind is right.kind is ValueKind.INTEGER and node.operator != "divby"
         kind = ValueKind.INTEGER if is_integer else ValueKind.DECIMAL
         # A division by zero is null on both engines: one row must not refuse the whole list.
@@ -245,29 +230,29 @@ class Binder(PathBinder):
         value = sql.ARITHMETIC[node.operator][kind](left.sql, right.sql)
         return Operand(kind, value, nullable, f"the {node.operator}")
 
-    def negated(self, node: Negate) -> Operand | KnownValue:
+    def negated(self, node: ast.Negate) -> Operand | KnownValue:
         operand = self.operand(node.operand)
-        if isinstance(operand, KnownValue) and operand.kind in NUMBERS:
+        if isinstance(operand, KnownValue) and operand.kind in ast.NUMBERS:
             return KnownValue(operand.kind, -operand.value)
-        number = self.check_kind(operand, NUMBERS, "-")
+        number = self.check_kind(operand, ast.NUMBERS, "-")
         return Operand(number.kind, sql.NEGATIVE[number.kind](number.sql), number.nullable, f"-{number.name}")
 
     # --- functions ------------------------------------------------------------------------------------
 
-    def call(self, node: Call) -> Operand | KnownValue:
+    def call(self, node: ast.Call) -> Operand | KnownValue:
         if node.function == "now":
             return KnownValue(ValueKind.DATETIME, clock.now())
         if node.function in sql.PARTS_OF_DATETIME:
             return self.date_part(node)
         if node.function in sql.ROUNDING:
-            number = self.argument(node.arguments[0], NUMBERS, node.function)
+            number = self.argument(node.arguments[0], ast.NUMBERS, node.function)
             rounded = sql.ROUNDING[node.function](number.sql)
             return Operand(ValueKind.DECIMAL, rounded, number.nullable, node.function)
         if node.function == "substring":
             return self.substring(node)
         if node.function in _SEARCHES:
             return self.search(node)
-        texts = [self.argument(argument, TEXTS, node.function) for argument in node.arguments]
+        texts = [self.argument(argument, ast.TEXTS, node.function) for argument in node.arguments]
         template = _TEXT_FUNCTIONS[node.function]
         operands = [text.sql for text in texts]
         if node.function == "trim":
@@ -275,9 +260,9 @@ class Binder(PathBinder):
         nullable = any(text.nullable for text in texts)
         return Operand(template.kind, template(*operands), nullable, node.function)
 
-    def search(self, node: Call) -> Operand:
+    def search(self, node: ast.Call) -> Operand:
         """contains and startswith: with a literal PostgreSQL gets a LIKE, which an index can answer."""
-        text, term = (self.argument(argument, TEXTS, node.function) for argument in node.arguments)
+        text, term = (self.argument(argument, ast.TEXTS, node.function) for argument in node.arguments)
         template, literal_template, before = _SEARCHES[node.function]
         nullable = text.nullable or term.nullable
         if isinstance(term.sql, Constant) and term.sql.value is not None:
@@ -287,8 +272,8 @@ class Binder(PathBinder):
             condition = template(text.sql, term.sql)
         return Operand(ValueKind.BOOLEAN, condition, nullable, node.function)
 
-    def substring(self, node: Call) -> Operand:
-        text = self.argument(node.arguments[0], TEXTS, node.function)
+    def substring(self, node: ast.Call) -> Operand:
+        text = self.argument(node.arguments[0], ast.TEXTS, node.function)
         # SQL counts characters from 1, OData from 0.
         numbers = [self.character_count(node.arguments[1], 1)]
         numbers += [self.character_count(argument, 0) for argument in node.arguments[2:]]
@@ -305,7 +290,7 @@ class Binder(PathBinder):
         limited_sql = sql.LIMITED_LENGTH(number.sql, Constant(ValueKind.INTEGER, offset))
         return Operand(ValueKind.INTEGER, limited_sql, number.nullable, number.name)
 
-    def date_part(self, node: Call) -> Operand | KnownValue:
+    def date_part(self, node: ast.Call) -> Operand | KnownValue:
         value = self.operand(node.arguments[0])
         templates = _PARTS_OF.get(value.kind, {})
         if value.kind is ValueKind.NULL:
@@ -341,7 +326,7 @@ def compare(operator: str, left: Operand, right: Operand, exact: bool) -> Any:
         return (sql.DISTINCT if either else sql.NOT_EQUAL)(left.sql, right.sql)
     if operator == "eq":
         return (sql.SAME if both or (exact and either) else sql.EQUAL)(left.sql, right.sql)
-    ordered = sql.BY_CODE_POINT(left.sql) if left.kind in TEXTS else left.sql
+    ordered = sql.BY_CODE_POINT(left.sql) if left.kind in ast.TEXTS else left.sql
     condition = sql.ORDERED[operator](ordered, right.sql)
     if exact and either:
         condition = sql.IS_TRUE(condition)

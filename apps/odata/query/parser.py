@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from apps.odata.query.ast import (
-    Alias,
-    Binary,
-    Call,
-    Count,
-    Expression,
-    In,
-    Junction,
-    Lambda,
-    Literal,
-    Negate,
-    Not,
-    Path,
-    SortTerm,
-    ValueKind,
-    walk,
-)
+from apps.odata.query import ast
+from apps.odata.query.ast import Expression
 from apps.odata.query.lexer import Lexer, Token
 
 #: Levels of parentheses and calls in the text.
@@ -37,72 +22,33 @@ MAX_QUANTIFIERS = 3
 #: Segments of one path.
 MAX_SEGMENTS = 20
 
-_COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
 #: Precedence of each operator; a greater one binds closer.
 _PRECEDENCE = {
     "or": 1,
     "and": 2,
-    "eq": 3,
-    "ne": 3,
-    "gt": 4,
-    "ge": 4,
-    "lt": 4,
-    "le": 4,
-    "add": 5,
-    "sub": 5,
-    "mul": 6,
-    "div": 6,
-    "divby": 6,
-    "mod": 6,
-    "has": 8,
-    "in": 8,
+    **dict.fromkeys(("eq", "ne"), 3),
+    **dict.fromkeys(("gt", "ge", "lt", "le"), 4),
+    **dict.fromkeys(("add", "sub"), 5),
+    **dict.fromkeys(("mul", "div", "divby", "mod"), 6),
+    **dict.fromkeys(("has", "in"), 8),
 }
 _UNARY_PRECEDENCE = 7
 
 #: The functions, with the numbers of their arguments.
-FUNCTIONS = {
-    "contains": (2,),
-    "startswith": (2,),
-    "endswith": (2,),
-    "length": (1,),
-    "indexof": (2,),
-    "substring": (2, 3),
-    "tolower": (1,),
-    "toupper": (1,),
-    "trim": (1,),
-    "concat": (2,),
-    "year": (1,),
-    "month": (1,),
-    "day": (1,),
-    "hour": (1,),
-    "minute": (1,),
-    "second": (1,),
-    "date": (1,),
-    "time": (1,),
+FUNCTIONS: dict[str, tuple[int, ...]] = {
     "now": (0,),
-    "round": (1,),
-    "floor": (1,),
-    "ceiling": (1,),
+    **dict.fromkeys(("length", "tolower", "toupper", "trim", "round", "floor", "ceiling"), (1,)),
+    **dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "date", "time"), (1,)),
+    **dict.fromkeys(("contains", "startswith", "endswith", "indexof", "concat"), (2,)),
+    "substring": (2, 3),
 }
 #: Functions of OData 4.01 that this service does not have. The engines have different dialects of patterns,
 #: and matchesPattern can be made to run for hours.
 UNSUPPORTED_FUNCTIONS = frozenset(
     (
-        "matchespattern",
-        "fractionalseconds",
-        "totaloffsetminutes",
-        "totalseconds",
-        "maxdatetime",
-        "mindatetime",
-        "cast",
-        "isof",
-        "isdefined",
-        "case",
-        "hassubset",
-        "hassubsequence",
-        "geo.distance",
-        "geo.length",
-        "geo.intersects",
+        *("matchespattern", "hassubset", "hassubsequence", "case", "cast", "isof", "isdefined"),
+        *("fractionalseconds", "totaloffsetminutes", "totalseconds", "maxdatetime", "mindatetime"),
+        *("geo.distance", "geo.length", "geo.intersects"),
     )
 )
 
@@ -119,7 +65,7 @@ def parse_expression(text: str, target: str = "$filter") -> Expression:
     return tree
 
 
-def parse_orderby(text: str, target: str = "$orderby") -> tuple[SortTerm, ...]:
+def parse_orderby(text: str, target: str = "$orderby") -> tuple[ast.SortTerm, ...]:
     """The terms of an $orderby; raises as ``parse_expression`` does."""
     parser = Parser(text, target)
     terms = [parser.sort_term()]
@@ -144,10 +90,10 @@ class Parser(Lexer):
             self.fail(f"{self.token_name()} is not expected here")
         nodes = 0
         for tree in trees:
-            for node, level in walk(tree):
-                nodes += not isinstance(node, Literal | Alias)
-                if isinstance(node, Junction):  # `true and true` is no value in a list
-                    nodes += sum(isinstance(operand, Literal | Alias) for operand in node.operands)
+            for node, level in ast.walk(tree):
+                nodes += not isinstance(node, ast.Literal | ast.Alias)
+                if isinstance(node, ast.Junction):  # `true and true` is no value in a list
+                    nodes += sum(isinstance(operand, ast.Literal | ast.Alias) for operand in node.operands)
                 if level > MAX_LEVELS:
                     self.fail(f"operators stand inside each other more than {MAX_LEVELS} deep", node.at)
         if nodes > MAX_NODES:
@@ -187,20 +133,20 @@ class Parser(Lexer):
 
     def operation(self, operator: str, left: Expression, precedence: int, at: int) -> Expression:
         if operator == "in":
-            return In(at, left, self.options())
+            return ast.In(at, left, self.options())
         right = self.expression(precedence + 1)
         if operator not in ("and", "or"):
-            return Binary(at, operator, left, right)
-        if isinstance(left, Junction) and left.operator == operator:
-            return Junction(left.at, operator, (*left.operands, right))
-        return Junction(at, operator, (left, right))
+            return ast.Binary(at, operator, left, right)
+        if isinstance(left, ast.Junction) and left.operator == operator:
+            return ast.Junction(left.at, operator, (*left.operands, right))
+        return ast.Junction(at, operator, (left, right))
 
-    def options(self) -> tuple[Literal | Alias | Path, ...]:
+    def options(self) -> tuple[ast.Literal | ast.Alias | ast.Path, ...]:
         self.expect("(")
-        options: list[Literal | Alias | Path] = []
+        options: list[ast.Literal | ast.Alias | ast.Path] = []
         while True:
             option = self.primary()
-            if not isinstance(option, Literal | Alias | Path):
+            if not isinstance(option, ast.Literal | ast.Alias | ast.Path):
                 self.fail("a list holds values only", option.at)
             options.append(option)
             if len(options) > MAX_OPTIONS:
@@ -216,7 +162,7 @@ class Parser(Lexer):
             return self.negation()
         if token.kind == "mark" and token.text == "-":
             self.advance()
-            return Negate(token.at, self.expression(_UNARY_PRECEDENCE))
+            return ast.Negate(token.at, self.expression(_UNARY_PRECEDENCE))
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
@@ -229,7 +175,7 @@ class Parser(Lexer):
             self.fail(f"a condition is expected after {token.text!r}")
         if not self.token.spaced and self.token.text != "(":
             self.fail(f"white space is expected after {token.text!r}")
-        return Not(token.at, self.expression(_UNARY_PRECEDENCE))
+        return ast.Not(token.at, self.expression(_UNARY_PRECEDENCE))
 
     def primary(self) -> Expression:
         token = self.token
@@ -237,13 +183,13 @@ class Parser(Lexer):
             self.fail(f"a name or a value is expected before {self.token_name()}")
         self.advance()
         if token.kind == "alias":
-            return Alias(token.at, token.text)
+            return ast.Alias(token.at, token.text)
         if token.kind == "dollar":
             return self.path_from_record(token)
         if token.kind != "name":
             return self.literal(token)
         if token.text.lower() in _WORDS and self.token.text != "/":
-            return Literal(token.at, *_WORDS[token.text.lower()])
+            return ast.Literal(token.at, *_WORDS[token.text.lower()])
         if self.token.text == "(":
             return self.call(token)
         return self.path(token)
@@ -273,7 +219,7 @@ class Parser(Lexer):
         if len(arguments) not in FUNCTIONS[function]:
             numbers = " or ".join(map(str, FUNCTIONS[function]))
             self.fail(f"{function} takes {numbers} arguments, {len(arguments)} are given", token.at)
-        return Call(token.at, function, tuple(arguments))
+        return ast.Call(token.at, function, tuple(arguments))
 
     # --- paths ----------------------------------------------------------------------------------------
 
@@ -282,36 +228,36 @@ class Parser(Lexer):
         while self.accept("/"):
             token = self.advance()
             if token.kind == "dollar":
-                return self.count(Path(first.at, tuple(segments)), token)
+                return self.count(ast.Path(first.at, tuple(segments)), token)
             if token.kind != "name":
                 self.fail("a name is expected after '/'", token.at)
             if self.token.text == "(":
-                return self.quantified(Path(first.at, tuple(segments)), token)
+                return self.quantified(ast.Path(first.at, tuple(segments)), token)
             segments.append(token.text)
             if len(segments) > MAX_SEGMENTS:
                 self.fail(f"a path has at most {MAX_SEGMENTS} segments", first.at)
-        return Path(first.at, tuple(segments))
+        return ast.Path(first.at, tuple(segments))
 
-    def count(self, path: Path, token: Token) -> Expression:
+    def count(self, path: ast.Path, token: Token) -> Expression:
         if token.text.lower() != "$count":
             self.fail_unsupported(f"{token.text} in a path")
         if not self.accept("("):
-            return Count(path.at, path)
+            return ast.Count(path.at, path)
         option = self.advance().text.lower()
         if option not in ("$filter", "filter"):
             self.fail("$count takes a $filter only", token.at)
         self.expect("=")
         condition = self.expression()
         self.expect(")")
-        return Count(path.at, path, condition)
+        return ast.Count(path.at, path, condition)
 
-    def quantified(self, path: Path, token: Token) -> Expression:
+    def quantified(self, path: ast.Path, token: Token) -> Expression:
         quantifier = token.text.lower()
         if quantifier not in ("any", "all"):
             self.fail(f"any or all is expected instead of {token.text!r}", token.at)
         self.expect("(")
         if quantifier == "any" and self.accept(")"):
-            return Lambda(path.at, quantifier, path, None, None)
+            return ast.Lambda(path.at, quantifier, path, None, None)
         variable = self.variable()
         self.variables += (variable,)
         if len(self.variables) > MAX_QUANTIFIERS:
@@ -319,7 +265,7 @@ class Parser(Lexer):
         body = self.expression()
         self.variables = self.variables[:-1]
         self.expect(")")
-        return Lambda(path.at, quantifier, path, variable, body)
+        return ast.Lambda(path.at, quantifier, path, variable, body)
 
     def variable(self) -> str:
         token = self.advance()
@@ -332,17 +278,17 @@ class Parser(Lexer):
 
     # --- $orderby -------------------------------------------------------------------------------------
 
-    def sort_term(self) -> SortTerm:
+    def sort_term(self) -> ast.SortTerm:
         expression = self.expression()
         direction = self.token.text.lower() if self.token.kind == "name" and self.token.spaced else ""
         if direction not in ("asc", "desc"):
-            return SortTerm(expression)
+            return ast.SortTerm(expression)
         self.advance()
-        return SortTerm(expression, direction == "desc")
+        return ast.SortTerm(expression, direction == "desc")
 
 
-_WORDS: dict[str, tuple[ValueKind, bool | None]] = {
-    "null": (ValueKind.NULL, None),
-    "true": (ValueKind.BOOLEAN, True),
-    "false": (ValueKind.BOOLEAN, False),
+_WORDS: dict[str, tuple[ast.ValueKind, bool | None]] = {
+    "null": (ast.ValueKind.NULL, None),
+    "true": (ast.ValueKind.BOOLEAN, True),
+    "false": (ast.ValueKind.BOOLEAN, False),
 }

@@ -18,8 +18,9 @@ from django import forms
 from django.db.models import QuerySet
 from django_filters import Filter, FilterSet
 
+from apps.odata.declaration.edm import INTEGER_RANGES
 from apps.odata.declaration.schema import EntitySet, StructuralProperty, StructuredType
-from apps.odata.declaration.values import NotAChoice, OutOfRange, parse_boolean, parse_value
+from apps.odata.declaration.values import TextValueError, parse_boolean, parse_value
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
@@ -65,13 +66,8 @@ class WireField(forms.Field):
     def clean(self, value: Any) -> Any:
         try:
             return parse_parameter(value, self.prop, self.operator)
-        except OutOfRange as error:
-            raise forms.ValidationError(str(error), code="OutOfRange") from None
-        except NotAChoice as error:
-            raise forms.ValidationError(str(error), code="NotAChoice") from None
-        except ValueError as error:
-            code = "" if self.operator == "isnull" else _CODES.get(self.prop.edm.name, "")
-            raise forms.ValidationError(str(error), code=code) from None
+        except TextValueError as error:
+            raise forms.ValidationError(str(error), code=error.code) from None
 
 
 class WireFilter(Filter):
@@ -139,28 +135,26 @@ def unknown_parameter(name: str, entity_set: EntitySet) -> BadQuery:
 
 # --- values -------------------------------------------------------------------------------------------
 
+#: The codes of parameters that are empty or hold too many values.
 _CODES = {
     "Edm.Guid": "InvalidGuid",
-    "Edm.Date": "InvalidDate",
-    "Edm.DateTimeOffset": "InvalidDate",
-    "Edm.Decimal": "InvalidNumber",
-    "Edm.Int16": "InvalidNumber",
-    "Edm.Int32": "InvalidNumber",
-    "Edm.Int64": "InvalidNumber",
+    **dict.fromkeys(TIMES, "InvalidDate"),
+    **dict.fromkeys((*INTEGER_RANGES, "Edm.Decimal"), "InvalidNumber"),
 }
 
 
 def parse_parameter(text: str, prop: StructuralProperty, operator: str) -> Any:
     """The value of a parameter; of the operator ``in`` several values, separated by commas."""
+    code = "" if operator == "isnull" else _CODES.get(prop.edm.name, "")
     if not text:
-        raise ValueError("is empty; for null there is the suffix __isnull")
+        raise TextValueError(code, "is empty; for null there is the suffix __isnull")
     if operator == "isnull":
         return parse_boolean(text)
     if operator != "in":
         return parse_value(with_plus_sign(text, prop), prop)
     items = text.split(",")
     if len(items) > MAX_OPTIONS:
-        raise ValueError(f"holds at most {MAX_OPTIONS} values")
+        raise TextValueError(code, f"holds at most {MAX_OPTIONS} values")
     return tuple(parse_value(with_plus_sign(item, prop), prop) for item in items)
 
 

@@ -15,7 +15,7 @@ from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 from apps.odata.write.json_values import JsonValueError, reader_of
-from apps.odata.write.targets import join_targets, key_name, record_target
+from apps.odata.write.targets import join_targets, record_target
 
 
 @dataclass(slots=True)
@@ -96,6 +96,10 @@ class RecordContents:
     faults: list[ErrorDetail] = field(default_factory=list)
     unknown: list[tuple[str, Any]] = field(default_factory=list)
 
+    def give(self, attribute: str, value: Any) -> None:
+        self.values[attribute] = value
+        self.given.add(attribute)
+
     def refuse(self, attribute: str, code: str, target: str, sentence: str) -> None:
         self.mark_invalid(attribute)
         self.faults.append(ErrorDetail(code, target, sentence))
@@ -125,19 +129,21 @@ def refuse_repeated_within(value: Any, target: str, contents: RecordContents) ->
 
 
 class Member:
-    """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies."""
+    """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies.
 
-    required = False
+    ``default_makers`` make the values of its attributes when it is left out; ``most_objects`` is how many
+    JSON objects it may be made of.
+    """
+
     #: Reads the JSON value of a single value; other members have ``read``.
     convert: Callable[[Any], Any] | None = None
+    required: bool
+    default_makers: Mapping[str, Callable[[], Any]]
+    most_objects = 1
 
     def __init__(self, attribute: str, *spellings: str) -> None:
         self.attribute, self.spellings = attribute, spellings
         self.name = spellings[0]
-
-    def defaults(self) -> dict[str, Callable[[], Any]]:
-        """What makes the value of each of its attributes when it is left out."""
-        raise NotImplementedError
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         """Read a JSON value, ``None`` for a required member that was left out; report every fault."""
@@ -148,29 +154,26 @@ class Member:
             contents.refuse(self.attribute, "Required", target, f"{self.name} is required.")
 
 
+def _null() -> None:
+    return None
+
+
 class ValueMember(Member):
     """A single value. ``read`` is called for null and blank values only."""
 
     def __init__(self, prop: StructuralProperty) -> None:
         super().__init__(prop.attribute, prop.name, *prop.declaration.aliases)
-        self.source = prop.source_field
+        source = prop.source_field
         self.required = prop.behaviour is Behaviour.REQUIRED
         self.convert = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out.
         self.holds_null = prop.nullable and not self.required
-
-    def defaults(self) -> dict[str, Callable[[], Any]]:
-        return {self.attribute: self.source.get_default if self.source.has_default() else _null}
+        self.default_makers = {self.attribute: source.get_default if source.has_default() else _null}
 
     def read(self, value: None, target: str, contents: RecordContents) -> None:
         self.refuse_missing(target, contents)
         if self.holds_null:
-            contents.values[self.attribute] = None
-            contents.given.add(self.attribute)
-
-
-def _null() -> None:
-    return None
+            contents.give(self.attribute, None)
 
 
 class NestedMember(Member):
@@ -178,13 +181,8 @@ class NestedMember(Member):
 
     def __init__(self, navigation: NavigationProperty) -> None:
         super().__init__(navigation.attribute, navigation.name)
-        self.type = navigation.type
         self.required = navigation.declaration.required
-
-    @property
-    def most_objects(self) -> int:
-        """How many JSON objects it may be made of, at most."""
-        return 1
+        self.default_makers = {self.attribute: list if navigation.many else _null}
 
     def is_list(self, value: Any, target: str, contents: RecordContents) -> bool:
         """Whether it is a list with items; reports what else it must not be."""
@@ -203,13 +201,8 @@ class EmbeddedMember(NestedMember):
     def __init__(self, navigation: NavigationProperty) -> None:
         super().__init__(navigation)
         self.reader = record_reader(navigation.type)
-
-    @property
-    def most_objects(self) -> int:
-        return self.reader.most_objects
-
-    def defaults(self) -> dict[str, Callable[[], Any]]:
-        return self.reader.default_makers()
+        self.default_makers = self.reader.default_makers
+        self.most_objects = self.reader.most_objects
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         if isinstance(value, dict):
@@ -219,7 +212,7 @@ class EmbeddedMember(NestedMember):
         elif self.required:
             contents.refuse(self.name, "Required", target, f"{self.name} is required.")
         if self.name in contents.invalid:
-            contents.mark_invalid(*self.reader.attributes)
+            contents.mark_invalid(*self.default_makers)
 
 
 class ReferenceMember(NestedMember):
@@ -228,12 +221,9 @@ class ReferenceMember(NestedMember):
     def __init__(self, navigation: NavigationProperty) -> None:
         super().__init__(navigation)
         assert navigation.type.key is not None
-        self.key_name = key_name(navigation)
+        self.key_name = navigation.type.key.name
         self.convert_key = reader_of(navigation.type.key)
         self.holds_null = not navigation.many and navigation.relation.null
-
-    def defaults(self) -> dict[str, Callable[[], Any]]:
-        return {self.attribute: _null}
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         key = None
@@ -242,8 +232,7 @@ class ReferenceMember(NestedMember):
         else:
             key = self.read_key(value, target, contents)
         if self.attribute not in contents.invalid and (key is not None or self.holds_null):
-            contents.values[self.attribute] = key
-            contents.given.add(self.attribute)
+            contents.give(self.attribute, key)
 
     def read_key(self, value: Any, target: str, contents: RecordContents) -> Any:
         """The key, or ``None`` after a fault was reported."""
@@ -253,35 +242,30 @@ class ReferenceMember(NestedMember):
         if len(value) > 1 or isinstance(value, RepeatedNames):
             refuse_repeated_within(value, target, contents)
         key = value.get(self.key_name)
-        if key is None:
-            key_target = join_targets(target, self.key_name)
-            contents.refuse(self.attribute, "Required", key_target, f"{self.key_name} is required.")
-            return None
-        try:
-            return self.convert_key(key)
-        except JsonValueError as error:
-            key_target = join_targets(target, self.key_name)
-            contents.refuse(self.attribute, error.code, key_target, f"{self.key_name} {error.sentence}")
-            return None
+        code, sentence = "Required", "is required."
+        if key is not None:
+            try:
+                return self.convert_key(key)
+            except JsonValueError as error:
+                code, sentence = error.code, error.sentence
+        key_target = join_targets(target, self.key_name)
+        contents.refuse(self.attribute, code, key_target, f"{self.key_name} {sentence}")
+        return None
 
 
 class ReferenceListMember(ReferenceMember):
     """A list of objects that name records. Read as a list of keys, in the order given."""
 
-    @property
-    def most_objects(self) -> int:
-        return int(settings.API_MAX_LINES)
-
-    def defaults(self) -> dict[str, Callable[[], Any]]:
-        return {self.attribute: list}
+    def __init__(self, navigation: NavigationProperty) -> None:
+        super().__init__(navigation)
+        self.most_objects = int(settings.API_MAX_LINES)
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         if not self.is_list(value, target, contents):
             return
         keys = [self.read_key(item, f"{target}[{at}]", contents) for at, item in enumerate(value)]
         if self.attribute not in contents.invalid:
-            contents.values[self.attribute] = keys
-            contents.given.add(self.attribute)
+            contents.give(self.attribute, keys)
 
 
 class ContainedMember(NestedMember):
@@ -290,13 +274,7 @@ class ContainedMember(NestedMember):
     def __init__(self, navigation: NavigationProperty) -> None:
         super().__init__(navigation)
         self.reader = record_reader(navigation.type)
-
-    @property
-    def most_objects(self) -> int:
-        return int(settings.API_MAX_LINES * self.reader.most_objects)
-
-    def defaults(self) -> dict[str, Callable[[], Any]]:
-        return {self.attribute: list}
+        self.most_objects = int(settings.API_MAX_LINES * self.reader.most_objects)
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         if not self.is_list(value, target, contents):
@@ -311,8 +289,7 @@ class ContainedMember(NestedMember):
             if inner.invalid:
                 contents.invalid.add(f"{self.attribute}[{at}]")
                 contents.faults += inner.faults
-        contents.values[self.attribute] = rows
-        contents.given.add(self.attribute)
+        contents.give(self.attribute, rows)
 
 
 class RecordReader:
@@ -330,16 +307,13 @@ class RecordReader:
         self.aliases = frozenset(self.names).difference(member.name for member in self.members)
         self.most_objects: int = 1 + sum(member.most_objects for member in nested)
 
-        makers = self.default_makers()
-        self.attributes = frozenset(makers)
-        self.changing_defaults = tuple(
-            (name, make) for name, make in makers.items() if not makes_a_constant(make)
-        )
-        self.constants = {name: make() for name, make in makers.items() if makes_a_constant(make)}
-
-    def default_makers(self) -> dict[str, Callable[[], Any]]:
-        """What makes the value of each attribute that is left out, embedded objects included."""
-        return {name: make for member in self.members for name, make in member.defaults().items()}
+        #: What makes the value of each attribute that is left out, embedded objects included.
+        self.default_makers = {
+            name: make for member in self.members for name, make in member.default_makers.items()
+        }
+        makers = self.default_makers.items()
+        self.constants = {name: make() for name, make in makers if makes_a_constant(make)}
+        self.changing_defaults = [(name, make) for name, make in makers if name not in self.constants]
 
     def defaults(self) -> dict[str, Any]:
         """The values of a record that gives nothing."""
@@ -356,7 +330,7 @@ class RecordReader:
         else:
             message = f"A {self.type.name} record must be an object."
             contents.faults.append(ErrorDetail("WrongType", target or None, message))
-            contents.mark_invalid(*self.attributes)
+            contents.mark_invalid(*self.default_makers)
         return self.draft_class(contents.values, contents.given, contents.invalid), contents
 
     def read_members(self, value: dict[str, Any], target: str, contents: RecordContents) -> None:

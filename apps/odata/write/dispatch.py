@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
@@ -63,7 +64,7 @@ def create_of(entity_set: EntitySet, read: Callable[[], Body], ignore_warnings: 
     def write() -> Created:
         body = read()
         issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
-        keys = run_service(entity_set, body, issues, lambda drafts: service(drafts, **options))
+        keys = run_service(entity_set, body, issues, partial(service, **options))
         return Created(list(keys), body.bare)
 
     return retry_on_conflict(write)
@@ -116,9 +117,11 @@ def run_service(
             return result
     except WarningsPresent as warned:
         if not faults:
-            raise warnings_present(
-                detail for _, detail in details_of(entity_set, body, warned.issues)
-            ) from None
+            warnings = tuple(detail for _, detail in details_of(entity_set, body, warned.issues))
+            message = (
+                f"Nothing was stored: {plural(len(warnings), 'warning')}. ignoreWarnings=true stores it."
+            )
+            raise UnconfirmedWarnings(message, details=warnings) from None
     except ValidationFailed as failed:
         faults += details_of(entity_set, body, failed.issues)
         has_lost_race = any(issue.lost_race for _, issue in failed.issues)
@@ -127,14 +130,6 @@ def run_service(
     if has_lost_race:
         raise Conflict("Another writer was first.", details=details)
     raise InvalidRecords.from_details(details, len({number for number, _ in faults}))
-
-
-def warnings_present(warnings: Iterable[ErrorDetail]) -> UnconfirmedWarnings:
-    details = tuple(warnings)
-    return UnconfirmedWarnings(
-        f"Nothing was stored: {plural(len(details), 'warning')}. ignoreWarnings=true stores it.",
-        details=details,
-    )
 
 
 def details_of(entity_set: EntitySet, body: Body, issues: Issues) -> list[tuple[int, ErrorDetail]]:

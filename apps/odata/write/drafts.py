@@ -5,9 +5,11 @@ The API, the back office and imports hand drafts to the same services, which app
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.db import models
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +64,20 @@ class Draft:
         key: Any = None,
     ) -> None:
         # The members are the instance's dictionary itself: rules read them as plain attributes.
-        members = self.__dict__
-        members.update(values)
-        members["given"], members["invalid"], members["key"] = frozenset(given), frozenset(invalid), key
+        self.__dict__.update(values, given=frozenset(given), invalid=frozenset(invalid), key=key)
 
     def __getattr__(self, name: str) -> Any:
         # Only reached for names that are not there: an invalid member, or a rule's own mistake.
-        if name in self.__dict__.get("invalid", ()):
+        if name != "invalid" and name in self.invalid:
             raise InvalidValue(name)
         raise AttributeError(f"drafts of this record have no member {name!r}")
 
     if not TYPE_CHECKING:  # mypy refuses undeclared attributes itself, unless it sees this method
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if name not in self.__dict__ and name not in self.declared_attributes:
+            if not self.has(name) and name not in self.declared_attributes:
                 raise AttributeError(f"{type(self).__name__} declares no attribute {name!r}")
-            self.__dict__[name] = value
+            object.__setattr__(self, name, value)
 
     def has(self, name: str) -> bool:
         """Whether the draft has such a member, and it is not invalid."""
@@ -89,17 +89,34 @@ class Draft:
 
     def get(self, name: str) -> Any:
         """The value of a member; ``None`` when it is invalid or the draft has no such member."""
-        members = self.__dict__
-        return members[name] if name in members else getattr(type(self), name, None)
+        try:
+            return getattr(self, name)
+        except (InvalidValue, AttributeError):
+            return None
+
+    def key_of(self, name: str) -> Any:
+        """The key of the record that a member refers to; bodies hold keys until references are attached."""
+        value = self.get(name)
+        return value.pk if isinstance(value, models.Model) else value
 
     def fill(self, name: str, value: Any) -> None:
-        """Give a member that was left out the value that the domain chooses for it."""
-        self.__dict__[name] = value
+        """Give a member that was left out, or a column that bodies do not name, the value of the domain."""
+        object.__setattr__(self, name, value)
+
+    def fill_all(self, values: Mapping[str, Any]) -> None:
+        """Fill several members."""
+        self.__dict__.update(values)
 
     def mark_invalid(self, name: str) -> None:
         """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
-        self.__dict__.pop(name, None)
+        if self.has(name):
+            delattr(self, name)
         self.invalid |= {name}
+
+
+def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
+    """The keys of the records that a member of drafts refers to."""
+    return {draft.key_of(name) for draft in drafts} - {None}
 
 
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.

@@ -15,7 +15,7 @@ from django.db import models
 
 from apps.odata.declaration.edm import INTEGER_RANGES, edm_type
 from apps.odata.declaration.schema import StructuralProperty
-from apps.odata.declaration.values import OutOfRange, parse_date, parse_datetime, parse_decimal
+from apps.odata.declaration.values import TextValueError, parse_date, parse_datetime, parse_decimal
 
 Reader = Callable[[Any], Any]
 
@@ -59,17 +59,13 @@ def text_reader(field: models.Field) -> Reader:
         if limit is not None and len(value) > limit:
             raise JsonValueError("TooLong", f"may have {limit} characters at most, and has {len(value):,}.")
         if is_email:
-            check_email(value)
+            try:
+                validate_email(value)
+            except ValidationError:
+                raise JsonValueError("InvalidEmail", "must be an email address.") from None
         return value
 
     return read
-
-
-def check_email(value: str) -> None:
-    try:
-        validate_email(value)
-    except ValidationError:
-        raise JsonValueError("InvalidEmail", "must be an email address.") from None
 
 
 def choice_reader(names: tuple[str, ...], numbers: Mapping[int, str]) -> Reader:
@@ -101,7 +97,10 @@ def boolean_reader(field: models.Field) -> Reader:
 
 
 def integer_reader(field: models.Field) -> Reader:
-    low, high = integer_range(field)
+    # What the column can hold on every engine, narrowed by the field's own validators.
+    low, high = INTEGER_RANGES[edm_type(field).name]
+    least, most = validated_range(field)
+    low, high = (low if least is None else max(low, least)), (high if most is None else min(high, most))
 
     def read(value: Any) -> int:
         if isinstance(value, Decimal):
@@ -113,13 +112,6 @@ def integer_reader(field: models.Field) -> Reader:
         return value
 
     return read
-
-
-def integer_range(field: models.Field) -> tuple[int, int]:
-    """What the column can hold on every engine, narrowed by the field's own validators."""
-    low, high = INTEGER_RANGES[edm_type(field).name]
-    least, most = validated_range(field)
-    return (low if least is None else max(low, least)), (high if most is None else min(high, most))
 
 
 def validated_range(field: models.Field) -> tuple[Any, Any]:
@@ -143,10 +135,8 @@ def decimal_reader(field: models.Field) -> Reader:
             raise JsonValueError("WrongType", "must be a number.")
         try:
             number = parse_decimal(str(value), digits, scale)
-        except OutOfRange as error:
-            raise JsonValueError("OutOfRange", f"{error}.") from None
-        except ValueError as error:
-            raise JsonValueError("InvalidNumber", f"{error}.") from None
+        except TextValueError as error:
+            raise JsonValueError(error.code, f"{error}.") from None
         if least is not None and number < least:
             raise JsonValueError("OutOfRange", f"must be {least} at least.")
         if most is not None and number > most:
@@ -172,23 +162,15 @@ def guid_reader(field: models.Field) -> Reader:
     return read
 
 
-def date_reader(field: models.Field) -> Reader:
-    """A day; of a date-time, the day it is in the current zone."""
-    return time_reader(parse_date)
-
-
-def datetime_reader(field: models.Field) -> Reader:
-    """A moment in UTC; without an offset the text is local time, of two equal local times the first."""
-    return time_reader(parse_datetime)
-
-
 def time_reader(parse: Callable[[str], Any]) -> Reader:
+    """A date or a time in one of the forms that ``parse`` takes."""
+
     def read(value: Any) -> Any:
         if not isinstance(value, str):
             raise JsonValueError("WrongType", "must be a date in a string.")
         try:
             return parse(value)
-        except ValueError as error:
+        except TextValueError as error:
             raise JsonValueError("InvalidDate", f"{error}.") from None
 
     return read
@@ -197,10 +179,8 @@ def time_reader(parse: Callable[[str], Any]) -> Reader:
 _READERS: dict[str, Callable[[models.Field], Reader]] = {
     "Edm.Guid": guid_reader,
     "Edm.Boolean": boolean_reader,
-    "Edm.Date": date_reader,
-    "Edm.DateTimeOffset": datetime_reader,
+    "Edm.Date": lambda field: time_reader(parse_date),
+    "Edm.DateTimeOffset": lambda field: time_reader(parse_datetime),
     "Edm.Decimal": decimal_reader,
-    "Edm.Int16": integer_reader,
-    "Edm.Int32": integer_reader,
-    "Edm.Int64": integer_reader,
+    **dict.fromkeys(INTEGER_RANGES, integer_reader),
 }

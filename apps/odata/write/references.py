@@ -80,34 +80,29 @@ class References:
         }
         issues: list[tuple[int, Issue]] = []
         for number, path, draft, reference in self.named:
-            found = self.attach_one(draft, reference, records[reference.model])
-            for code, field, message in found:
-                issues.append((number, Issue(code, (*path, *field), message)))
+            found = list(self.attach_one(draft, path, reference, records[reference.model]))
+            issues += [(number, issue) for issue in found]
+            if found:
+                draft.mark_invalid(reference.attribute)
             if found and path:
                 self.drafts[number].mark_invalid(f"{path[0]}[{path[1]}]")
         return issues
 
     def attach_one(
-        self, draft: Draft, reference: Reference, records: Mapping[Any, Any]
-    ) -> list[tuple[str, Path, str]]:
-        """Attach the records of one member, or mark it invalid; (code, field, message) of its issues."""
+        self, draft: Draft, path: Path, reference: Reference, records: Mapping[Any, Any]
+    ) -> Iterator[Issue]:
+        """Attach the records of one member of the draft at ``path``; its issues."""
         name, noun = reference.attribute, reference.model._meta.verbose_name
         is_lookup = getattr(reference.model, "is_lookup", False)
         value = draft.get(name)
-        issues: list[tuple[str, Path, str]] = []
         for at, key in enumerate(value if reference.many else [value]):
-            field = (name, at) if reference.many else (name,)
+            field = (*path, name, at) if reference.many else (*path, name)
             if key not in records:
-                issues.append(("NotFound", field, f"There is no {noun} {key}."))
+                yield Issue("NotFound", field, f"There is no {noun} {key}.")
             elif is_lookup and records[key].archive_date and key not in self.current_keys(reference):
-                issues.append(("Archived", field, f"The {noun} {key} is archived."))
-        if issues:
-            draft.mark_invalid(name)
-        elif reference.many:
-            draft.fill(name, [records[key] for key in dict.fromkeys(value)])
-        else:
-            draft.fill(name, records[value])
-        return issues
+                yield Issue("Archived", field, f"The {noun} {key} is archived.")
+        found = [records.get(key) for key in dict.fromkeys(value)] if reference.many else records.get(value)
+        draft.fill(name, found)
 
     def current_keys(self, reference: Reference) -> frozenset[Any]:
         """What the record that is being replaced refers to."""

@@ -21,9 +21,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of
 from apps.core.importing.report import ImportReport
-from apps.core.importing.runs import ImportDisplay, ImportOptions, import_file
+from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet

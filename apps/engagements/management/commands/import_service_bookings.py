@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.core.importing.runs import ImportOptions
+from apps.core.importing.definition import ImportOptions
 from apps.core.importing.tables import ImportFileError
 from apps.core.management.commands.import_records import NOT_IMPORTED, SOME_REJECTED, display_of, summary
 from apps.engagements.imports.service_bookings import import_bookings

@@ -13,7 +13,7 @@ from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.tables import ImportFileError
 from apps.core.models import Subscriber
 from apps.funding.services.price_guide import GuideReport, import_guide
-from apps.funding.services.price_guide_file import Guide, GuideRefused, read_guide
+from apps.funding.services.price_guide_file import Guide, InvalidGuide, read_guide
 from apps.odata.errors import plural
 
 PRICE_BOOK = "Price guide"
@@ -60,7 +60,7 @@ class Command(BaseCommand):
                 )
         except ImportFileError as reason:
             raise CommandError(str(reason), returncode=UNUSABLE) from None
-        except GuideRefused as refused:
+        except InvalidGuide as refused:
             for fault in refused.faults[:SHOWN]:
                 self.stderr.write(fault)
             raise CommandError(str(refused), returncode=REFUSED) from None

@@ -1,0 +1,100 @@
+"""A record on its way from the rows of a file to a service, with every issue found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.importing.columns import ImportColumn
+from apps.core.importing.report import RowIssue
+from apps.core.importing.tables import Row
+from apps.odata.write.drafts import Draft
+
+
+@dataclass(eq=False, slots=True)
+class RecordRows:
+    """The adjacent rows that are one record. Of one that is ``too_long`` there may be more.
+
+    ``key`` is what they share: the number of the combination of members that identifies it, and their texts.
+    """
+
+    rows: list[Row]
+    key: tuple[int, tuple[Any, ...]] | None = None
+    too_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingRecord:
+    """The values that an existing record, or an item of its list, has in the columns of the file."""
+
+    key: Any
+    values: dict[str, Any]
+    items: Sequence[ExistingRecord] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CellIssue:
+    """What is wrong with a cell; a warning tells what was corrected, and ``value`` is what the cell gives."""
+
+    code: str
+    message: str
+    value: Any = None
+    is_warning: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class ReadRecord:
+    """A record, or an item of a record's list, as its rows give it; ``row`` is the first of them.
+
+    ``values`` are by attribute, ``None`` for an empty cell; what could not be read is in ``invalid``. ``key``
+    is its own key. ``existing`` is what it was found to be, ``draft`` is what the service gets.
+    Most records have no issue: the empty collections are shared and replaced, never changed.
+    """
+
+    row: Row
+    values: dict[str, Any]
+    key: Any = None
+    invalid: frozenset[str] = frozenset()
+    errors: tuple[RowIssue, ...] = ()
+    warnings: tuple[RowIssue, ...] = ()
+    source: RecordRows | None = None
+    items: Sequence[ReadRecord] = ()
+    existing: ExistingRecord | None = None
+    draft: Draft | None = None
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self.source.rows if self.source is not None else [self.row]
+
+    @property
+    def is_rejected(self) -> bool:
+        return bool(self.errors) or (bool(self.items) and any(item.errors for item in self.items))
+
+    def reject(self, column: ImportColumn | None, code: str, message: str) -> None:
+        """Add an error; the member that the column gives is invalid."""
+        index = None if column is None else column.index
+        self.errors += (RowIssue(self.row, index, code, message),)
+        if column is not None:
+            self.invalid |= {column.member.attribute}
+            self.values.pop(column.member.attribute, None)
+
+    def note(self, column: ImportColumn, issue: CellIssue) -> None:
+        """Add the issue of a cell; of a corrected cell the record gets the value."""
+        if not issue.is_warning:
+            self.reject(column, issue.code, issue.message)
+            return
+        self.warnings += (RowIssue(self.row, column.index, issue.code, issue.message, is_warning=True),)
+        if column.member.is_key:
+            self.key = issue.value
+        elif column.member.record_name is None:
+            self.values[column.member.attribute] = issue.value
+
+    def all_issues(self) -> list[RowIssue]:
+        """The errors of all rows, and the warnings of cells that have no error."""
+        errors = [error for read in (self, *self.items) for error in read.errors]
+        faulty = {(id(error.row), error.column) for error in errors}
+        return errors + [one for one in self.all_warnings() if (id(one.row), one.column) not in faulty]
+
+    def all_warnings(self) -> list[RowIssue]:
+        return [warning for read in (self, *self.items) for warning in read.warnings]
