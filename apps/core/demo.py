@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 from apps.core.archive import archive
 from apps.core.bulk_insert import plain
 from apps.core.identifiers import normalised
-from apps.core.services import create_lookups
+from apps.core.services import service_of
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 
@@ -185,7 +185,6 @@ def change_of(record: models.Model, **values: Any) -> Draft:
 def load_lookups(
     records: models.QuerySet[Any],
     entries: Iterable[Mapping[str, Any]],
-    create: Callable[[Sequence[Draft]], list[Any]] | None = None,
     is_archived: bool = False,
 ) -> dict[str, Any]:
     """The records of a short list by the names of these entries; a service creates those that are missing."""
@@ -194,7 +193,7 @@ def load_lookups(
     existing = records.filter(name_key__in=given)
     known = set(existing.values_list("name_key", flat=True))
     missing = [draft_of(model, **entry) for name, entry in given.items() if name not in known]
-    keys = (create or partial(create_lookups, model))(missing)
+    keys = service_of(model, "create")(missing)
     if is_archived:
         archive(records.filter(pk__in=keys))
     found = {record.name_key: record for record in existing.all()}

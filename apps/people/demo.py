@@ -34,7 +34,6 @@ from apps.people.models import Client, Contact, CustomField, Location, Position,
 from apps.people.services import (
     create_clients,
     create_contacts,
-    create_roles,
     create_staff,
     update_clients,
     update_staff,
@@ -203,7 +202,7 @@ def load_roles() -> dict[str, Role]:
         }
         for role in DATA["roles"]
     ]
-    return load_lookups(Role.objects.all(), entries, create_roles)
+    return load_lookups(Role.objects.all(), entries)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import create_opportunities, create_templates, update_opportunities
+from apps.sales.services import create_opportunities, update_opportunities
 
 DATA = read_data(__file__)
 #: The outcomes of those that reach a result, in their shares.
@@ -82,9 +82,9 @@ def load_short_lists() -> ShortLists:
     types = load_lookups(OpportunityType.objects.all(), named(DATA["types"]))
     load_lookups(OpportunityType.objects.all(), named(DATA["archived_types"]), is_archived=True)
     rows = [row | {"stage": stages[row["stage"]], "type": types[row["type"]]} for row in DATA["templates"]]
-    templates = load_lookups(OpportunityTemplate.objects.all(), rows, create_templates)
+    templates = load_lookups(OpportunityTemplate.objects.all(), rows)
     archived = named(DATA["archived_templates"])
-    load_lookups(OpportunityTemplate.objects.all(), archived, create_templates, is_archived=True)
+    load_lookups(OpportunityTemplate.objects.all(), archived, is_archived=True)
     reasons = {}
     for outcome in Outcome:
         of_outcome = OpportunityOutcomeReason.objects.filter(outcome=outcome)
