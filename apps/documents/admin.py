@@ -11,17 +11,15 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, RelatedDropdownFilter
 from unfold.decorators import display
-from unfold.utils import parse_date_str
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from apps.core.admin_base import ArchivedFilter, LookupAdmin, Page, RecordAdmin, fieldset
+from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter, LookupAdmin, Page, RecordAdmin, fieldset
 from apps.core.admin_base.display import link
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
@@ -58,18 +56,6 @@ class UploadForm(forms.Form):
         client.widget = AutocompleteSelect(
             Document._meta.get_field("client"), admin.site, choices=client.choices
         )
-
-
-class DateTimeRangeFilter(RangeDateFilter):
-    """From the start of the first day to the end of the last, in the subscriber's time zone."""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        first, last = (self.used_parameters.get(f"{self.parameter_name}_{end}") for end in ("from", "to"))
-        for operator, text in (("gte", first), ("lte", last)):
-            day = parse_date_str(text) if isinstance(text, str) else None
-            if day is not None:
-                queryset = queryset.filter(**{f"{self.parameter_name}__date__{operator}": day})
-        return queryset
 
 
 @admin.register(DocumentCategory)
@@ -206,7 +192,7 @@ COLUMNS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "na
 
 def error_json(error: ODataError) -> dict[str, Any]:
     """An error for the page's script: each detail with its row and column."""
-    return {"message": error.message, "faults": [located_detail(detail) for detail in error.details]}
+    return {"message": error.message, "issues": [located_detail(detail) for detail in error.details]}
 
 
 def located_detail(detail: ErrorDetail) -> dict[str, Any]:

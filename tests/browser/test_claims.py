@@ -131,7 +131,7 @@ def test_warnings_are_read_and_confirmed_by_keyboard(open_window, office):
     page.keyboard.type("2")
     press(page, "Tab", "Control+a")
     page.keyboard.type("40")
-    page.wait_for_selector("[data-cap].fu-over")
+    page.wait_for_selector("[data-cap].fu-over-cap")
     assert "over 33.335" in shown(page, "cap")
     with page.expect_navigation():
         press(page, "Control+Enter")

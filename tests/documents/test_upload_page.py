@@ -18,7 +18,7 @@ def a_chosen(name, content=PDF):
     return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
 
 
-def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right(page):
+def test_each_chosen_file_has_a_row_with_its_issues_until_there_are_none(page):
     usual, other = a_category(name="Letters"), a_category(name="Plans")
     acme = a_client(business_name="Acme Pty Ltd")
     page.goto("/admin/documents/document/add/")
@@ -34,9 +34,9 @@ def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right
     page.keyboard.type("acme")
     page.locator(".select2-results__option", has_text="Acme Pty Ltd").click()
     page.click("#upload-form [type=submit]")
-    fault = rows.nth(2).locator(".rs-upload-fault")
-    fault.wait_for()
-    assert "not by its content" in fault.inner_text()
+    issue = rows.nth(2).locator(".rs-upload-issue")
+    issue.wait_for()
+    assert "not by its content" in issue.inner_text()
     assert not Document.objects.exists()
     rows.nth(2).locator(".rs-upload-remove").click()
     page.click("#upload-form [type=submit]")

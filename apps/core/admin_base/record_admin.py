@@ -14,7 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.core import history_display, saving
-from apps.core.admin_base.archiving import ArchivedFilter, ArchivingAdmin
+from apps.core.admin_base.archiving import ArchivingAdmin
+from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import RecordForm
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.search import searched_digits, with_digits
@@ -157,18 +158,12 @@ class RecordAdmin(ArchivingAdmin):
         type(record)._default_manager.select_for_update(of=("self",)).filter(pk=record.pk).first()
         return super().get_object(request, object_id, from_field)
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
+    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, *args, **options)
         except (IntegrityError, ValidationFailed):
             # Another writer came between the check and the insert: checked again, the form shows the issue.
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, *args, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         # Only warnings of the service have this severity; those of ``warnings`` are not known to it.
