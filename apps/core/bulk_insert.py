@@ -113,11 +113,14 @@ def value_makers(
         if name in columns:
             continue
         if text_field in columns:
-            position = columns.index(str(text_field))
-            makers[name] = lambda row, position=position: normalised(row[position])
+            makers[name] = normalised_maker(columns.index(str(text_field)))
         elif field.has_default():
             makers[name] = default_maker(field)
     return makers
+
+
+def normalised_maker(position: int) -> Callable[[Sequence[Any]], Any]:
+    return lambda row: normalised(row[position])
 
 
 def default_maker(field: models.Field) -> Callable[[Sequence[Any]], Any]:

@@ -364,8 +364,8 @@ def save_changes(
 
 def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
     """Write what differs from what was loaded of the records, and their history."""
-    compared = ((record, history.differences(record), {}) for record in records)
-    save_differences(model, [change for change in compared if change[1]])
+    changes: list[RecordChange] = [(record, history.differences(record), {}) for record in records]
+    save_differences(model, [change for change in changes if change[1]])
 
 
 #: A record, the columns that differ from what was loaded, and what changed in its contained lists.

@@ -88,13 +88,13 @@ class Bill(Record):
     class Meta(Record.Meta):
         abstract = True
         ordering = ("-creation_date", "-guid")
-        indexes = (
+        indexes: tuple[models.Index, ...] = (
             models.Index(fields=["creation_date", "guid"], name="funding_%(class)s_newest"),
             models.Index(
                 fields=["funding_status", "status_date", "guid"], name="funding_%(class)s_by_status"
             ),
         )
-        constraints = (
+        constraints: tuple[models.BaseConstraint, ...] = (
             models.UniqueConstraint(
                 fields=["resubmission_of"],
                 condition=Q(archive_date=None, resubmission_of__isnull=False),
