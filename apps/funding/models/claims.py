@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -88,13 +88,13 @@ class Bill(Record):
     class Meta(Record.Meta):
         abstract = True
         ordering = ("-creation_date", "-guid")
-        indexes: tuple[models.Index, ...] = (
+        indexes: ClassVar[tuple[models.Index, ...]] = (
             models.Index(fields=["creation_date", "guid"], name="funding_%(class)s_newest"),
             models.Index(
                 fields=["funding_status", "status_date", "guid"], name="funding_%(class)s_by_status"
             ),
         )
-        constraints: tuple[models.BaseConstraint, ...] = (
+        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
             models.UniqueConstraint(
                 fields=["resubmission_of"],
                 condition=Q(archive_date=None, resubmission_of__isnull=False),
