@@ -3,8 +3,6 @@
 The message of every ``TextValueError`` continues the name of the value: "must be a date, such as 2026-07-01".
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence

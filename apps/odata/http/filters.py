@@ -1,7 +1,5 @@
 """Filter backends: $filter and $search, and the plain filters of django-filter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

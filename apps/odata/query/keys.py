@@ -1,7 +1,5 @@
 """Keys in addresses: ``/claim/{guid}``, ``/claim({guid})``, ``/claim(ClaimGuid={guid})``."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import unquote

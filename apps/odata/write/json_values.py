@@ -1,7 +1,5 @@
 """Reads single JSON values: in the forms of ``declaration.values``, within the limits of the column."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Mapping
