@@ -39,5 +39,5 @@ class PlainFilterBackend(DjangoFilterBackend):
             return queryset
         filterset = self.get_filterset(request, queryset, view)
         for name, errors in filterset.errors.as_data().items():
-            raise BadQuery(f"{name} {errors[0].message}.", target=name, code=errors[0].code or "")
+            raise BadQuery(f"{name} {errors[0].message}", target=name, code=errors[0].code or "")
         return filterset.qs
