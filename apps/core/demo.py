@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 from apps.core.archive import archive
 from apps.core.bulk_insert import plain
 from apps.core.identifiers import normalised
-from apps.core.services import create_lookups
+from apps.core.services import service_of
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 
@@ -189,7 +189,6 @@ def change_of(record: models.Model, **values: Any) -> Draft:
 def load_lookups(
     model: Any,
     entries: Iterable[str | Mapping[str, Any]],
-    create: Callable[[Sequence[Draft]], list[Any]] | None = None,
     is_archived: bool = False,
     **common: Any,
 ) -> dict[str, Any]:
@@ -202,7 +201,7 @@ def load_lookups(
     existing = model._default_manager.filter(name_key__in=names.values(), **common)
     known = set(existing.values_list("name_key", flat=True))
     missing = [draft_of(model, **row, **common) for row in rows if names[row["name"]] not in known]
-    keys = (create or partial(create_lookups, model))(missing)
+    keys = service_of(model, "create")(missing)
     if is_archived:
         archive(existing.filter(pk__in=keys))
     found = {record.name_key: record for record in existing.all()}

@@ -1,7 +1,7 @@
 """The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
 
 from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
-from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
+from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
     Claim,
@@ -15,7 +15,8 @@ from apps.funding.models import (
     ProviderInvoice,
 )
 from apps.funding.services.create import create_claims, create_invoices
-from apps.funding.services.provider_invoices import create_provider_invoices
+from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
+from apps.funding.services.update import update_claims, update_invoices
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -185,7 +186,7 @@ class ClaimResource(UnrestrictedResource):
         ),
         Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
-    create = create_claims
+    create, update = create_claims, update_claims
     loads_references = True
     importing = ClaimImport
 
@@ -225,7 +226,7 @@ class InvoiceResource(UnrestrictedResource):
         RESPONSIBLE_STAFF,
         Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
-    create = create_invoices
+    create, update = create_invoices, update_invoices
     loads_references = True
     importing = InvoiceImport
 
@@ -234,6 +235,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
     """What a provider billed, for claims to be built on."""
 
     model = ProviderInvoice
+    draft_class = ProviderInvoiceDraft
     path = "providerInvoice"
     search = ("reference",)
     methods = GET, POST
@@ -256,7 +258,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *RECORD_DATES,
     )
-    create = create_provider_invoices
+    create, update = create_provider_invoices, update_provider_invoices
     importing = ProviderInvoiceImport
 
 

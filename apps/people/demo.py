@@ -33,7 +33,6 @@ from apps.people.models import Client, Contact, CustomField, Location, Position,
 from apps.people.services import (
     create_clients,
     create_contacts,
-    create_roles,
     create_staff,
     update_clients,
     update_staff,
@@ -199,7 +198,7 @@ def load_roles() -> dict[str, Role]:
         }
         for role in DATA["roles"]
     ]
-    return load_lookups(Role, entries, create_roles)
+    return load_lookups(Role, entries)
 
 
 def load_custom_fields(context: Context, applies_to: str) -> Examples:

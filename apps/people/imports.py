@@ -14,19 +14,11 @@ from django.contrib.auth.models import Permission
 from apps.core.identifiers import normalised
 from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
+from apps.odata.declaration.values import WireValueError
 from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.odata.write.json_values import JsonValueError
 from apps.people.models import CustomField
 from apps.people.services import (
-    create_clients,
-    create_contacts,
-    create_roles,
-    create_staff,
     stored_answers,
-    update_clients,
-    update_contacts,
-    update_roles,
-    update_staff,
 )
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
@@ -237,10 +229,10 @@ class AnswersColumn(RelatedColumn):
             }
         except (ValueError, KeyError, TypeError):
             message = 'must be JSON such as [{"Name": "Diet", "Responses": [{"Response": "Vegan"}]}].'
-            raise JsonValueError("InvalidJson", message) from None
+            raise WireValueError("InvalidJson", message) from None
         unknown = [name for name in answers if normalised(name) not in self.fields]
         if unknown:
-            raise JsonValueError("NotFound", f"answers a custom field that does not exist: {unknown[0]}.")
+            raise WireValueError("NotFound", f"answers a custom field that does not exist: {unknown[0]}.")
         return {self.fields[normalised(name)]: responses for name, responses in answers.items()}
 
     def load(self, keys: Sequence[Any]) -> dict[Any, dict[Any, list[str]]]:
@@ -269,8 +261,6 @@ class RoleImport(ImportDefinition):
         Optional("AllPermissions"),
         RefersTo("Permissions", PermissionType, many=True),
     )
-    create = staticmethod(create_roles)
-    update = staticmethod(update_roles)
 
 
 class StaffImport(ImportDefinition):
@@ -281,9 +271,6 @@ class StaffImport(ImportDefinition):
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
-
-    create = staticmethod(create_staff)
-    update = staticmethod(update_staff)
 
 
 class ClientImport(ImportDefinition):
@@ -297,9 +284,6 @@ class ClientImport(ImportDefinition):
     cleaners = CLEANERS
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
-    create = staticmethod(create_clients)
-    update = staticmethod(update_clients)
-
 
 class ContactImport(ImportDefinition):
     """Contacts are found by their code, else by their scheme number, else by equality in every column."""
@@ -311,6 +295,3 @@ class ContactImport(ImportDefinition):
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
-
-    create = staticmethod(create_contacts)
-    update = staticmethod(update_contacts)

@@ -28,7 +28,7 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import create_opportunities, create_templates, update_opportunities
+from apps.sales.services import create_opportunities, update_opportunities
 
 DATA = read_data(__file__)
 #: The outcomes of those that reach a result, in their shares.
@@ -79,8 +79,8 @@ def load_short_lists() -> ShortLists:
     types = load_lookups(OpportunityType, DATA["types"])
     load_lookups(OpportunityType, DATA["archived_types"], is_archived=True)
     rows = [row | {"stage": stages[row["stage"]], "type": types[row["type"]]} for row in DATA["templates"]]
-    templates = load_lookups(OpportunityTemplate, rows, create_templates)
-    load_lookups(OpportunityTemplate, DATA["archived_templates"], create_templates, is_archived=True)
+    templates = load_lookups(OpportunityTemplate, rows)
+    load_lookups(OpportunityTemplate, DATA["archived_templates"], is_archived=True)
     reasons = {
         outcome: list(load_lookups(OpportunityOutcomeReason, names, outcome=outcome).values())
         for outcome, names in DATA["reasons"].items()
