@@ -25,7 +25,6 @@ from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
-from apps.documents.services import update_documents
 from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
 from apps.odata.declaration.service import get_service
@@ -71,7 +70,6 @@ class DocumentCategoryAdmin(LookupAdmin):
 class DocumentAdmin(RecordAdmin):
     """Documents: upload, preview, download, rename, archive."""
 
-    update = staticmethod(update_documents)
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"

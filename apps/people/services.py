@@ -180,12 +180,6 @@ def save_answers(
 # --- roles ----------------------------------------------------------------------------------------------
 
 
-def create_roles(drafts: Sequence[Draft]) -> list[Any]:
-    saving.apply_model_defaults(Role, drafts)
-    saving.validate(Role, drafts)
-    return saving.insert_records(Role, drafts)
-
-
 def update_roles(drafts: Sequence[Draft]) -> list[Any]:
     """The history has permissions by their codes: their keys differ between installations."""
     existing = saving.load_existing(Role, drafts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -20,7 +19,7 @@ from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import RecordForm, fieldset
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.search import searched_digits, with_digits
-from apps.core.services import Service, create_lookups, update_lookups
+from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 
@@ -30,13 +29,10 @@ HISTORY_PAGE_SIZE = 50
 class RecordAdmin(ArchivingAdmin):
     """The back office's page for one kind of record.
 
-    A subclass names its services, which check and store what the form asks for::
-
-        create = staticmethod(create_clients)
-        update = staticmethod(update_clients)
-
-    then ``fieldsets`` and the like of Django's own ``ModelAdmin``, and its place in the menu. Without
-    services the model's columns and unique texts are all that is checked, as of a short list.
+    A subclass has ``fieldsets`` and the like of Django's own ``ModelAdmin``, and its place in the menu. The
+    services of the model's resource check and store what the form asks for; those of a model without a
+    resource are named: ``create = staticmethod(create_bookings)``. Without services the model's columns and
+    unique texts are all that is checked, as of a short list.
     """
 
     form: Any = RecordForm
@@ -140,8 +136,8 @@ class RecordAdmin(ArchivingAdmin):
     def service_for(self, draft: Draft) -> Service:
         """The service that stores the draft."""
         if draft.key is None:
-            return self.create or partial(create_lookups, self.model)
-        return self.update or partial(update_lookups, self.model)
+            return self.create or service_of(self.model, "create")
+        return self.update or service_of(self.model, "update")
 
     def find_issues(self, draft: Draft) -> list[Issue]:
         """What stops the draft from being stored or warns of it: it is stored, and that is taken back."""

@@ -25,7 +25,6 @@ from apps.core.admin_base.display import (
 )
 from apps.engagements.admin.spending_bar import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
-from apps.engagements.services import create_engagements, update_engagements
 from apps.odata import clock
 
 
@@ -98,8 +97,6 @@ class ManagementFilter(ConditionFilter):
 class ClientEngagementAdmin(RecordAdmin):
     """Plans; the page of a plan shows how its budgets are spent."""
 
-    create = staticmethod(create_engagements)
-    update = staticmethod(update_engagements)
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"

@@ -27,8 +27,6 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
-from apps.funding.services.create import create_claims
-from apps.funding.services.update import update_claims
 
 
 @admin.register(Claim)
@@ -37,8 +35,6 @@ class ClaimAdmin(BillAdmin):
 
     line_model = ClaimLine
     line_form = LineForm
-    create = staticmethod(create_claims)
-    update = staticmethod(update_claims)
     menu_order = 210
     icon = "request_quote"
     list_pages = (

@@ -52,8 +52,6 @@ from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.provider_invoices import (
     RefusedAction,
     act_on_provider_invoices,
-    create_provider_invoices,
-    update_provider_invoices,
 )
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata.any_of import AnyOf
@@ -101,8 +99,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
     """Provider invoices, beside their documents."""
 
     form = ProviderInvoiceForm
-    create = staticmethod(create_provider_invoices)
-    update = staticmethod(update_provider_invoices)
     menu_order = 200
     icon = "inbox"
     queue_ordering = ("creation_date", "guid")

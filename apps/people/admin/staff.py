@@ -23,7 +23,6 @@ from apps.people.authentication import disable_logins, enable_logins, role_cover
 from apps.people.choices import AppliesTo
 from apps.people.handover import an_administrator_remains, hand_over
 from apps.people.models import Role, Staff
-from apps.people.services import create_staff, update_staff
 
 
 class StaffForm(PersonForm):
@@ -94,8 +93,6 @@ class StaffAdmin(PersonAdmin):
     """Staff, who are the users of the back office."""
 
     form = StaffForm
-    create = staticmethod(create_staff)
-    update = staticmethod(update_staff)
     applies_to = AppliesTo.STAFF
     menu_group = "People"
     menu_order = 10

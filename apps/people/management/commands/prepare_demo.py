@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from apps.access.credentials import secret_matches
@@ -18,11 +15,28 @@ from apps.access.models import ApiApplication
 from apps.access.services import register_application, renew_secret
 from apps.core import archive
 from apps.core.identifiers import normalised
+from apps.people.management.commands.create_staff_login import find_staff, new_password, save_login
 
 EMAIL = "admin@demo.example"
 APPLICATION = "Demo"
 
 Credentials = dict[str, str]
+
+ACCESS = """
+  Back office    {url}/admin/
+                 {email}  {password}
+  API            {url}/api/
+  Documentation  {url}/docs/
+  Client id      {client_id}
+  Client secret  {client_secret}
+
+  With curl:
+    TOKEN=$(curl -s -u {client_id}:{client_secret} -d grant_type=client_credentials {url}/connect/token |
+      sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/')
+    curl -s -H "Authorization: Bearer $TOKEN" '{url}/api/client?$top=3&$expand=*'
+    curl -s -G -H "Authorization: Bearer $TOKEN" '{url}/api/claim?$expand=LineItems' \\
+      --data-urlencode "\\$filter=startswith(ProviderInvoiceReference,'DEMO')"
+"""
 
 
 class Command(BaseCommand):
@@ -34,54 +48,23 @@ class Command(BaseCommand):
     def handle(self, *args: Any, url: str, **options: Any) -> None:
         # Only hashes are in the database: the credentials stay readable in this file.
         path = settings.VAR_DIR / "demo.json"
-        credentials = {**demo_login(read(path)), **demo_application(read(path))}
+        stored = read(path)
+        credentials = {**load_login(stored), **load_application(stored)}
         write(path, credentials)
-        self.print_access(url.rstrip("/"), credentials)
-
-    def print_access(self, url: str, credentials: Credentials) -> None:
-        client = f"{credentials['client_id']}:{credentials['client_secret']}"
-        for line in (
-            "",
-            f"  Back office    {url}/admin/",
-            f"                 {credentials['email']}  {credentials['password']}",
-            f"  API            {url}/api/",
-            f"  Documentation  {url}/docs/",
-            f"  Client id      {credentials['client_id']}",
-            f"  Client secret  {credentials['client_secret']}",
-            "",
-            "  With curl:",
-            f"    TOKEN=$(curl -s -u {client} -d grant_type=client_credentials {url}/connect/token |",
-            '      sed \'s/.*"access_token": *"\\([^"]*\\)".*/\\1/\')',
-            f"    curl -s -H \"Authorization: Bearer $TOKEN\" '{url}/api/client?$top=3&$expand=*'",
-            f"    curl -s -G -H \"Authorization: Bearer $TOKEN\" '{url}/api/claim?$expand=LineItems' \\",
-            "      --data-urlencode \"\\$filter=startswith(ProviderInvoiceReference,'DEMO')\"",
-            "",
-        ):
-            self.stdout.write(line)
+        self.stdout.write(ACCESS.format(url=url.rstrip("/"), **credentials))
 
 
-def demo_login(stored: Credentials) -> Credentials:
+def load_login(stored: Credentials) -> Credentials:
     """Email and password of the demo administrator: the stored ones while valid, else a new password."""
-    email, password = stored.get("email", ""), stored.get("password", "")
-    people = get_user_model()
-    staff = people._default_manager.filter(primary_email_key=normalised(email or EMAIL)).first()
-    if staff is not None and staff.is_active and staff.check_password(password):
-        return {"email": email, "password": password}
-    output = StringIO()
-    call_command(
-        "create_staff_login",
-        EMAIL,
-        first_name="Demo",
-        last_name="Administrator",
-        reset=True,
-        json=True,
-        stdout=output,
-    )
-    created: Credentials = json.loads(output.getvalue())
-    return created
+    email, password = stored.get("email", EMAIL), stored.get("password", "")
+    staff = find_staff(email)
+    if staff is None or not staff.is_active or not staff.check_password(password):
+        email, password = EMAIL, new_password()
+        save_login(email, password, first_name="Demo", last_name="Administrator")
+    return {"email": email, "password": password}
 
 
-def demo_application(stored: Credentials) -> Credentials:
+def load_application(stored: Credentials) -> Credentials:
     """Id and secret of the demo application: the stored ones while they are valid, else a new secret."""
     application = ApiApplication.objects.filter(name_key=normalised(APPLICATION)).first()
     secret = stored.get("client_secret", "")
