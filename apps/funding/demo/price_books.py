@@ -67,7 +67,7 @@ def load_price_books(context: Context) -> PriceBooks:
 
     A price book of one of their names is left as it is.
     """
-    guide, rates = read_file("price_guide.csv"), read_file("private_rates.csv")
+    guide, rates = read_guide_file("price_guide.csv"), read_guide_file("private_rates.csv")
     years = first_days(context.as_of)
     with context.clock_at(context.workdays[0], 8.6):
         cost_centres = load_lookups(CostCentre, COST_CENTRES)
@@ -100,7 +100,7 @@ def load_price_books(context: Context) -> PriceBooks:
     )
 
 
-def read_file(name: str) -> Guide:
+def read_guide_file(name: str) -> Guide:
     return read_guide(open_table(Path(__file__).with_name(name)))
 
 
