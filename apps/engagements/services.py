@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -37,7 +38,7 @@ from apps.engagements.validation import (
     ENGAGEMENT_WARNINGS,
 )
 from apps.odata.any_of import AnyOf
-from apps.odata.write.drafts import Draft
+from apps.odata.write.drafts import Draft, Rule
 
 # --- plans ----------------------------------------------------------------------------------------------
 
@@ -91,44 +92,38 @@ def create_support_categories() -> int:
 # --- service bookings and category budgets --------------------------------------------------------------
 
 
-def create_bookings(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new service bookings."""
-    return create_budgets(ServiceBooking, drafts, ignore_warnings)
+#: The rules and the warnings of each kind of budget.
+BUDGET_RULES: dict[type[Budget], tuple[Sequence[Rule], Sequence[Rule]]] = {
+    ServiceBooking: (BOOKING_RULES, BOOKING_WARNINGS),
+    CategoryBudget: (CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS),
+}
 
 
-def update_bookings(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing bookings give; the keys of the bookings that changed."""
-    return update_budgets(ServiceBooking, drafts, ignore_warnings)
-
-
-def create_category_budgets(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new category budgets of PACE plans."""
-    return create_budgets(CategoryBudget, drafts, ignore_warnings)
-
-
-def update_category_budgets(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing category budgets give; the keys of the budgets that changed."""
-    return update_budgets(CategoryBudget, drafts, ignore_warnings)
-
-
-def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Store new service bookings, or new category budgets of PACE plans."""
     saving.apply_model_defaults(model, drafts)
     check_budgets(model, drafts, ignore_warnings)
     return saving.insert_records(model, drafts)
 
 
-def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Change what drafts of existing budgets give; the keys of the budgets that changed."""
     existing = saving.load_existing(model, drafts)
     check_budgets(model, drafts, ignore_warnings)
     return saving.save_changes(model, drafts, existing)
 
 
 def check_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> None:
+    rules, warnings = BUDGET_RULES[model]
     load_booking_context(drafts)
-    is_booking = model is ServiceBooking
-    saving.validate(model, drafts, BOOKING_RULES if is_booking else CATEGORY_BUDGET_RULES)
-    warnings = BOOKING_WARNINGS if is_booking else CATEGORY_BUDGET_WARNINGS
+    saving.validate(model, drafts, rules)
     saving.check_warnings(drafts, warnings, ignore_warnings)
+
+
+create_bookings = partial(create_budgets, ServiceBooking)
+update_bookings = partial(update_budgets, ServiceBooking)
+create_category_budgets = partial(create_budgets, CategoryBudget)
+update_category_budgets = partial(update_budgets, CategoryBudget)
 
 
 def load_booking_context(drafts: Sequence[Draft]) -> None:
