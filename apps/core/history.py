@@ -135,10 +135,9 @@ def write_entries(
     keys: Iterable[Any],
     kind: str,
     changed: dict[str, list[Any]] | None = None,
-    batch: WriteBatch | None = None,
 ) -> None:
-    """One entry for each key, by the current author; sent with the ``batch`` when one is given."""
-    write_changes(model, ((key, kind, changed) for key in keys), batch)
+    """One entry for each key, by the current author."""
+    write_changes(model, ((key, kind, changed) for key in keys))
 
 
 #: The columns of an entry.
@@ -153,7 +152,7 @@ def write_changes(
     entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]],
     batch: WriteBatch | None = None,
 ) -> None:
-    """An entry for each (key, kind, differences), by the current author."""
+    """An entry for each (key, kind, differences), by the current author; sent with the ``batch`` if given."""
     who, at, label = author(), clock.now(), model._meta.label_lower
     rows = (
         (str(key), kind, changed, at, label, who.staff_id, who.application, who.channel, who.request_id)

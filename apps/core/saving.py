@@ -186,7 +186,7 @@ def insert_records(
         columns = (f"{field.m2m_field_name()}_id", f"{field.m2m_reverse_field_name()}_id")
         if links:
             own_batch.insert(field.remote_field.through, columns, links)  # type: ignore[arg-type]
-    history.write_entries(model, keys, "Created", batch=own_batch)
+    history.write_changes(model, [(key, "Created", None) for key in keys], own_batch)
     if batch is None:
         own_batch.send()
     return keys
