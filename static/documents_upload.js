@@ -14,7 +14,7 @@
   const forAll = { DocumentCategoryGuidList: "id_category", ClientGuidList: "id_client" };
   let counter = 0;
 
-  const readable = (bytes) =>
+  const formatBytes = (bytes) =>
     bytes < 1024 * 1024 ? `${Math.max(1, Math.round(bytes / 1024))} kB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 
   function cloneSelect(source, name) {
@@ -37,11 +37,11 @@
     field.on("select2:select select2:clear", () => { select.dataset.chosen = "yes"; });
   }
 
-  function add(file) {
+  function addRow(file) {
     const row = template.content.firstElementChild.cloneNode(true);
     row.file = file;
     row.querySelector(".rs-upload-name").textContent = file.name;
-    row.querySelector(".rs-upload-size").textContent = readable(file.size);
+    row.querySelector(".rs-upload-size").textContent = formatBytes(file.size);
     row.querySelector("[name=Names]").placeholder = file.name;
     row.querySelector(".rs-upload-remove").addEventListener("click", () => { row.remove(); checkCount(); });
     rows.append(row);
@@ -50,19 +50,19 @@
       row.querySelector(`[data-clone=${id}]`).replaceWith(select);
       enableLookup(select);
     }
-    showFault(row, findFault(file));
+    showIssue(row, findIssue(file));
   }
 
-  function findFault(file) {
-    if (file.size > limits.bytes) return `The file is larger than ${readable(limits.bytes)}.`;
+  function findIssue(file) {
+    if (file.size > limits.bytes) return `The file is larger than ${formatBytes(limits.bytes)}.`;
     return file.size === 0 ? "The file is empty." : "";
   }
 
-  function showFault(row, text) {
-    const element = row.querySelector(".rs-upload-fault");
+  function showIssue(row, text) {
+    const element = row.querySelector(".rs-upload-issue");
     element.textContent = text;
     element.hidden = !text;
-    row.classList.toggle("rs-faulty", Boolean(text));
+    row.classList.toggle("rs-invalid", Boolean(text));
   }
 
   function showError(text) {
@@ -77,26 +77,26 @@
   }
 
   function addFiles(files) {
-    for (const file of files) add(file);
+    for (const file of files) addRow(file);
     picker.value = "";
     picker.required = false;
     checkCount();
   }
 
-  function showFaults(response) {
+  function showIssues(response) {
     let message = response.message || "The upload failed.";
-    for (const row of rows.children) showFault(row, "");
-    for (const each of response.faults || []) {
+    for (const row of rows.children) showIssue(row, "");
+    for (const each of response.issues || []) {
       const row = each.row === null ? null : rows.children[each.row];
       if (!row) { message += `\n${each.message}`; continue; }
-      const before = row.querySelector(".rs-upload-fault").textContent;
-      showFault(row, `${before ? `${before}\n` : ""}${each.message}`);
+      const before = row.querySelector(".rs-upload-issue").textContent;
+      showIssue(row, `${before ? `${before}\n` : ""}${each.message}`);
     }
     showError(message);
     form.scrollIntoView();
   }
 
-  function send() {
+  function upload() {
     const data = new FormData();
     data.append("csrfmiddlewaretoken", form.querySelector("[name=csrfmiddlewaretoken]").value);
     for (const row of rows.children) {
@@ -113,7 +113,7 @@
     request.addEventListener("load", () => {
       done();
       if (request.status === 200) { window.onbeforeunload = null; location.assign(request.response.url); return; }
-      showFaults(request.response || {});
+      showIssues(request.response || {});
     });
     progress.hidden = false;
     form.querySelector("[type=submit]").disabled = true;
@@ -147,6 +147,6 @@
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (!rows.children.length) { showError("Choose a file first."); return; }
-    if (checkCount()) send();
+    if (checkCount()) upload();
   });
 })();

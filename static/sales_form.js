@@ -1,12 +1,12 @@
-/* Shows of a form only what is available: the origin follows the source, the outcome follows the stage.
-   The server takes out what is not shown, so the form is right without this as well. */
+/* Shows the fields of a form that are available: the origin follows the source, the outcome follows the stage.
+   The server removes the values of hidden fields, so the form is right without this as well. */
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
-    const chosen = (name) => document.getElementById(`id_${name}`);
-    const source = chosen("source");
-    const stage = chosen("stage");
-    const outcome = chosen("outcome");
+    const fieldOf = (name) => document.getElementById(`id_${name}`);
+    const source = fieldOf("source");
+    const stage = fieldOf("stage");
+    const outcome = fieldOf("outcome");
 
     const show = (names, visible) => {
         for (const name of names) {
@@ -14,7 +14,7 @@ document.addEventListener("DOMContentLoaded", () => {
         }
     };
 
-    const follow = () => {
+    const showAvailable = () => {
         const referral = source.value === "Referral";
         show(["source_details"], source.value !== "" && !referral);
         show(["referrer_email", "referrer_first_name", "referrer_last_name", "referrer_organisation"], referral);
@@ -27,6 +27,6 @@ document.addEventListener("DOMContentLoaded", () => {
     };
 
     if (!source || !stage) return;
-    for (const field of [source, stage, outcome]) if (field) field.addEventListener("change", follow);
-    follow();
+    for (const field of [source, stage, outcome]) if (field) field.addEventListener("change", showAvailable);
+    showAvailable();
 });

@@ -10,19 +10,19 @@ import sys
 #: The variable that names the moment to the tests, in ISO 8601.
 MOMENT = "TESTS_MOMENT"
 
-#: In the morning of Sydney it is still the day before in UTC, and in the small hours zones change.
+#: Each weekday, and on it a date or an hour at which things go wrong. In the morning of Sydney it is still
+#: the day before in UTC; in the small hours zones change. The clock goes on from each moment.
 MOMENTS = (
-    *(f"2026-11-{day}T10:00+11:00" for day in range(23, 30)),  # each weekday
-    "2027-02-28T23:30+11:00",
-    "2028-02-28T09:00+11:00",
-    "2028-02-29T00:30+11:00",
-    "2027-01-31T23:59+11:00",
-    "2026-12-31T23:30+11:00",
-    "2027-01-01T00:30+11:00",
-    "2026-10-04T01:59+10:00",  # a minute later it is 3:00
-    "2027-04-04T02:30+11:00",  # this hour comes twice
-    "2027-06-30T23:30+10:00",
-    "2027-07-01T00:30+10:00",
+    "2028-02-28T23:30+11:00",  # Monday
+    "2028-02-29T00:30+11:00",  # Tuesday
+    "2026-09-30T23:59+10:00",  # Wednesday; a minute later it is another day and month
+    "2026-12-31T23:30+11:00",  # Thursday
+    "2027-01-01T00:30+11:00",  # Friday
+    "2028-06-30T23:30+10:00",  # Friday, the last day of a financial year
+    "2028-07-01T00:30+10:00",  # Saturday
+    "2026-10-04T01:59+10:00",  # Sunday; a minute later it is 3:00
+    "2027-02-28T09:00+11:00",  # Sunday
+    "2027-04-04T02:30+11:00",  # Sunday; this hour comes twice
 )
 
 

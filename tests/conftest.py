@@ -12,6 +12,7 @@ import time_machine
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
+from django.test import Client, TransactionTestCase
 from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
@@ -25,6 +26,29 @@ CHROMIUM_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrom
 # A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
 hypothesis.settings.register_profile("records", deadline=None, derandomize=in_ci())
 hypothesis.settings.load_profile("records")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--database-only",
+        action="store_true",
+        help="leave out what does not depend on the engine: tests without a database, and the browser's",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--database-only"):
+        left_out = [item for item in items if not depends_on_engine(item)]
+        items[:] = [item for item in items if depends_on_engine(item)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def depends_on_engine(item):
+    if item.get_closest_marker("browser"):
+        return False
+    is_django_test_case = item.cls is not None and issubclass(item.cls, TransactionTestCase)
+    fixtures = {"db", "transactional_db"}.intersection(item.fixturenames)
+    return bool(is_django_test_case or fixtures or item.get_closest_marker("django_db"))
 
 
 def pytest_runtest_setup(item):
@@ -72,9 +96,12 @@ def at():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def quick_password_hasher():
-    """A password takes a tenth of a second to hash on purpose; tests set and check hundreds."""
-    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+def quick_settings():
+    """Settings that are slow on purpose, or at every start of a server: each test's client starts one."""
+    with override_settings(
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],  # a tenth of a second each
+        WHITENOISE_USE_FINDERS=False,  # a search for static files, which the live server finds by itself
+    ):
         yield
 
 
@@ -104,6 +131,53 @@ def browser():
         yield opened
         opened.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(scope="session")
+def browser_profile(browser, live_server):
+    """One profile for all tests: styles and scripts come out of its cache after the first page."""
+    context = browser.new_context(base_url=live_server.url)
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_window(browser_profile, live_server):
+    """open_window(width, user) -> a page, with `user` signed in, and what went wrong on it.
+
+    ``page.errors`` are those of scripts and of the console, ``page.dialogs`` what was asked, and
+    ``page.elsewhere`` the addresses of other hosts: the service asks nobody but itself.
+    """
+
+    def opened(width=1280, user=None):
+        if user is not None:
+            # The page of the login is tested on its own; before each test it would cost a minute in all.
+            client = Client()
+            client.force_login(user)
+            session = client.cookies[settings.SESSION_COOKIE_NAME]
+            cookie = {"name": session.key, "value": session.value, "url": live_server.url}
+            browser_profile.add_cookies([cookie])
+        page = browser_profile.new_page()
+        page.set_viewport_size({"width": width, "height": 844})
+        page.errors, page.dialogs, page.elsewhere = [], [], []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
+        page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: note_elsewhere(page, request.url, live_server.url))
+        return page
+
+    yield opened
+    for page in browser_profile.pages:
+        if page.url.startswith(live_server.url):
+            page.evaluate("localStorage.clear()")
+        page.close()
+    browser_profile.clear_cookies()
+
+
+def note_elsewhere(page, address, home):
+    if not address.startswith((home, "data:", "blob:")):
+        page.elsewhere.append(address)
 
 
 #: Without these it asks its maker's servers for updates, which closed networks refuse one by one.

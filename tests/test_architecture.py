@@ -1,6 +1,7 @@
 """The layers of the code as data, compared with the imports in the code."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -68,7 +69,6 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "approval": "the API's action on a provider invoice: its body and its description",
         "statuses": "the table of statuses and transitions",
         "drafts": "what services work out beside a draft, typed",
-        "duplicates": "queries that several services share",
         "pricing": "the price of a product on a day, read only",
         "public_holidays": "the calendar of the states",
     },
@@ -139,7 +139,12 @@ def tree(path: Path) -> ast.Module:
 
 
 MODULES = modules()
-IMPORTS = [found for module, path in MODULES.items() for found in imports_of(module, path)]
+
+
+@functools.cache
+def all_imports() -> list[Import]:
+    """Read when a test asks: whoever runs other tests need not wait for it."""
+    return [found for module, path in MODULES.items() for found in imports_of(module, path)]
 
 
 def our_module(imported: str) -> str | None:
@@ -171,7 +176,7 @@ def protocol_folder(module: str) -> str | None:
 
 def imports_between_apps() -> Iterator[tuple[Import, str]]:
     """Imports between modules of the apps, the protocol apart: its folders have a test of their own."""
-    for found in IMPORTS:
+    for found in all_imports():
         target = our_module(found.imported)
         if target and {app_of(found.module), app_of(target)} & {None, "odata"} == set():
             yield found, target
@@ -180,7 +185,7 @@ def imports_between_apps() -> Iterator[tuple[Import, str]]:
 def test_the_plan_is_read_from_real_modules():
     """So that none of the tests below passes because it saw nothing."""
     assert {"apps.odata", "apps.core", "apps.people", "records_site.wsgi"} <= set(MODULES)
-    assert any(our_module(found.imported) for found in IMPORTS)
+    assert any(our_module(found.imported) for found in all_imports())
 
 
 def test_every_app_stands_in_the_plan():
@@ -189,7 +194,7 @@ def test_every_app_stands_in_the_plan():
 
 def test_an_app_imports_only_the_apps_above_it():
     wrong = []
-    for found in IMPORTS:
+    for found in all_imports():
         app, other = app_of(found.module), app_of(our_module(found.imported) or "")
         if app and other and other != app and other not in MAY_IMPORT[app]:
             wrong.append(f"{found}: {app} may import {', '.join(sorted(MAY_IMPORT[app])) or 'no other app'}")
@@ -197,7 +202,9 @@ def test_an_app_imports_only_the_apps_above_it():
 
 
 def test_an_app_knows_nothing_of_the_site():
-    wrong = [found for found in IMPORTS if app_of(found.module) and found.imported.startswith("records_site")]
+    wrong = [
+        found for found in all_imports() if app_of(found.module) and found.imported.startswith("records_site")
+    ]
     assert not wrong, "\n".join(map(str, wrong))
 
 
@@ -238,7 +245,7 @@ def test_every_domain_app_has_the_same_files(app):
 
 def test_the_protocol_imports_in_the_way_of_a_request():
     wrong = []
-    for found in IMPORTS:
+    for found in all_imports():
         folder, other = protocol_folder(found.module), protocol_folder(our_module(found.imported) or "")
         if folder and other and other != folder and other not in PROTOCOL_FOLDERS[folder]:
             allowed = ", ".join(sorted(PROTOCOL_FOLDERS[folder])) or "no other folder"
@@ -248,7 +255,7 @@ def test_the_protocol_imports_in_the_way_of_a_request():
 
 def test_no_two_modules_import_each_other_in_a_circle():
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
-    for found in IMPORTS:
+    for found in all_imports():
         target = our_module(found.imported)
         if target and target != found.module and not found.only_for_types and found.function is None:
             graph[found.module].add(target)
@@ -261,19 +268,19 @@ def test_no_two_modules_import_each_other_in_a_circle():
 def test_imports_stand_at_the_top_of_their_module():
     wrong = [
         f"{found} inside {found.function}()"
-        for found in IMPORTS
+        for found in all_imports()
         if found.function and found.function != READY and (found.module, found.imported) not in LATE_IMPORTS
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_every_late_import_that_is_excused_is_still_there():
-    inside = {(found.module, found.imported) for found in IMPORTS if found.function}
+    inside = {(found.module, found.imported) for found in all_imports() if found.function}
     assert set(LATE_IMPORTS) <= inside
 
 
 def test_nothing_is_imported_by_star():
-    wrong = [str(found) for found in IMPORTS if found.imported.endswith(".*")]
+    wrong = [str(found) for found in all_imports() if found.imported.endswith(".*")]
     assert not wrong, "\n".join(wrong)
 
 
@@ -293,8 +300,8 @@ def test_every_module_opens_by_saying_what_it_is_for():
 
 def test_our_apps_do_not_talk_through_model_signals():
     """A service calls what must happen; nobody has to search for who listens."""
-    wrong = [str(found) for found in IMPORTS if found.imported.startswith(MODEL_SIGNALS)]
-    wrong += [str(found) for found in IMPORTS if found.imported == "django.dispatch.Signal"]
+    wrong = [str(found) for found in all_imports() if found.imported.startswith(MODEL_SIGNALS)]
+    wrong += [str(found) for found in all_imports() if found.imported == "django.dispatch.Signal"]
     assert not wrong, "\n".join(wrong)
 
 

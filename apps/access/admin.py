@@ -18,8 +18,7 @@ from apps.access.services import (
     ApplicationDraft,
     create_applications,
     renew_secret,
-    restore_application,
-    revoke_application,
+    revoke_applications,
 )
 from apps.core.admin_base import RecordAdmin, RecordForm
 
@@ -108,21 +107,11 @@ class ApiApplicationAdmin(RecordAdmin):
         )
 
     def archive_records(self, request: HttpRequest, records: QuerySet[ApiApplication]) -> int:
-        current = list(records.filter(archive_date=None))
-        for application in current:
-            revoke_application(application)
-        return len(current)
+        return revoke_applications(records)
 
     @action(description="Revoke", permissions=["change"], icon="block")
     def archive_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:
         self.report_count(request, self.archive_records(request, queryset), "revoked")
-
-    @action(description="Restore", permissions=["change"], icon="restart_alt")
-    def restore_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:
-        revoked = list(queryset.exclude(archive_date=None))
-        for application in revoked:
-            restore_application(application)
-        self.report_count(request, len(revoked), "restored")
 
 
 @admin.register(AccessToken)

@@ -10,13 +10,14 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.access.callers import ApplicationCaller
 from apps.access.credentials import hash_secret, new_client_id, new_secret
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.scopes import EVERYTHING, join_scopes
 from apps.access.throttling import MINUTES_OF_A_DAY
-from apps.core import saving
+from apps.core import archive, saving
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
 
@@ -34,8 +35,8 @@ def create_applications(drafts: Sequence[ApplicationDraft]) -> list[Any]:
     for draft in drafts:
         draft.secret = new_secret()
     made_here = {
-        "client_id": lambda draft: new_client_id(),
-        "secret_hash": lambda draft: hash_secret(draft.secret),
+        "client_id": [new_client_id() for _ in drafts],
+        "secret_hash": [hash_secret(draft.secret) for draft in drafts],
     }
     return saving.insert_records(ApiApplication, drafts, made_here)
 
@@ -74,19 +75,13 @@ def renew_secret(application: ApiApplication, keep_previous: dt.timedelta | None
 
 
 @transaction.atomic
-def revoke_application(application: ApiApplication) -> None:
-    """Refuse the application and all its tokens from now on."""
-    if application.archive_date is None:
-        application.archive_date = clock.now()
-        application.save()
-    application.tokens.all().delete()
+def revoke_applications(applications: QuerySet[ApiApplication]) -> int:
+    """Refuse the applications and all their tokens from now on; how many were not refused before.
 
-
-def restore_application(application: ApiApplication) -> None:
-    """Accept the application again, with the secret it had; it must get new tokens."""
-    if application.archive_date is not None:
-        application.archive_date = None
-        application.save()
+    Restored, they have the secrets they had, and must get new tokens.
+    """
+    AccessToken.objects.filter(application__in=applications).delete()
+    return archive.archive(applications)
 
 
 def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""Rate limits of callers: requests per minute and in 24 hours, plural over all workers (decisions.md 8).
+"""Rate limits of callers: requests per minute and in 24 hours, counted over all workers (decisions.md 8).
 
 A worker takes permits from the database in batches and spends them from memory. Its first batches of a
-minute are as large as what it has spent, so that rare callers are plural one by one and busy ones cost
+minute are as large as what it has spent, so that rare callers are counted one by one and busy ones cost
 one write in fifteen requests. Permits of small limits are always taken singly, and so are exact.
 """
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 from apps.core.archive import archive
 from apps.core.bulk_insert import plain
 from apps.core.identifiers import normalised
-from apps.core.services import create_lookups
+from apps.core.services import service_of
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 
@@ -98,6 +98,8 @@ class Context:
     sizes: Mapping[str, int]
     #: Receives the progress: a model and how many rows of it were stored.
     report: Callable[[type[models.Model], int], None]
+    #: The day of the past that it is now; ``clock.today()`` takes too long to ask for every line of a bill.
+    today: dt.date = field(init=False)
     #: The current records of the sets loaded so far, by model, in the order of their creation.
     records: defaultdict[type[models.Model], list[Any]] = field(default_factory=lambda: defaultdict(list))
 
@@ -117,6 +119,7 @@ class Context:
     @contextmanager
     def clock_at(self, day: dt.date, hours: float = 9) -> Iterator[dt.datetime]:
         """Within the block it is so many hours past midnight of that day, for every service."""
+        self.today = day
         midnight = dt.datetime.combine(day, dt.time(), self.zone).astimezone(dt.UTC)
         with clock.set_to(midnight + dt.timedelta(hours=hours)):
             yield clock.now()
@@ -183,27 +186,25 @@ def change_of(record: models.Model, **values: Any) -> Draft:
 
 
 def load_lookups(
-    records: models.QuerySet[Any],
-    entries: Iterable[Mapping[str, Any]],
-    create: Callable[[Sequence[Draft]], list[Any]] | None = None,
+    model: Any,
+    entries: Iterable[str | Mapping[str, Any]],
     is_archived: bool = False,
+    **common: Any,
 ) -> dict[str, Any]:
-    """The records of a short list by the names of these entries; a service creates those that are missing."""
-    model = records.model
-    given = {normalised(entry["name"]): entry for entry in entries}
-    existing = records.filter(name_key__in=given)
+    """The records of a short list by the names of these entries; a service creates those that are missing.
+
+    ``common`` are values of all entries, which records of the same name in other lists do not have.
+    """
+    rows = [{"name": entry} if isinstance(entry, str) else entry for entry in entries]
+    names = {row["name"]: normalised(row["name"]) for row in rows}
+    existing = model._default_manager.filter(name_key__in=names.values(), **common)
     known = set(existing.values_list("name_key", flat=True))
-    missing = [draft_of(model, **entry) for name, entry in given.items() if name not in known]
-    keys = (create or partial(create_lookups, model))(missing)
+    missing = [draft_of(model, **row, **common) for row in rows if names[row["name"]] not in known]
+    keys = service_of(model, "create")(missing)
     if is_archived:
-        archive(records.filter(pk__in=keys))
+        archive(existing.filter(pk__in=keys))
     found = {record.name_key: record for record in existing.all()}
-    return {entry["name"]: found[name] for name, entry in given.items()}
-
-
-def named(names: Iterable[str], **values: Any) -> list[dict[str, Any]]:
-    """Entries of a short list that have a name each, and these values in common."""
-    return [{"name": name, **values} for name in names]
+    return {name: found[name_key] for name, name_key in names.items()}
 
 
 def existing(records: Sequence[Record]) -> Sequence[Record]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import repeat
+from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -14,9 +15,9 @@ from django.db import connection, models, transaction
 from apps.core import history
 from apps.core.bulk_insert import FEW, WriteBatch, plain, quote_name
 from apps.core.identifiers import normalised
-from apps.core.unique import find_conflicts
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import (
     Draft,
     Issue,
@@ -81,8 +82,99 @@ def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any
     return []
 
 
-#: What gives the values of columns that no draft holds, by the name of the field.
-ExtraColumns = Mapping[str, Callable[[Draft], Any]]
+# --- unique values --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Columns whose values, taken together, no two records share; ``field`` has the issue."""
+
+    columns: tuple[models.Field, ...]
+    field: str
+
+    def value_of(self, draft: Draft) -> tuple[Any, ...] | None:
+        """The values of the draft as they are compared; ``None`` where one is null, invalid or not there."""
+        values = []
+        for column in self.columns:
+            text_field = getattr(column, "text_field", None)
+            value = draft.key_of(text_field or column.name)
+            values.append(normalised(value) if text_field and value is not None else value)
+        return None if None in values else tuple(values)
+
+
+@lru_cache(maxsize=256)
+def uniques_of(model: type[models.Model]) -> tuple[Unique, ...]:
+    """Every unique column and unconditional constraint of a model, its key apart."""
+    fields = [field for field in model._meta.concrete_fields if field.unique and not field.primary_key]
+    found = [Unique((field,), getattr(field, "text_field", field.name)) for field in fields]
+    by_name = {field.name: field for field in model._meta.concrete_fields}
+    for constraint in model._meta.total_unique_constraints:
+        columns = tuple(by_name[name] for name in constraint.fields)
+        found.append(Unique(columns, getattr(columns[-1], "text_field", columns[-1].name)))
+    return tuple(found)
+
+
+class Conflicts:
+    """The conflicts of drafts: send ``queries`` in a trip of your own, and give their rows to ``issues``.
+
+    A draft that shares what must be unique is ``NotUnique``. Archived records count, the record that a draft
+    changes does not. Of several drafts with one value the first may have it.
+    """
+
+    def __init__(self, model: type[models.Model], drafts: Sequence[Draft]) -> None:
+        self.model, self.drafts = model, drafts
+        #: The values of each unique, as (number of the draft, value).
+        self.values: dict[Unique, list[tuple[int, tuple[Any, ...]]]] = {}
+        for unique in uniques_of(model):
+            numbered = enumerate(map(unique.value_of, drafts))
+            if values := [(number, value) for number, value in numbered if value is not None]:
+                self.values[unique] = values
+        self.queries: list[BoundQuery] = [
+            owner_query(model, unique)({value[-1] for _, value in values})
+            for unique, values in self.values.items()
+        ]
+
+    def issues(self, rows: Sequence[Rows]) -> list[tuple[int, Issue]]:
+        """The issues of the drafts, by the rows of each query."""
+        issues = []
+        for unique, owner_rows in zip(self.values, rows, strict=True):
+            owners = {tuple(row[:-1]): row[-1] for row in owner_rows}
+            first: dict[tuple[Any, ...], int] = {}
+            for number, value in self.values[unique]:
+                key = self.drafts[number].key
+                if owners.get(value, key) != key:
+                    message = f"Another {self.model._meta.verbose_name} has it already."
+                elif first.setdefault(value, number) != number:
+                    message = f"Record {first[value] + 1} of this request has it as well."
+                else:
+                    continue
+                issues.append((number, Issue("NotUnique", unique.field, message)))
+        return issues
+
+
+def find_conflicts(model: type[models.Model], drafts: Sequence[Draft]) -> list[tuple[int, Issue]]:
+    """``NotUnique`` for every draft that shares what must be unique, in one trip."""
+    conflicts = Conflicts(model, drafts)
+    return conflicts.issues(fetch_all(conflicts.queries))
+
+
+@lru_cache(maxsize=256)
+def owner_query(model: type[models.Model], unique: Unique) -> PreparedQuery:
+    """Values and keys of the records whose last unique column has any of some values."""
+
+    @prepared_query
+    def rows(values: Any) -> models.QuerySet[Any, Any]:
+        names = [column.attname for column in unique.columns]
+        owners = model._base_manager.filter(AnyOf(unique.columns[-1], values))
+        return owners.order_by().values_list(*names, "pk")
+
+    return rows
+
+
+# --- new records ----------------------------------------------------------------------------------------
+
+#: The values of columns that no draft has, by the name of the field and in the order of the drafts.
+ExtraColumns = Mapping[str, Sequence[Any]]
 
 
 def insert_records(
@@ -124,38 +216,36 @@ def insert_rows(
     """
     if not drafts:
         return []
-    keys, members = new_keys(model, len(drafts)), drafts[0].member_names()
+    keys, moment, members = new_keys(model, len(drafts)), clock.now(), drafts[0].member_names()
     columns: dict[str, Sequence[Any]] = {}
     for field in model._meta.concrete_fields:
-        values = keys
-        if not field.primary_key:
-            values = list(column_values(field, drafts, members, extra_columns or {}))
+        name, text_field = field.name, getattr(field, "text_field", None)
+        values: Iterable[Any]
+        if field.primary_key:
+            values = keys
+        elif extra_columns and name in extra_columns:
+            values = extra_columns[name]
+        elif text_field is not None:
+            values = map(normalised, columns.get(text_field, [None] * len(drafts)))
+        elif name in SYSTEM_COLUMNS or name not in members:
+            default = moment if field.default is clock.now else plain(field.get_default())
+            values = [default] * len(drafts)
+        elif field.is_relation:
+            values = [value and value.pk for value in map(attrgetter(name), drafts)]
+        elif field.choices:
+            values = map(plain, map(attrgetter(name), drafts))
+        else:
+            values = map(attrgetter(name), drafts)
+        values = list(values)
         # Columns that are null in all of many rows are left out, which are most of an import's.
-        is_needed = len(drafts) <= FEW or field.has_default() or hasattr(field, "text_field")
+        is_needed = len(drafts) <= FEW or field.has_default() or text_field is not None
         if is_needed or values.count(None) < len(values):
             columns[field.attname] = values
     own_batch = batch or WriteBatch()
-    own_batch.insert(model, tuple(columns), zip(*columns.values(), strict=False))
+    own_batch.insert(model, tuple(columns), zip(*columns.values(), strict=True))
     if batch is None:
         own_batch.send()
     return keys
-
-
-def column_values(
-    field: models.Field, drafts: Sequence[Draft], members: Container[str], extra_columns: ExtraColumns
-) -> Iterable[Any]:
-    """The values of a column in each of the new records."""
-    if field.name in extra_columns:
-        return map(extra_columns[field.name], drafts)
-    text_field = getattr(field, "text_field", None)
-    if text_field is not None:
-        return [normalised(draft.get(text_field)) for draft in drafts]
-    if field.name in SYSTEM_COLUMNS or field.name not in members:
-        return repeat(plain(field.get_default()), len(drafts))
-    values = map(attrgetter(field.name), drafts)
-    if field.is_relation:
-        return [value and value.pk for value in values]
-    return map(plain, values) if field.choices else values
 
 
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
@@ -283,6 +373,23 @@ def save_changes(
         update(model, columns, records)
     history.write_changes(model, entries)
     return keys
+
+
+def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
+    """Write what differs from what was loaded of the records, and their history.
+
+    One statement for each set of columns that changed together, and one for the history.
+    """
+    changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
+    entries: list[tuple[Any, str, dict[str, list[Any]]]] = []
+    for record in records:
+        if differences := history.differences(record):
+            changed[tuple(differences)].append(record)
+            entries.append((record.pk, "Changed", differences))
+    for columns, alike in changed.items():
+        update(model, columns, alike)
+    if entries:
+        history.write_changes(model, entries)
 
 
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:

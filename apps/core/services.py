@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from django.db import models
 
 from apps.core import saving
 from apps.core.models import Subscriber
+from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft
 
 #: ``service(drafts)``: store the drafts and return keys; raises ``ValidationFailed`` with every issue.
@@ -27,6 +29,13 @@ def update_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[A
     existing = saving.load_existing(model, drafts)
     saving.validate(model, drafts)
     return saving.save_changes(model, drafts, existing)
+
+
+def service_of(model: type[models.Model], name: Literal["create", "update"]) -> Service:
+    """The service that the model's resource declares, for forms and imports; else that of short lists."""
+    declared = get_service().by_model.get(model)
+    default = {"create": create_lookups, "update": update_lookups}[name]
+    return (declared and getattr(type(declared.resource), name)) or partial(default, model)
 
 
 def save_settings(drafts: Sequence[Draft]) -> list[Any]:

@@ -11,23 +11,20 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, RelatedDropdownFilter
 from unfold.decorators import display
-from unfold.utils import parse_date_str
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from apps.core.admin_base import ArchivedFilter, LookupAdmin, Page, RecordAdmin, fieldset
+from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter, LookupAdmin, Page, RecordAdmin, fieldset
 from apps.core.admin_base.display import link
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
-from apps.documents.services import update_documents
 from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
 from apps.odata.declaration.service import get_service
@@ -61,18 +58,6 @@ class UploadForm(forms.Form):
         )
 
 
-class DateTimeRangeFilter(RangeDateFilter):
-    """From the start of the first day to the end of the last, in the subscriber's time zone."""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        first, last = (self.used_parameters.get(f"{self.parameter_name}_{end}") for end in ("from", "to"))
-        for operator, text in (("gte", first), ("lte", last)):
-            day = parse_date_str(text) if isinstance(text, str) else None
-            if day is not None:
-                queryset = queryset.filter(**{f"{self.parameter_name}__date__{operator}": day})
-        return queryset
-
-
 @admin.register(DocumentCategory)
 class DocumentCategoryAdmin(LookupAdmin):
     """Categories of documents."""
@@ -85,7 +70,6 @@ class DocumentCategoryAdmin(LookupAdmin):
 class DocumentAdmin(RecordAdmin):
     """Documents: upload, preview, download, rename, archive."""
 
-    update = staticmethod(update_documents)
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"
@@ -208,7 +192,7 @@ COLUMNS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "na
 
 def error_json(error: ODataError) -> dict[str, Any]:
     """An error for the page's script: each detail with its row and column."""
-    return {"message": error.message, "faults": [located_detail(detail) for detail in error.details]}
+    return {"message": error.message, "issues": [located_detail(detail) for detail in error.details]}
 
 
 def located_detail(detail: ErrorDetail) -> dict[str, Any]:

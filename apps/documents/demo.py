@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-from collections.abc import Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Mapping
 from random import Random
 
-from apps.core.demo import Context, DemoSet, Size, draft_of, existing, load_lookups, named, read_data
+from apps.core.demo import Context, DemoSet, Size, draft_of, existing, load_lookups, read_data
 from apps.core.identifiers import repeatable_guids
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import attach_file, create_documents
@@ -18,16 +17,14 @@ from apps.people.models import Client, Staff
 
 DATA = read_data(__file__)
 TEMPLATES = DATA["documents"]
-COLOURS = ((28, 147, 138), (150, 90, 160), (200, 120, 50), (60, 110, 190))
 
 
 def load(context: Context) -> None:
     """Create the documents of the context's size."""
     with context.clock_at(context.workdays[0], 8.4):
-        names = named(dict.fromkeys(template["category"] for template in TEMPLATES))
-        categories = load_lookups(DocumentCategory.objects.all(), names)
-        archived = named(DATA["archived_categories"])
-        load_lookups(DocumentCategory.objects.all(), archived, is_archived=True)
+        names = dict.fromkeys(template["category"] for template in TEMPLATES)
+        categories = load_lookups(DocumentCategory, names)
+        load_lookups(DocumentCategory, DATA["archived_categories"], is_archived=True)
     chance = context.chance("documents")
     with FileBatch() as files:
         for numbers in context.batches(range(context.sizes["documents"]), "documents"):
@@ -57,11 +54,9 @@ def document_draft(
         "client": client.business_name if client else "our own office",
     }
     file_name, text = template["file"].format(**values), template.get("text", "").lstrip().format(**values)
-    content = text.encode()
+    content = b64decode(template.get("base64", "")) or text.encode()
     if file_name.endswith(".pdf"):
         content = pdf(*text.splitlines())
-    elif file_name.endswith(".png"):
-        content = picture(chance.choice(COLOURS))
     draft = draft_of(
         Document,
         name=template["name"].format(**values),
@@ -99,21 +94,6 @@ def pdf(title: str, *lines: str) -> bytes:
 
 def escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
-
-
-def picture(colour: Sequence[int], width: int = 320, height: int = 200) -> bytes:
-    """A PNG whose colour fades from top to bottom."""
-    shades = (0.55 + 0.45 * row / height for row in range(height))
-    pixels = b"".join(b"\0" + bytes(int(part * shade) for part in colour) * width for shade in shades)
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(pixels, 9)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
 
 
 SIZES = (Size("documents", 60, 0, "documents about clients, which open"),)

@@ -3,7 +3,7 @@
 from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
-from apps.documents.services import create_documents
+from apps.documents.services import create_documents, update_documents
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -38,7 +38,7 @@ class DocumentResource(UnrestrictedResource):
         ReadOnly("ArchiveDate"),
         RefersTo("DocumentCategory", DocumentCategorySummary, source="category", required=True),
     )
-    create = create_documents
+    create, update = create_documents, update_documents
     importing = DocumentImport
 
 

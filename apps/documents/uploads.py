@@ -11,7 +11,7 @@ from apps.documents.services import attach_file
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import Conflict, ErrorDetail, InvalidRecords, plural
 from apps.odata.write.bodies import Body
-from apps.odata.write.dispatch import Created, create_of
+from apps.odata.write.dispatch import Created, create
 from apps.odata.write.drafts import Draft
 from apps.odata.write.json_values import JsonValueError
 
@@ -22,9 +22,9 @@ _FIELD_OF_MEMBER = {each.member: each.name for each in PARALLEL_LISTS}
 
 
 def create_documents_of_upload(entity_set: EntitySet, upload: Upload) -> Created:
-    """Store the documents of an upload; raises as ``create_of`` does, with the places of the form."""
+    """Store the documents of an upload; raises as ``create`` does, with the places of the form."""
     try:
-        return create_of(entity_set, lambda: read_upload(upload))
+        return create(entity_set, upload, read=read_upload)
     except (InvalidRecords, Conflict) as error:
         details = tuple(replace(detail, target=form_place(detail.target)) for detail in error.details)
         raise replace(error, details=details) from error.__cause__
@@ -38,7 +38,7 @@ def form_place(target: str | None) -> str | None:
     return f"{_FIELD_OF_MEMBER.get(match[2] or '', FILES)}[{match[1]}]"
 
 
-def read_upload(upload: Upload) -> Body:
+def read_upload(entity_set: EntitySet, upload: Upload) -> Body:
     """The drafts of an upload's documents and the faults of its lists, with the places of the form."""
     body = Body([Draft({each.attribute: None for each in PARALLEL_LISTS}) for _ in upload.stored_files])
     if not body.drafts:

@@ -8,6 +8,7 @@ from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.imports.plans import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_engagements, update_engagements
 from apps.engagements.validation import EngagementDraft
 from apps.odata.declaration.resource import (
     Contains,
@@ -137,6 +138,7 @@ class ClientEngagementResource(Resource):
             read_only=True,
         ),
     )
+    create, update = create_engagements, update_engagements
     importing = ClientEngagementImport
     draft_class = EngagementDraft
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
@@ -68,18 +67,16 @@ class LineContext:
 class BillContext:
     """What rules read beside a claim or an invoice. ``lines`` has ``None`` for lines with invalid members.
 
-    ``permissions`` of the staff member: ``None`` when the login is closed. ``state``: the code of the state
-    that the participant lives in, where it is known. ``differences``: the provider invoice's values, in
-    words, of the members that the claim gives differently. ``taken_by``: what has taken the provider invoice;
+    ``permissions`` of the staff member: ``None`` when the login is closed. ``participant_state``: where the
+    participant lives, as people wrote it. ``taken_by``: what has taken the provider invoice;
     ``lost_race`` when it was free until its lock was waited for. ``reference_owner``: what already has the
     reference. ``duplicate``: the claim with the same reference.
     """
 
     today: dt.date
     permissions: frozenset[str] | None
-    state: str | None
+    participant_state: str | None
     lines: list[LineContext | None]
-    differences: Mapping[str, str] = field(default_factory=dict)
     taken_by: str | None = None
     lost_race: bool = False
     reference_owner: str | None = None

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from apps.core.importing.columns import IMPORT_REFERENCE
 from apps.core.importing.definition import DerivedReference, ImportDefinition
-from apps.funding.services.create import create_claims, create_invoices
-from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
-from apps.funding.services.update import update_claims, update_invoices
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -122,8 +119,6 @@ class ProviderInvoiceImport(ImportDefinition):
     match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
     sets_archive_date = False
     service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
-    create = staticmethod(create_provider_invoices)
-    update = staticmethod(update_provider_invoices)
 
 
 class ClaimImport(ImportDefinition):
@@ -152,8 +147,6 @@ class ClaimImport(ImportDefinition):
     )
     service_defaults = ("LineItems/Notes",)
     sets_archive_date = False
-    create = staticmethod(create_claims)
-    update = staticmethod(update_claims)
 
 
 class InvoiceImport(ImportDefinition):
@@ -164,5 +157,3 @@ class InvoiceImport(ImportDefinition):
     group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
     service_defaults = ("LineItems/Notes",)
     sets_archive_date = False
-    create = staticmethod(create_invoices)
-    update = staticmethod(update_invoices)

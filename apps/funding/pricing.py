@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -15,25 +15,10 @@ from django.db.models import QuerySet
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBookEntry
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import fetch_all, prepared_query
+from apps.odata.batched_queries import prepared_query
 
 #: Regions of the scheme with prices of their own; they are named as their zones are.
 REMOTE_ZONES = frozenset({Zone.REMOTE.value, Zone.VERY_REMOTE.value})
-
-
-def price_zones(region: str | None) -> tuple[str, ...]:
-    """The zones whose prices hold in a region of the scheme: its own before the national one."""
-    national = Zone.NATIONAL.value
-    return (region, national) if region is not None and region in REMOTE_ZONES else (national,)
-
-
-class PriceRequest(NamedTuple):
-    """The price of a product in a price book, in a zone, on a day."""
-
-    price_book_id: UUID
-    product_id: UUID
-    zone: str
-    day: dt.date
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +39,14 @@ class PriceTable:
     """Prices by price book, product and zone; made from the rows of ``prices_of_products``."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self.prices: defaultdict[tuple[UUID, UUID, str], list[EffectivePrice]] = defaultdict(list)
+        self.prices: defaultdict[tuple[UUID, UUID, str | None], list[EffectivePrice]] = defaultdict(list)
         for book, product, zone, amount, start, end, gst_inclusive in rows:
             self.prices[book, product, zone].append(EffectivePrice(amount, start, end, gst_inclusive, zone))
 
-    def find(self, book: UUID, product: UUID, zones: Iterable[str], day: dt.date) -> EffectivePrice | None:
-        """The price of the day in the first of the zones that has one."""
-        for zone in zones:
+    def find(self, book: UUID, product: UUID, region: str | None, day: dt.date) -> EffectivePrice | None:
+        """The price of the day in a region of the scheme: its own before the national one."""
+        national = Zone.NATIONAL.value
+        for zone in (region, national) if region in REMOTE_ZONES else (national,):
             for price in self.prices.get((book, product, zone), ()):
                 if price.holds_on(day):
                     return price
@@ -76,10 +62,6 @@ def prices_of_products(products: Any) -> QuerySet[Any, Any]:
     return Price.objects.filter(entry__in=entries).order_by().values_list(*columns)
 
 
-def find_prices(requests: Sequence[PriceRequest]) -> list[EffectivePrice | None]:
-    """The price for each request, in their order; one query, however many there are."""
-    if not requests:
-        return []
-    [rows] = fetch_all([prices_of_products({request.product_id for request in requests})])
-    prices = PriceTable(rows)
-    return [prices.find(each.price_book_id, each.product_id, [each.zone], each.day) for each in requests]
+def load_price_table(products: Iterable[UUID]) -> PriceTable:
+    """The prices of products; one query, however many there are."""
+    return PriceTable(prices_of_products(set(products)).fetch())

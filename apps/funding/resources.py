@@ -15,7 +15,8 @@ from apps.funding.models import (
     ProviderInvoice,
 )
 from apps.funding.services.create import create_claims, create_invoices
-from apps.funding.services.provider_invoices import create_provider_invoices
+from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
+from apps.funding.services.update import update_claims, update_invoices
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -185,7 +186,7 @@ class ClaimResource(UnrestrictedResource):
         ),
         Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
-    create = create_claims
+    create, update = create_claims, update_claims
     loads_references = True
     importing = ClaimImport
 
@@ -225,7 +226,7 @@ class InvoiceResource(UnrestrictedResource):
         RESPONSIBLE_STAFF,
         Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
-    create = create_invoices
+    create, update = create_invoices, update_invoices
     loads_references = True
     importing = InvoiceImport
 
@@ -256,7 +257,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *RECORD_DATES,
     )
-    create = create_provider_invoices
+    create, update = create_provider_invoices, update_provider_invoices
     importing = ProviderInvoiceImport
 
 

@@ -196,6 +196,14 @@ class Transition:
     pays: PaymentExtent | None = None
     resubmits: Resubmission | None = None
 
+    @property
+    def changes_budgets(self) -> bool:
+        """Whether bills may count differently on budgets afterwards."""
+        if self.pays or self.resubmits or self.target is Target.PREVIOUS or "archive_date" in self.sets:
+            return True
+        open_amounts = {STATUSES[status].open_amount for status in (*self.sources, str(self.target))}
+        return len(open_amounts) > 1
+
 
 def _from(*statuses: InvoiceStatus) -> frozenset[str]:
     return frozenset(status.value for status in statuses)

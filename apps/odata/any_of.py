@@ -51,5 +51,5 @@ class AnyOf(Func):
 
 
 def array_of_guids(values: Iterable[Any]) -> str:
-    """PostgreSQL's text of an array, made in a fraction of the time that psycopg takes to adapt a list."""
+    """PostgreSQL's text of an array of guids or numbers; psycopg takes many times longer to adapt a list."""
     return f"{{{','.join([value.hex if type(value) is UUID else str(value) for value in values])}}}"

@@ -62,18 +62,16 @@ class PreparedQuery:
     def __call__(self, *values: Iterable[Any]) -> BoundQuery:
         return BoundQuery(self, values)
 
-    def text(self, alias: str) -> tuple[str, tuple[Any, ...]] | None:
-        """The text and its parameters, placeholders among them.
+    def prepare(self, alias: str) -> None:
+        """Make the text and its parameters, placeholders among them.
 
         ``None`` where the values of a row are not those that the driver reads.
         """
-        if alias not in self.texts:
-            count = self.make.__code__.co_argcount
-            compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(alias)
-            sql, params = compiler.as_sql()
-            has_converters = compiler.get_converters([column[0] for column in compiler.select])
-            self.texts[alias] = None if has_converters else (sql, tuple(params))
-        return self.texts[alias]
+        count = self.make.__code__.co_argcount
+        compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(alias)
+        sql, params = compiler.as_sql()
+        has_converters = compiler.get_converters([column[0] for column in compiler.select])
+        self.texts[alias] = None if has_converters else (sql, tuple(params))
 
 
 def prepared_query(make: Callable[..., models.QuerySet[Any, Any]]) -> PreparedQuery:
@@ -89,7 +87,9 @@ class BoundQuery:
     values: tuple[Iterable[Any], ...]
 
     def statement(self, alias: str) -> tuple[str, Sequence[Any]] | None:
-        text = self.query.text(alias)
+        if alias not in self.query.texts:
+            self.query.prepare(alias)
+        text = self.query.texts[alias]
         if text is None:
             return None
         sql, params = text

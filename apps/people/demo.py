@@ -21,7 +21,6 @@ from apps.core.demo import (
     draft_of,
     existing,
     load_lookups,
-    named,
     read_data,
     sometimes,
 )
@@ -29,12 +28,11 @@ from apps.core.models import Consent, Subscriber
 from apps.core.services import save_settings
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
-from apps.people.choices import AnswerKind, AppliesTo, Gender
+from apps.people.choices import AppliesTo, Gender
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import (
     create_clients,
     create_contacts,
-    create_roles,
     create_staff,
     update_clients,
     update_staff,
@@ -47,16 +45,13 @@ ORGANISATION = DATA["clients"][0]["business_name"]
 SEED_CODE = "demo-seed-"
 
 Values = dict[str, Any]
+#: Examples of responses by their custom field.
+Examples = Mapping[CustomField, Sequence[str]]
 
 # --- names, places and numbers: plausible, and nobody's own ---------------------------------------------
 
 FEMALE, MALE, UNSPECIFIED = Gender.FEMALE.value, Gender.MALE.value, Gender.UNSPECIFIED.value
 GENDERS = (FEMALE,) * 49 + (MALE,) * 49 + (UNSPECIFIED,) * 2
-TITLES: dict[str, tuple[str | None, ...]] = {
-    FEMALE: ("Ms", "Ms", "Ms", "Mrs", "Mrs", "Miss", "Dr", None),
-    MALE: ("Mr", "Mr", "Mr", "Mr", "Mr", "Dr", None, None),
-    UNSPECIFIED: ("Mx", None),
-}
 CONSENTS = (Consent.YES.value,) * 17 + (Consent.NO.value,) * 2 + (Consent.UNSUBSCRIBED.value,)
 #: The beginnings of landline numbers that are kept free for fiction, after an area code.
 LANDLINES = ("5550", "7010")
@@ -151,7 +146,7 @@ def person(
     return {
         "first_name": chance.choice(first_names),
         "last_name": last_name or chance.choice(origin["last_names"]),
-        "personal_title": chance.choice(TITLES[gender]) if ages[0] >= 18 else None,
+        "personal_title": (chance.choice(WORDS["titles"][gender]) or None) if ages[0] >= 18 else None,
         "accepts_email_contact": chance.choice(CONSENTS),
         "accepts_sms_contact": chance.choice(CONSENTS),
         "gender": gender,
@@ -179,10 +174,10 @@ def load(context: Context) -> None:
             values = {"name": ORGANISATION, "payment_provider_module": True}
             save_settings([Draft(values, given=values)])
         roles = load_roles()
-        questions = {applies_to: load_questions(applies_to) for applies_to in AppliesTo.values}
-    load_clients(context, questions[AppliesTo.CLIENT])
-    load_staff(context, roles, questions[AppliesTo.STAFF])
-    load_contacts(context, roles, questions[AppliesTo.CONTACT])
+        examples = {applies_to: load_custom_fields(context, applies_to) for applies_to in AppliesTo.values}
+    load_clients(context, examples[AppliesTo.CLIENT])
+    load_staff(context, roles, examples[AppliesTo.STAFF])
+    load_contacts(context, roles, examples[AppliesTo.CONTACT])
 
 
 def load_roles() -> dict[str, Role]:
@@ -203,63 +198,48 @@ def load_roles() -> dict[str, Role]:
         }
         for role in DATA["roles"]
     ]
-    return load_lookups(Role.objects.all(), entries, create_roles)
+    return load_lookups(Role, entries)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A custom field, and examples of its responses where it is answered by words."""
-
-    field: CustomField
-    examples: Sequence[str]
-
-
-def load_questions(applies_to: str) -> list[Question]:
-    rows = DATA["custom_fields"][applies_to]
+def load_custom_fields(context: Context, applies_to: str) -> Examples:
+    """The custom fields of a kind of record; the dates of their examples are so many days ahead."""
+    rows = {row["name"]: row for row in DATA["custom_fields"][applies_to]}
     entries = [
         {
-            "name": row["name"],
+            "name": name,
             "kind": row["kind"],
             "options": "\n".join(row["examples"]) if row["kind"].startswith("Choice") else "",
             "position": position,
-            "applies_to": applies_to,
         }
-        for position, row in enumerate(rows)
+        for position, (name, row) in enumerate(rows.items())
     ]
-    fields = load_lookups(CustomField.objects.filter(applies_to=applies_to), entries)
-    return [
-        Question(field, row.get("examples", ())) for field, row in zip(fields.values(), rows, strict=True)
-    ]
+    fields = load_lookups(CustomField, entries, applies_to=applies_to)
+    return {
+        field: [
+            context.day(-each).isoformat() if field.kind == "Date" else each
+            for each in rows[name]["examples"]
+        ]
+        for name, field in fields.items()
+    }
 
 
-def answers(
-    context: Context, chance: Random, questions: Sequence[Question], number: int, one_in: int
-) -> dict[Any, list[str]]:
+def answers(chance: Random, examples: Examples, number: int, one_in: int) -> dict[Any, list[str]]:
     """The responses of one record in so many, by the key of the custom field; the first one answers all."""
     if number % one_in:
         return {}
-    asked = chance.sample(questions, chance.randint(1, 3)) if number else questions
-    return {question.field.pk: responses(context, chance, question) for question in asked}
-
-
-def responses(context: Context, chance: Random, question: Question) -> list[str]:
-    """The responses of one answer: one text, or several to a field of kind Choices."""
-    kind = question.field.kind
-    if kind == AnswerKind.CHOICES:
-        return sorted(chance.sample(question.examples, chance.randint(1, 3)))
-    if kind == AnswerKind.YES_NO:
-        return [chance.choice(("Yes", "No"))]
-    if kind == AnswerKind.NUMBER:
-        return [str(chance.randint(1, 35))]
-    if kind == AnswerKind.DATE:
-        return [context.day(-chance.randint(20, 700)).isoformat()]
-    return [chance.choice(question.examples)]
+    fields = chance.sample(list(examples), chance.randint(1, 3)) if number else examples
+    return {
+        field.pk: sorted(
+            chance.sample(examples[field], chance.randint(1, 3) if field.kind == "Choices" else 1)
+        )
+        for field in fields
+    }
 
 
 # --- clients --------------------------------------------------------------------------------------------
 
 
-def load_clients(context: Context, questions: Sequence[Question]) -> None:
+def load_clients(context: Context, examples: Examples) -> None:
     """The subscriber itself, then providers."""
     chance = context.chance("clients")
     start = chance.randrange(BUSINESS_NAMES)
@@ -279,7 +259,7 @@ def load_clients(context: Context, questions: Sequence[Question]) -> None:
                 "web_address": sometimes(chance, 0.6, f"https://{first}-{second}.example.com"),
                 **address(chance, place),
                 **described(DATA["clients"], number),
-                "custom_answers": answers(context, chance, questions, number, 3),
+                "custom_answers": answers(chance, examples, number, 3),
             }
             drafts.append(draft_of(Client, **values))
         context.create(Client, create_clients, drafts)
@@ -290,19 +270,19 @@ def load_clients(context: Context, questions: Sequence[Question]) -> None:
 # --- staff ----------------------------------------------------------------------------------------------
 
 
-def load_staff(context: Context, roles: Mapping[str, Role], questions: Sequence[Question]) -> None:
+def load_staff(context: Context, roles: Mapping[str, Role], examples: Examples) -> None:
     """The staff, each led by a colleague who came before; one in seven is in no team."""
     chance = context.chance("staff")
     with context.clock_at(context.workdays[0], 8.1):
         positions = {
-            role["name"]: list(load_lookups(Position.objects.all(), named(role["positions"])).values())
+            role["name"]: list(load_lookups(Position, role["positions"]).values())
             for role in DATA["roles"]
             if "positions" in role
         }
-        locations = list(load_lookups(Location.objects.all(), named(LISTS["locations"])).values())
-        load_lookups(Location.objects.all(), named(LISTS["archived_locations"]), is_archived=True)
-        teams = list(load_lookups(Team.objects.all(), named(LISTS["teams"])).values())
-        load_lookups(Team.objects.all(), named(LISTS["archived_teams"]), is_archived=True)
+        locations = list(load_lookups(Location, LISTS["locations"]).values())
+        load_lookups(Location, LISTS["archived_locations"], is_archived=True)
+        teams = list(load_lookups(Team, LISTS["teams"]).values())
+        load_lookups(Team, LISTS["archived_teams"], is_archived=True)
     for numbers in context.batches(range(context.sizes["staff"]), "staff"):
         colleagues = list(context.records[Staff])
         drafts = []
@@ -326,7 +306,7 @@ def load_staff(context: Context, roles: Mapping[str, Role], questions: Sequence[
                 "location": chance.choice(locations),
                 "account_manager": colleagues[min(number // 6, len(colleagues) - 1)] if colleagues else None,
                 "teams": [teams[(number + nth) % len(teams)] for nth in range(in_teams)],
-                "custom_answers": answers(context, chance, questions, number, 1),
+                "custom_answers": answers(chance, examples, number, 1),
             }
             drafts.append(draft_of(Staff, **values))
         context.create(Staff, create_staff, drafts)
@@ -370,14 +350,14 @@ def numbered_families(count: int) -> Iterator[list[tuple[ContactKind, int]]]:
         yield family
 
 
-def load_contacts(context: Context, roles: Mapping[str, Role], questions: Sequence[Question]) -> None:
+def load_contacts(context: Context, roles: Mapping[str, Role], examples: Examples) -> None:
     """Participants, their representatives and people who work at clients."""
     chance = context.chance("contacts")
     for families in context.batches(list(numbered_families(context.sizes["contacts"])), "contacts"):
-        speakers = [contact_draft(context, chance, *family[-1], roles, questions) for family in families]
+        speakers = [contact_draft(context, chance, *family[-1], roles, examples) for family in families]
         made = context.create(Contact, create_contacts, speakers)
         represented = [
-            contact_draft(context, chance, *family[0], roles, questions, speaker)
+            contact_draft(context, chance, *family[0], roles, examples, speaker)
             for family, speaker in zip(families, made, strict=True)
             if len(family) == 2
         ]
@@ -397,7 +377,7 @@ def contact_draft(
     kind: ContactKind,
     number: int,
     roles: Mapping[str, Role],
-    questions: Sequence[Question],
+    examples: Examples,
     speaker: Contact | None = None,
 ) -> Draft:
     """A contact of a kind; ``speaker`` is the representative."""
@@ -414,7 +394,7 @@ def contact_draft(
     values |= {
         "role": roles[kind.role],
         "use_primary_email": "primary_email" in values,
-        "custom_answers": answers(context, chance, questions, number, 5),
+        "custom_answers": answers(chance, examples, number, 5),
     }
     providers = existing(context.records[Client])[1:]
     provider = chance.choice(providers) if providers else None

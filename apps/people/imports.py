@@ -18,15 +18,7 @@ from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.odata.write.json_values import JsonValueError
 from apps.people.models import CustomField
 from apps.people.services import (
-    create_clients,
-    create_contacts,
-    create_roles,
-    create_staff,
     stored_answers,
-    update_clients,
-    update_contacts,
-    update_roles,
-    update_staff,
 )
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
@@ -216,8 +208,6 @@ class RoleImport(ImportDefinition):
         Optional("AllPermissions"),
         RefersTo("Permissions", PermissionType, many=True),
     )
-    create = staticmethod(create_roles)
-    update = staticmethod(update_roles)
 
 
 class StaffImport(ImportDefinition):
@@ -228,9 +218,6 @@ class StaffImport(ImportDefinition):
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
-
-    create = staticmethod(create_staff)
-    update = staticmethod(update_staff)
 
 
 class ClientImport(ImportDefinition):
@@ -244,9 +231,6 @@ class ClientImport(ImportDefinition):
     cleaners = CLEANERS
     warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
 
-    create = staticmethod(create_clients)
-    update = staticmethod(update_clients)
-
 
 class ContactImport(ImportDefinition):
     """Contacts are found by their code, else by their scheme number, else by equality in every column."""
@@ -258,6 +242,3 @@ class ContactImport(ImportDefinition):
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
-
-    create = staticmethod(create_contacts)
-    update = staticmethod(update_contacts)

@@ -27,7 +27,17 @@ from apps.people.models import (
     Staff,
     Team,
 )
-from apps.people.services import AnsweredDraft, create_clients, create_contacts, create_staff, replace_staff
+from apps.people.services import (
+    AnsweredDraft,
+    create_clients,
+    create_contacts,
+    create_staff,
+    replace_staff,
+    update_clients,
+    update_contacts,
+    update_roles,
+    update_staff,
+)
 
 # --- nested types (interface.md 2.1, 2.2) ---------------------------------------------------------------
 
@@ -217,9 +227,8 @@ class StaffResource(UnrestrictedResource):
         RefersTo("Location", LocationSummary),
     )
     draft_class = AnsweredDraft
-    create = create_staff
+    create, update, replace = create_staff, update_staff, replace_staff
     importing = StaffImport
-    replace = replace_staff
 
 
 class ClientResource(UnrestrictedResource):
@@ -246,7 +255,7 @@ class ClientResource(UnrestrictedResource):
         RefersTo("KeyContact", ContactSummary),
     )
     draft_class = AnsweredDraft
-    create = create_clients
+    create, update = create_clients, update_clients
     importing = ClientImport
 
 
@@ -278,7 +287,7 @@ class ContactResource(UnrestrictedResource):
         ACCOUNT_MANAGER,
     )
     draft_class = AnsweredDraft
-    create = create_contacts
+    create, update = create_contacts, update_contacts
     importing = ContactImport
 
 
@@ -288,6 +297,7 @@ class RoleResource(LookupResource):
     model = Role
     path = "role"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
+    update = update_roles
     importing = RoleImport
 
 

@@ -47,7 +47,7 @@ def create_staff(drafts: Sequence[Draft]) -> list[Any]:
     """Store new staff (interface.md 4.1). Without the hash of a password nobody can sign in as them."""
     apply_email_consent(drafts)
     saving.validate(Staff, drafts, STAFF_RULES)
-    keys = saving.insert_records(Staff, drafts, {"password": password_column})
+    keys = saving.insert_records(Staff, drafts, {"password": [password_column(draft) for draft in drafts]})
     save_answers(Staff, drafts, keys)
     return keys
 
@@ -178,12 +178,6 @@ def save_answers(
 
 
 # --- roles ----------------------------------------------------------------------------------------------
-
-
-def create_roles(drafts: Sequence[Draft]) -> list[Any]:
-    saving.apply_model_defaults(Role, drafts)
-    saving.validate(Role, drafts)
-    return saving.insert_records(Role, drafts)
 
 
 def update_roles(drafts: Sequence[Draft]) -> list[Any]:

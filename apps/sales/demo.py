@@ -16,14 +16,11 @@ from apps.core.demo import (
     draft_of,
     existing,
     load_lookups,
-    named,
     read_data,
     sometimes,
 )
-from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.models import Contact, Staff
-from apps.sales.choices import Outcome
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,
@@ -31,11 +28,11 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import create_opportunities, create_templates, update_opportunities
+from apps.sales.services import create_opportunities, update_opportunities
 
 DATA = read_data(__file__)
 #: The outcomes of those that reach a result, in their shares.
-OUTCOMES = (Outcome.SALE_SUCCESSFUL,) * 3 + (Outcome.SALE_UNSUCCESSFUL,) * 2 + (Outcome.DEFERRED,)
+OUTCOMES = ("SaleSuccessful",) * 3 + ("SaleUnsuccessful",) * 2 + ("Deferred",)
 #: Days after the demo's day on which open opportunities are followed up: overdue, today, soon, later.
 DUE_IN = (0, -9, 1, 2, -2, 0, 3, 12, -20, 5, 26, 1)
 #: So many days before the demo's day the follow-ups are set: no date may lie behind when it is set.
@@ -48,7 +45,7 @@ class ShortLists:
 
     stages: Sequence[OpportunityStage]
     types: Mapping[str, OpportunityType]
-    reasons: Mapping[Outcome, Sequence[OpportunityOutcomeReason]]
+    reasons: Mapping[str, Sequence[OpportunityOutcomeReason]]
     templates: Sequence[OpportunityTemplate]
 
 
@@ -73,23 +70,21 @@ def load_short_lists() -> ShortLists:
     """The entries of the short lists; a result that exists already stays the result."""
     *steps, result = DATA["stages"]
     entries = [{"name": name, "position": 10 * number} for number, name in enumerate(steps, start=1)]
-    stages = load_lookups(OpportunityStage.objects.all(), entries)
-    results = OpportunityStage.objects.filter(is_result=True)
-    last = results.first()
+    stages = load_lookups(OpportunityStage, entries)
+    last = OpportunityStage.objects.filter(is_result=True).first()
     if last is None:
-        entry = {"name": result, "position": 10 * len(DATA["stages"]), "is_result": True}
-        last = load_lookups(results, [entry])[result]
-    types = load_lookups(OpportunityType.objects.all(), named(DATA["types"]))
-    load_lookups(OpportunityType.objects.all(), named(DATA["archived_types"]), is_archived=True)
+        last = load_lookups(OpportunityStage, [result], is_result=True, position=10 * len(DATA["stages"]))[
+            result
+        ]
+    types = load_lookups(OpportunityType, DATA["types"])
+    load_lookups(OpportunityType, DATA["archived_types"], is_archived=True)
     rows = [row | {"stage": stages[row["stage"]], "type": types[row["type"]]} for row in DATA["templates"]]
-    templates = load_lookups(OpportunityTemplate.objects.all(), rows, create_templates)
-    archived = named(DATA["archived_templates"])
-    load_lookups(OpportunityTemplate.objects.all(), archived, create_templates, is_archived=True)
-    reasons = {}
-    for outcome in Outcome:
-        of_outcome = OpportunityOutcomeReason.objects.filter(outcome=outcome)
-        entries = named(DATA["reasons"][outcome], outcome=outcome.value)
-        reasons[outcome] = list(load_lookups(of_outcome, entries).values())
+    templates = load_lookups(OpportunityTemplate, rows)
+    load_lookups(OpportunityTemplate, DATA["archived_templates"], is_archived=True)
+    reasons = {
+        outcome: list(load_lookups(OpportunityOutcomeReason, names, outcome=outcome).values())
+        for outcome, names in DATA["reasons"].items()
+    }
     return ShortLists([*stages.values(), last], types, reasons, list(templates.values()))
 
 
@@ -133,7 +128,7 @@ def advance(chance: Random, current: dict[int, int], lists: ShortLists) -> None:
         if luck < 0.1:
             outcome = chance.choice(OUTCOMES)
             reasons = [chance.choice(lists.reasons[outcome])]
-            values = {"stage": lists.stages[-1], "outcome": outcome.value, "outcome_reasons": reasons}
+            values = {"stage": lists.stages[-1], "outcome": outcome, "outcome_reasons": reasons}
             del current[key]
         elif luck < 0.3 and stage < len(lists.stages) - 2:
             current[key] = stage + 1
@@ -151,7 +146,7 @@ def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> Non
             changes = []
             for number, opportunity in enumerate(each for each in waiting if each.creation_date < now):
                 due = context.day(-DUE_IN[number % len(DUE_IN)])
-                if due > clock.today():
+                if due > context.today:
                     values: dict[str, Any] = {"follow_up_date": due, "follow_up_staff": opportunity.owner}
                     if chance.random() < 0.6:
                         values["expected_date"] = context.day(-5 - chance.randrange(120))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from apps.core.importing.definition import ImportDefinition
 from apps.odata.declaration.resource import Optional
-from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
 
 PROSPECT_HEADERS = {
     "Source": ("Lead source",),
@@ -47,8 +46,6 @@ class OpportunityImport(ImportDefinition):
     # The interface shows the day of the outcome; files have its time too, so that it is not lost.
     fields = (Optional("OutcomeDate", source="outcome_moment"),)
     future_dates = ("expiry_date", "follow_up_date", "expected_date")
-    create = staticmethod(create_opportunities)
-    update = staticmethod(update_opportunities)
 
 
 class TemplateImport(ImportDefinition):
@@ -56,5 +53,3 @@ class TemplateImport(ImportDefinition):
 
     header_synonyms = TEMPLATE_HEADERS
     match_fields = ("TemplateName",)
-    create = staticmethod(create_templates)
-    update = staticmethod(update_templates)

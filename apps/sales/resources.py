@@ -20,7 +20,7 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import create_opportunities
+from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
 
 
 class TypeSummary(NestedType):
@@ -113,7 +113,7 @@ class OpportunityResource(UnrestrictedResource):
             rule_columns=("outcome",),
         ),
     )
-    create = create_opportunities
+    create, update = create_opportunities, update_opportunities
     importing = OpportunityImport
 
 
@@ -135,6 +135,7 @@ class OpportunityTemplateResource(UnrestrictedResource):
         RefersTo("OpportunityOwner", StaffSummary, source="owner"),
         *CHOSEN_LISTS,
     )
+    create, update = create_templates, update_templates
     importing = TemplateImport
 
 

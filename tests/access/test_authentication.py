@@ -7,7 +7,8 @@ from django.contrib.auth.models import AnonymousUser, Permission
 
 from apps.access.authentication import CHALLENGES, find_application_by_secret
 from apps.access.models import ApiApplication
-from apps.access.services import issue_token, renew_secret, restore_application, revoke_application
+from apps.access.services import issue_token, renew_secret, revoke_applications
+from apps.core import archive
 from apps.odata import clock
 from apps.people.models import Role, Staff
 from tests.access.conftest import basic
@@ -96,11 +97,10 @@ def test_a_token_ends_when_its_time_is_over(call, token, at):
 
 def test_a_revoked_application_is_refused_at_once_with_all_its_tokens(call, token):
     header = token("read")
-    application = ApiApplication.objects.get()
     assert call("GET", header).status_code == 200
-    revoke_application(application)
+    revoke_applications(ApiApplication.objects.all())
     assert call("GET", header).status_code == 401
-    restore_application(application)
+    archive.restore(ApiApplication.objects.all())
     assert call("GET", header).status_code == 401  # what was revoked stays revoked
 
 

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from apps.access.authentication import find_application_by_secret
 from apps.access.credentials import hash_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.services import revoke_application
+from apps.access.services import revoke_applications
 from apps.core.history_display import changes_of
 from apps.core.models import Change
 from apps.odata import clock
@@ -76,7 +76,7 @@ def test_what_cannot_be_registered_is_said_in_a_sentence(words, complaint):
 
 def test_the_history_knows_of_an_application_and_nothing_of_its_secret(registered):
     application, _ = registered()
-    revoke_application(application)
+    revoke_applications(ApiApplication.objects.all())
     lines = list(Change.objects.filter(record_type="access.apiapplication").order_by("pk"))
     assert [line.kind for line in lines] == ["Created", "Archived"]
     assert not any(application.secret_hash in str(line.differences) for line in lines)
@@ -204,7 +204,7 @@ def test_what_no_longer_holds_is_made_anew(demo, settings):
     staff = Staff.objects.get()
     staff.set_password("Changed-by-somebody-1")
     staff.save()
-    revoke_application(ApiApplication.objects.get())
+    revoke_applications(ApiApplication.objects.all())
     (settings.VAR_DIR / "demo.json").unlink()
     demo()
     after = noted(settings)

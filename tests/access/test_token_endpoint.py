@@ -11,7 +11,7 @@ from apps.access import views
 from apps.access.callers import Limits
 from apps.access.credentials import hash_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.services import revoke_application
+from apps.access.services import revoke_applications
 from tests.access.conftest import basic
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("apps.access.urls")]
@@ -106,7 +106,7 @@ def test_the_secret_may_not_be_sent_in_both_ways(registered):
 def test_wrong_secrets_unknown_clients_and_revoked_applications_get_one_answer(registered):
     application, secret = registered()
     gone, gone_secret = registered("Gone")
-    revoke_application(gone)
+    revoke_applications(ApiApplication.objects.filter(pk=gone.pk))
     answers = [
         ask(authorization=basic(application.client_id, "wrong")),
         ask(authorization=basic("nobody", secret)),

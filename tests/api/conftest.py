@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from apps.access.throttling import RateLimiter
 from apps.core.models import Subscriber
+from apps.core.resources import LookupResource
 from apps.odata import clock
+from apps.odata.declaration.service import get_service
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse
 from tests.api.caller import Caller, an_application, ok
 from tests.documents.records import documents_records
@@ -21,6 +23,7 @@ from tests.people.builders import (
     a_client_body,
     a_contact_body,
     a_location,
+    a_lookup,
     a_position,
     a_role,
     a_staff_body,
@@ -244,12 +247,14 @@ def some_records(api):
     whole |= {"Role": str(role.pk), "Position": str(position.pk), "Location": str(location.pk)}
     whole |= {"Team": team.pk, "CustomField": str(asked.pk)}
     bare = {"Staff": bare_staff, "Client": bare_client, "Contact": bare_contact}
-    archived = {"Role": a_role, "Position": a_position, "Location": a_location, "Team": a_team}
-    for name, build in archived.items():
-        bare[name] = build(archive_date=clock.now()).pk
-    bare = {name: key if name == "Team" else str(key) for name, key in bare.items()}
+    archived_question = a_lookup(CustomField, applies_to="Client", archive_date=clock.now())
+    bare["CustomField"] = str(archived_question.pk)
     for records_of in OTHER_APPS:
         more_whole, more_bare = records_of()
         whole |= more_whole
         bare |= more_bare
+    for entity_set in get_service().entity_sets:
+        for keys, archive_date in ((whole, None), (bare, clock.now())):
+            if isinstance(entity_set.resource, LookupResource) and entity_set.name not in keys:
+                keys[entity_set.name] = str(a_lookup(entity_set.model, archive_date=archive_date).pk)
     return Records(whole, bare)

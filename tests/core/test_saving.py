@@ -70,7 +70,7 @@ def test_each_stored_record_has_one_line_of_history():
 
 
 def test_columns_that_no_draft_holds_can_be_filled():
-    (key,) = insert_records(Team, [Draft({})], {"name": lambda draft: "filled"})
+    (key,) = insert_records(Team, [Draft({})], {"name": ["filled"]})
     assert Team.objects.get(pk=key).name == "filled"
 
 

@@ -6,7 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import NormalisedField
-from apps.core.unique import find_conflicts, uniques_of
+from apps.core.saving import find_conflicts, uniques_of
 from apps.funding.models import Claim
 from apps.odata import clock
 from apps.odata.write.drafts import Draft

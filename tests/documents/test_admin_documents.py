@@ -87,8 +87,8 @@ def test_what_is_refused_is_told_by_file_and_column_and_nothing_is_kept(client, 
     }
     answer = client.post(ADD, sent, headers={"Accept": "application/json"})
     assert answer.status_code == 400
-    faults = json.loads(answer.content)["faults"]
-    assert sorted((fault["row"], fault["column"]) for fault in faults) == [
+    issues = json.loads(answer.content)["issues"]
+    assert sorted((issue["row"], issue["column"]) for issue in issues) == [
         (0, "file"),
         (1, "category"),
         (1, "name"),

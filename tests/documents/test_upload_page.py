@@ -4,33 +4,21 @@ import pytest
 
 from apps.documents.models import Document
 from tests.documents.builders import PDF, a_category, a_document
-from tests.people.records import PASSWORD, a_client, an_administrator
+from tests.people.records import a_client, an_administrator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(browser, live_server):
-    ada = an_administrator(primary_email="ada@example.org")
-    context = browser.new_context(viewport={"width": 390, "height": 844}, base_url=live_server.url)
-    opened = context.new_page()
-    opened.set_default_timeout(15_000)
-    opened.faults = []
-    opened.on("pageerror", lambda error: opened.faults.append(str(error)))
-    opened.goto("/admin/")
-    opened.fill("[name=username]", ada.primary_email)
-    opened.fill("[name=password]", PASSWORD)
-    opened.click("#login-form [type=submit]")
-    opened.wait_for_url("**/admin/")
-    yield opened
-    context.close()
+def page(open_window):
+    return open_window(width=390, user=an_administrator())
 
 
 def a_chosen(name, content=PDF):
     return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
 
 
-def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right(page):
+def test_each_chosen_file_has_a_row_with_its_issues_until_there_are_none(page):
     usual, other = a_category(name="Letters"), a_category(name="Plans")
     acme = a_client(business_name="Acme Pty Ltd")
     page.goto("/admin/documents/document/add/")
@@ -46,9 +34,9 @@ def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right
     page.keyboard.type("acme")
     page.locator(".select2-results__option", has_text="Acme Pty Ltd").click()
     page.click("#upload-form [type=submit]")
-    fault = rows.nth(2).locator(".rs-upload-fault")
-    fault.wait_for()
-    assert "not by its content" in fault.inner_text()
+    issue = rows.nth(2).locator(".rs-upload-issue")
+    issue.wait_for()
+    assert "not by its content" in issue.inner_text()
     assert not Document.objects.exists()
     rows.nth(2).locator(".rs-upload-remove").click()
     page.click("#upload-form [type=submit]")
@@ -58,11 +46,12 @@ def test_each_chosen_file_has_a_row_whose_faults_stand_in_it_until_all_are_right
         ("b.pdf", other.pk, acme.pk),
     }
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.faults == []
+    (error,) = page.errors  # of the refused upload
+    assert "400 (Bad Request)" in error
 
 
 def test_a_document_with_its_hash_fits_a_telephone(page):
     document = a_document()
-    page.goto(f"/admin/documents/document/{document.pk}/change/", wait_until="networkidle")
+    page.goto(f"/admin/documents/document/{document.pk}/change/")
     assert page.get_by_text(document.sha256).is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -43,17 +43,20 @@ def a_line_body(entry=None, **members):
 
 
 def a_claim_body(paper=None, staff=None, entry=None, **members):
+    if "LineItems" not in members:
+        members["LineItems"] = [a_line_body(entry)]
     return {
         "StartDate": "2025-07-07",
         "EndDate": "2025-07-13",
         "StaffGuid": str((staff or a_funder()).pk),
         "ProviderInvoiceGuid": str((paper or a_paper()).pk),
-        "LineItems": [a_line_body(entry)],
         **members,
     }
 
 
 def an_invoice_body(contact=None, staff=None, entry=None, **members):
+    if "LineItems" not in members:
+        members["LineItems"] = [a_line_body(entry)]
     return {
         "InvoiceClaimType": "InvoiceToAgency",
         "StartDate": "2025-07-07",
@@ -61,7 +64,6 @@ def an_invoice_body(contact=None, staff=None, entry=None, **members):
         "IsRecurring": False,
         "ContactGuid": str((contact or a_contact()).pk),
         "StaffGuid": str((staff or a_funder()).pk),
-        "LineItems": [a_line_body(entry)],
         **members,
     }
 

@@ -1,14 +1,12 @@
-"""Defaults of claims and invoices, also where members are invalid (apps/funding/services/defaults.py)."""
+"""Defaults of claims and invoices, also where members are invalid (apps/funding/services/create.py)."""
 
 import datetime as dt
 from decimal import Decimal
 
 import pytest
 
-from apps.funding.services.bill_types import CLAIMS
-from apps.funding.services.context import load_bill_contexts
-from apps.funding.services.defaults import apply_defaults, apply_invoice_defaults
-from apps.funding.services.records import load_records
+from apps.funding.services.create import apply_defaults
+from apps.funding.services.records import CLAIMS, INVOICES, load_records
 from apps.odata.write.drafts import Draft, InvalidValue
 from tests.funding.bodies import a_paper, a_priced_entry
 from tests.funding.builders import a_price
@@ -32,10 +30,11 @@ def a_bill(*lines, **values):
 
 
 def apply_claim_defaults(*claims):
-    """Apply their defaults to claims; the contexts that rules read beside them."""
-    records = load_records(CLAIMS, claims)
-    apply_defaults(CLAIMS, claims, records)
-    return load_bill_contexts(CLAIMS, claims, records)
+    apply_defaults(CLAIMS, claims, load_records(CLAIMS, claims))
+
+
+def apply_invoice_defaults(*invoices):
+    apply_defaults(INVOICES, invoices, load_records(INVOICES, invoices))
 
 
 @pytest.mark.parametrize(
@@ -49,14 +48,14 @@ def apply_claim_defaults(*claims):
 )
 def test_days_that_a_line_does_not_say_are_its_bills(from_date, to_date, first, last):
     line = a_line(from_date=from_date, to_date=to_date)
-    apply_invoice_defaults([a_bill(line)])
+    apply_invoice_defaults(a_bill(line))
     assert (line.first_day, line.last_day) == (first, last)
 
 
 def test_a_total_is_the_sum_of_what_can_be_summed():
     lines = [a_line(), a_line(quantity=None), a_line(price=Decimal("0.005"), quantity=Decimal(1))]
     bill = a_bill(*lines)
-    apply_invoice_defaults([bill])
+    apply_invoice_defaults(bill)
     assert bill.total == Decimal("140.01")
     with pytest.raises(InvalidValue):
         assert lines[1].total
@@ -66,7 +65,7 @@ def test_a_total_is_the_sum_of_what_can_be_summed():
 def test_what_hangs_on_a_fault_is_left_open(name):
     line = a_line()
     line.mark_invalid(name)
-    apply_invoice_defaults([a_bill(line)])
+    apply_invoice_defaults(a_bill(line))
     with pytest.raises(InvalidValue):
         assert line.total
 
@@ -74,7 +73,7 @@ def test_what_hangs_on_a_fault_is_left_open(name):
 def test_a_day_with_a_fault_is_not_the_bills():
     line = a_line()
     line.mark_invalid("from_date")
-    apply_invoice_defaults([a_bill(line)])
+    apply_invoice_defaults(a_bill(line))
     with pytest.raises(InvalidValue):
         assert line.first_day
 
@@ -82,23 +81,22 @@ def test_a_day_with_a_fault_is_not_the_bills():
 def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
     whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
     empty, broken = Draft({}), Draft({}, invalid=whole)
-    context, _ = apply_claim_defaults(empty, broken)
-    assert (empty.total, broken.total, context.differences) == (0, 0, {})
+    apply_claim_defaults(empty, broken)
+    assert (empty.total, broken.total) == (0, 0)
     for name in whole:
         with pytest.raises(InvalidValue):
             getattr(broken, name)
 
 
-def test_what_is_given_differently_is_named():
+def test_what_a_claim_gives_itself_stays():
     paper, other = a_paper(reference="Ours"), a_contact()
-    same = a_bill(
-        a_line(), provider_invoice=paper, contact=paper.contact, provider_invoice_reference=" OURS "
+    claim = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
+    apply_claim_defaults(claim)
+    assert (claim.contact, claim.provider, claim.provider_invoice_reference) == (
+        other,
+        paper.provider,
+        "Theirs",
     )
-    different = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
-    of_same, of_different = apply_claim_defaults(same, different)
-    assert of_same.differences == {}
-    assert tuple(of_different.differences) == ("contact", "provider_invoice_reference")
-    assert (same.provider, different.contact) == (paper.provider, other)
 
 
 def test_the_price_is_of_the_zone_of_the_contact():
@@ -111,5 +109,5 @@ def test_the_price_is_of_the_zone_of_the_contact():
         a_bill(line, contact=a_contact(SchemePriceGuideRegion=region))
         for line, region in zip(lines, regions, strict=True)
     ]
-    apply_invoice_defaults(bills)
+    apply_invoice_defaults(*bills)
     assert [line.book_price.zone for line in lines] == ["Remote", "Very Remote", "National"]

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.core.models import Change
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
 from apps.funding.services import create
-from apps.funding.services.numbering import assign_numbers
+from apps.funding.services.create import assign_numbers
 from tests.funding.bodies import a_paper
 from tests.funding.builders import a_claim
 from tests.funding.import_claims import FIRST, GOOD, HEADER, SECOND, a_file, an_office

@@ -13,7 +13,7 @@ from apps.core.importing import workbooks
 from apps.core.models import Change
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services import price_guide
-from apps.funding.services.price_guide import Range, after
+from apps.funding.services.price_guide import Range, merge_ranges
 from tests.funding.builders import a_price, a_price_book, a_product, an_entry
 from tests.funding.guide_files import (
     BY_ZONE,
@@ -296,9 +296,9 @@ def test_a_guide_of_many_items_takes_as_many_statements(run, django_assert_max_n
 
 
 def test_every_range_ends_before_the_next_begins():
-    standing = {JULY: Range(None, Decimal(1)), NEXT_JULY: Range(None, Decimal(2))}
-    told = {dt.date(2026, 1, 1): Range(dt.date(2026, 3, 31), Decimal(3))}
-    assert after(standing, told) == {
+    current = {JULY: Range(None, Decimal(1)), NEXT_JULY: Range(None, Decimal(2))}
+    given = {dt.date(2026, 1, 1): Range(dt.date(2026, 3, 31), Decimal(3))}
+    assert merge_ranges(current, given) == {
         JULY: Range(dt.date(2025, 12, 31), Decimal(1)),
         dt.date(2026, 1, 1): Range(dt.date(2026, 3, 31), Decimal(3)),
         NEXT_JULY: Range(None, Decimal(2)),
@@ -307,4 +307,4 @@ def test_every_range_ends_before_the_next_begins():
 
 def test_a_guide_takes_the_place_of_what_began_on_the_same_day():
     end = dt.date(2026, 3, 31)
-    assert after({JULY: Range(None, Decimal(1))}, {JULY: Range(end, None)}) == {JULY: Range(end, None)}
+    assert merge_ranges({JULY: Range(None, Decimal(1))}, {JULY: Range(end, None)}) == {JULY: Range(end, None)}

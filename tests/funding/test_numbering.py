@@ -1,4 +1,4 @@
-"""Running numbers (apps/funding/services/numbering.py)."""
+"""Running numbers (apps/funding/services/create.py)."""
 
 import pytest
 from django.db import connection
@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Subscriber
 from apps.funding.models import Claim, Invoice, NumberSequence
-from apps.funding.services.numbering import assign_numbers
+from apps.funding.services.create import assign_numbers
 from apps.odata.write.drafts import Draft
 from tests.funding.builders import a_claim, an_invoice
 

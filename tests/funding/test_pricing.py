@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.funding.pricing import PriceRequest, find_prices
+from apps.funding.pricing import load_price_table
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, an_entry
 
 pytestmark = pytest.mark.django_db
@@ -13,12 +13,15 @@ pytestmark = pytest.mark.django_db
 NEXT_JULY = dt.date(2026, 7, 1)
 
 
-def asked(entry, day, zone="National"):
-    return PriceRequest(entry.price_book_id, entry.product_id, zone, day)
+def find_price(entry, day, zone="National"):
+    """The price of a price book entry in one zone."""
+    prices = load_price_table([entry.product_id])
+    return prices.find(entry.price_book_id, entry.product_id, zone, day)
 
 
-def amounts(*requests):
-    return [found and found.amount for found in find_prices(requests)]
+def amounts(entry, *days, zone="National"):
+    found = [find_price(entry, day, zone) for day in days]
+    return [each and each.amount for each in found]
 
 
 @pytest.fixture
@@ -33,27 +36,24 @@ def entry():
 
 def test_the_service_date_picks_the_price_on_either_side_of_a_range_s_end(entry):
     days = (JULY, END_OF_JUNE, NEXT_JULY, dt.date(2099, 1, 1))
-    assert amounts(*(asked(entry, day) for day in days)) == list(
-        map(Decimal, ("70.00", "70.00", "73.5", "73.5"))
-    )
+    assert amounts(entry, *days) == list(map(Decimal, ("70.00", "70.00", "73.5", "73.5")))
 
 
 def test_before_the_first_and_after_the_last_range_there_is_no_price(entry):
-    assert amounts(asked(entry, JULY - dt.timedelta(days=1)), asked(entry, NEXT_JULY, "Remote")) == [
-        None,
-        None,
-    ]
+    assert amounts(entry, JULY - dt.timedelta(days=1)) == [None]
+    assert amounts(entry, JULY - dt.timedelta(days=1), zone="Remote") == [None]
 
 
-def test_each_zone_has_its_own_price(entry):
-    requests = (asked(entry, JULY, zone) for zone in ("Remote", "Very Remote", "National"))
-    assert amounts(*requests) == [Decimal("98.00"), None, Decimal("70.00")]
+def test_a_remote_zone_without_a_price_on_the_day_has_the_national_one(entry):
+    found = [amounts(entry, JULY, NEXT_JULY, zone=zone) for zone in ("Remote", "Very Remote", "NSW")]
+    national = [Decimal("70.00"), Decimal("73.5")]
+    assert found == [[Decimal("98.00"), Decimal("73.5")], national, national]
 
 
 def test_each_price_book_has_its_own_price(entry):
     other = an_entry(product=entry.product, gst_inclusive=True)
     a_price(other, "99.00")
-    found = find_prices([asked(other, JULY), asked(entry, JULY)])
+    found = [find_price(other, JULY), find_price(entry, JULY)]
     assert [(each.amount, each.gst_inclusive) for each in found] == [
         (Decimal("99.00"), True),
         (Decimal("70.00"), False),
@@ -63,26 +63,25 @@ def test_each_price_book_has_its_own_price(entry):
 def test_a_quoted_product_is_current_and_has_no_amount():
     entry = an_entry()
     a_price(entry, None, JULY, END_OF_JUNE)
-    current, over = find_prices([asked(entry, END_OF_JUNE), asked(entry, NEXT_JULY)])
+    current, over = find_price(entry, END_OF_JUNE), find_price(entry, NEXT_JULY)
     assert (current.amount, current.start_date, current.end_date) == (None, JULY, END_OF_JUNE)
     assert over is None
 
 
 def test_a_product_that_is_not_in_the_book_has_no_price_there(entry):
-    assert find_prices([PriceRequest(a_price_book().pk, entry.product_id, "National", JULY)]) == [None]
+    prices = load_price_table([entry.product_id])
+    assert prices.find(a_price_book().pk, entry.product_id, "National", JULY) is None
 
 
-def test_a_thousand_lines_ask_once(entry, django_assert_num_queries):
+def test_the_prices_of_a_thousand_lines_are_one_query(entry, django_assert_num_queries):
     entries = [entry, *(an_entry(entry.price_book) for _ in range(9))]
     for number, each in enumerate(entries[1:]):
         a_price(each, f"{number}.25")
-    requests = [asked(entries[number % 10], JULY + dt.timedelta(days=number)) for number in range(1000)]
     with django_assert_num_queries(1):
-        found = find_prices(requests)
+        prices = load_price_table(each.product_id for each in entries)
+        found = [
+            prices.find(each.price_book_id, each.product_id, "National", JULY + dt.timedelta(days=number))
+            for number, each in enumerate(entries * 100)
+        ]
     assert [each.amount for each in found[1:10]] == [Decimal(f"{number}.25") for number in range(9)]
     assert (found[360].amount, found[370].amount) == (Decimal("70.00"), Decimal("73.5"))
-
-
-def test_nothing_asked_asks_nothing(django_assert_num_queries):
-    with django_assert_num_queries(0):
-        assert find_prices([]) == []

@@ -13,8 +13,7 @@ from django.db import connection, transaction
 
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
-from apps.funding.services.bill_types import CLAIMS
-from apps.funding.services.records import load_records
+from apps.funding.services.records import CLAIMS, load_records
 from apps.odata.write.drafts import Draft
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
@@ -152,7 +151,7 @@ def test_no_claim_slips_in_while_its_provider_invoice_is_rejected():
 
 @pytest.mark.parametrize("path", ["claim", "invoice"])
 def test_numbers_are_given_once_and_none_is_left_out(posted_at_once, tried_once, path):
-    """Fails when numbering.advance reads the sequence without locking its row until the commit."""
+    """Fails when create.advance_sequence reads the sequence without locking its row until the commit."""
     staff, entry, contact = a_funder(), a_priced_entry(), a_contact()
     bodies = []
     for _ in range(8):

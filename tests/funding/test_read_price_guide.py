@@ -7,7 +7,7 @@ import pytest
 
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.tables import ImportFileError
-from apps.funding.services.price_guide_file import GuideRefused, price, read_guide
+from apps.funding.services.price_guide_file import InvalidGuide, parse_price, read_guide
 from apps.odata.write.json_values import JsonValueError
 from tests.funding.guide_files import (
     BY_STATE,
@@ -37,7 +37,7 @@ def read(tmp_path):
 @pytest.fixture
 def faults(read):
     def of(*rows, header=BY_STATE):
-        with pytest.raises(GuideRefused) as refused:
+        with pytest.raises(InvalidGuide) as refused:
             read(rows, header)
         return refused.value.faults
 
@@ -188,7 +188,7 @@ def test_an_item_cannot_begin_twice_on_a_day_whatever_the_case_of_its_code(fault
 def test_a_row_of_another_width_is_a_fault(tmp_path):
     path = as_csv(tmp_path / "guide.csv", [a_row()])
     path.write_text(path.read_text() + "01_001_0107_1_1,Lost\n")
-    with pytest.raises(GuideRefused) as refused:
+    with pytest.raises(InvalidGuide) as refused:
         read_guide(open_table(path))
     assert refused.value.faults == ["row 3 has 2 cells where the header has 28."]
 
@@ -227,6 +227,6 @@ def test_a_header_alone_is_no_guide(read):
 def test_prices_are_decimal_from_the_file_on(text, amount):
     if amount is None:
         with pytest.raises(JsonValueError):
-            price(text)
+            parse_price(text)
         return
-    assert price(text) == Decimal(amount)
+    assert parse_price(text) == Decimal(amount)

@@ -459,7 +459,9 @@ def test_a_dry_run_of_the_command_stores_nothing():
 
 @pytest.mark.parametrize("text", ["tomorrow", "2026-02-30", "01/08/2026"])
 def test_a_date_that_is_none_is_refused(text):
-    assert command("--until", text)[0] == 2
+    status, _, err = command("--until", text)
+    assert status != 0
+    assert f"{text} is no date; write it as 2026-07-31." in err
 
 
 # --- two machines ---------------------------------------------------------------------------------------

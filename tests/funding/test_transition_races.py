@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, StatusMove
-from apps.funding.services import budgets, transition_records, update
+from apps.funding.services import budgets, transitions, update
 from apps.funding.services.transitions import apply_transition
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
@@ -170,7 +170,7 @@ def test_a_recount_while_claims_move_loses_nothing(number):
 
 def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch):
     keys = submitted("claim", a_claim_body())
-    slowly(monkeypatch, transition_records, "lock_bills")
+    slowly(monkeypatch, transitions, "lock_records")
     slowly(monkeypatch, update, "check_bills")
     draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
 

@@ -57,7 +57,7 @@ walks = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(walk=walks)
 def test_whatever_happens_they_say_what_their_claims_say(db, walk):
     with transaction.atomic():

@@ -833,9 +833,7 @@ def test_invalid_lines_have_no_warnings_and_the_others_have(scene):
     assert [line.booking for line in draft.line_items[:2]] == [None, None]
 
 
-def test_a_draft_without_a_participant_or_lines_is_warned_of_no_line(scene):
-    bare = scene.paper(contact=None)
-    assert codes(scene.claim(paper=bare)) == []
+def test_a_claim_without_lines_is_warned_of_no_line(scene):
     assert codes(scene.claim(line_items=None)) == []
 
 

@@ -3,11 +3,9 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.funding.services.bill_types import CLAIMS, INVOICES
 from apps.funding.services.context import load_bill_contexts
-from apps.funding.services.create import issues_of
-from apps.funding.services.defaults import apply_defaults
-from apps.funding.services.records import load_records
+from apps.funding.services.create import apply_defaults, find_issues
+from apps.funding.services.records import CLAIMS, INVOICES, load_records
 from apps.odata.write.drafts import Draft
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
@@ -150,7 +148,7 @@ def warnings_about(*drafts):
     bills = INVOICES if "invoice_claim_type" in drafts[0].given else CLAIMS
     records = load_records(bills, drafts)
     apply_defaults(bills, drafts, records)
-    return list(issues_of(drafts, load_bill_contexts(bills, drafts, records), bills.warnings))
+    return list(find_issues(drafts, load_bill_contexts(bills, drafts, records), bills.warnings))
 
 
 def codes(*drafts):

@@ -14,7 +14,7 @@ class OrderDraft(Draft):
 def test_what_a_service_works_out_has_the_default_of_its_class():
     order, other = OrderDraft({"name": "a"}), OrderDraft({"name": "b"})
     order.total += 5
-    assert (order.total, order.get("total"), other.total, other.get("total")) == (5, 5, 0, 0)
+    assert (order.total, order.get("total"), other.total, other.get("total")) == (5, 5, 0, None)
 
 
 def test_an_attribute_that_the_class_does_not_declare_cannot_be_set():

@@ -37,14 +37,14 @@ from tests.odata import sample
 ENTITY_SETS = pytest.mark.parametrize("entity_set", get_service().entity_sets, ids=lambda found: found.name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def document():
     """The document as readers get it."""
     made = SchemaGenerator().get_schema(request=None, public=True)
     return json.loads(json.dumps(made))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def operations(document):
     return {
         (method.upper(), address): operation
@@ -71,9 +71,9 @@ def test_the_document_is_valid(document):
 
 
 def test_the_generator_has_nothing_to_warn_of(tmp_path):
-    written = tmp_path / "openapi.yaml"
-    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(written))
-    assert yaml.safe_load(written.read_text())["paths"]["/api/staff"]["get"]["operationId"] == "listStaff"
+    written = tmp_path / "openapi.json"
+    call_command("spectacular", "--format=openapi-json", "--fail-on-warn", "--file", str(written))
+    assert json.loads(written.read_text())["paths"]["/api/staff"]["get"]["operationId"] == "listStaff"
 
 
 @ENTITY_SETS
@@ -318,7 +318,7 @@ def test_the_smallest_body_is_valid(set_):
 def test_the_document_is_served_in_both_formats(client):
     as_json, as_yaml = client.get("/docs/openapi.json"), client.get("/docs/openapi.yaml")
     assert as_json["Content-Type"] == "application/json"
-    assert json.loads(as_json.content)["paths"] == yaml.safe_load(as_yaml.content)["paths"]
+    assert json.loads(as_json.content)["paths"] == yaml.load(as_yaml.content, yaml.CSafeLoader)["paths"]
     assert client.post("/docs/openapi.json").status_code == 405
 
 
@@ -340,16 +340,10 @@ def test_the_script_of_the_page_names_the_document(client):
 
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
-def test_the_page_shows_every_resource_under_the_sites_content_policy(live_server, browser):
-    page = browser.new_page()
-    told = []
-    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
-    page.on(
-        "request", lambda request: told.append(request.url) if live_server.url not in request.url else None
-    )
-    page.goto(f"{live_server.url}/docs/")
+def test_the_page_shows_every_resource_under_the_sites_content_policy(open_window):
+    page = open_window()
+    page.goto("/docs/")
     page.wait_for_selector("#operations-Staff-listStaff, [id='operations-tag-Staff']")
     shown = page.locator(".opblock-tag").evaluate_all("tags => tags.map(tag => tag.dataset.tag)")
     assert shown == ["Service", *(found.name for found in get_service().entity_sets)]
-    assert [line for line in told if not line.startswith("data:")] == []
-    page.close()
+    assert (page.errors, page.elsewhere) == ([], [])

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection
 
 from apps.core import saving
-from apps.core.unique import find_conflicts
+from apps.core.saving import find_conflicts
 from apps.odata.errors import Conflict, InvalidRecords, UnconfirmedWarnings
 from apps.odata.write import dispatch
 from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent

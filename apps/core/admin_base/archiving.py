@@ -1,4 +1,4 @@
-"""Archiving in the back office: the filter of lists, the actions on many records, the page of one record."""
+"""Archiving in the back office: the actions on many records, the page of one record."""
 
 from __future__ import annotations
 
@@ -9,30 +9,12 @@ from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from unfold.contrib.filters.admin import RadioFilter
 from unfold.decorators import action, display
 
 from apps.core import archive
 from apps.core.admin_base.display import list_url
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import TimestampedModel
-
-
-class ArchivedFilter(RadioFilter):
-    """Current records unless somebody asks for others."""
-
-    title = "archived"
-    parameter_name = "archived"
-    all_option: ClassVar[list[str]] = ["", "Current"]
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Archived"), ("all", "All")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() == "all":
-            return queryset
-        return queryset.filter(archive_date__isnull=self.value() != "yes")
-
 
 #: The page that asks before a record is archived or restored.
 ARCHIVING = Page("archiving", permission="change")

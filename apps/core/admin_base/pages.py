@@ -99,17 +99,11 @@ class PageAdmin(ModelAdmin):
         ]
 
     def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        links = self.record_links(request, obj) if change else []
-        context = {"record_links": links, **context}
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        record = context["original"]
+        links = self.record_links(request, record) if record is not None else []
+        return super().render_change_form(request, {"record_links": links, **context}, *args, **options)
 
     def render_page(
         self, request: HttpRequest, template: str, title: str, record: Any = None, **context: Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -15,11 +14,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.core import history_display, saving
-from apps.core.admin_base.archiving import ArchivedFilter, ArchivingAdmin
+from apps.core.admin_base.archiving import ArchivingAdmin
+from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import RecordForm
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.search import searched_digits, with_digits
-from apps.core.services import Service, create_lookups, update_lookups
+from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 
@@ -29,13 +29,10 @@ HISTORY_PAGE_SIZE = 50
 class RecordAdmin(ArchivingAdmin):
     """The back office's page for one kind of record.
 
-    A subclass names its services, which check and store what the form asks for::
-
-        create = staticmethod(create_clients)
-        update = staticmethod(update_clients)
-
-    then ``fieldsets`` and the like of Django's own ``ModelAdmin``, and its place in the menu. Without
-    services the model's columns and unique texts are all that is checked, as of a short list.
+    A subclass has ``fieldsets`` and the like of Django's own ``ModelAdmin``, and its place in the menu. The
+    services of the model's resource check and store what the form asks for; those of a model without a
+    resource are named: ``create = staticmethod(create_bookings)``. Without services the model's columns and
+    unique texts are all that is checked, as of a short list.
     """
 
     form: Any = RecordForm
@@ -139,8 +136,8 @@ class RecordAdmin(ArchivingAdmin):
     def service_for(self, draft: Draft) -> Service:
         """The service that stores the draft."""
         if draft.key is None:
-            return self.create or partial(create_lookups, self.model)
-        return self.update or partial(update_lookups, self.model)
+            return self.create or service_of(self.model, "create")
+        return self.update or service_of(self.model, "update")
 
     def find_issues(self, draft: Draft) -> list[Issue]:
         """What stops the draft from being stored or warns of it: it is stored, and that is taken back."""
@@ -161,18 +158,12 @@ class RecordAdmin(ArchivingAdmin):
         type(record)._default_manager.select_for_update(of=("self",)).filter(pk=record.pk).first()
         return super().get_object(request, object_id, from_field)
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
+    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, *args, **options)
         except (IntegrityError, ValidationFailed):
             # Another writer came between the check and the insert: checked again, the form shows the issue.
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, *args, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         # Only warnings of the service have this severity; those of ``warnings`` are not known to it.

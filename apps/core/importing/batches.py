@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,11 @@ from apps.core.importing.reading import ARCHIVE_DATE, ColumnReader, RowReader, r
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, RowIssue, in_column_order
 from apps.core.importing.tables import Row
+from apps.core.services import Service, service_of
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent, apply_rules
 from apps.odata.write.references import attach_references
 from apps.odata.write.targets import wire_target
-
-Service = Callable[..., Any]
 
 #: Marks the draft of a rejected row as invalid where no member of it is.
 REJECTED = "rejected"
@@ -92,8 +91,8 @@ class BatchImporter:
             one.draft = self.matcher.compared.draft(self.reader, one)
             if self.items is not None and not self.items.are_unchanged(one):
                 self.items.fill_list(one.draft, one)
-        self.save(new, self.definition.create)
-        self.save(changed, self.definition.update)
+        self.save(new, self.definition.create or service_of(self.entity_set.model, "create"))
+        self.save(changed, self.definition.update or service_of(self.entity_set.model, "update"))
         return read
 
     def reject_scattered(self, records: Sequence[ReadRecord]) -> None:

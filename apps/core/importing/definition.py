@@ -95,9 +95,9 @@ class ImportDefinition:
     #: Rules whose findings are shown and keep nothing out, of services that check no warnings.
     warnings: ClassVar[Sequence[Rule]] = ()
 
-    #: The services that create records, and that change what drafts give of the records whose keys they have.
-    create: Callable[..., Any]
-    update: Callable[..., Any]
+    #: In place of the services that the resource declares.
+    create: Callable[..., Any] | None = None
+    update: Callable[..., Any] | None = None
     folder: Path
 
     def close(self) -> None:

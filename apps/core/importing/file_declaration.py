@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from django.contrib.auth.models import Permission
@@ -18,7 +18,6 @@ from django.db import models
 from apps.core.identifiers import normalised
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import Lookup, NormalisedField
-from apps.core.services import create_lookups, update_lookups
 from apps.odata.declaration import service
 from apps.odata.declaration.resource import Navigation, Nesting, Optional, Property, ReadOnly, Required
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
@@ -90,8 +89,6 @@ def definition_of(entity_set: EntitySet) -> type[ImportDefinition] | None:
         "match_fields": ("Name",),
         "match_scopes": {"Name": scopes[0]} if scopes else {},
         "fields": tuple(settable_columns(model, properties)),
-        "create": staticmethod(partial(create_lookups, model)),
-        "update": staticmethod(partial(update_lookups, model)),
     }
     return type("LookupImport", (ImportDefinition,), members)
 

@@ -28,6 +28,7 @@ from apps.odata import clock
 class BudgetAdmin(RecordAdmin):
     """The base of service bookings and category budgets."""
 
+    draft_class = BudgetDraft
     menu_group = "Plans"
     record_pages = ()
     actions = ()
@@ -45,11 +46,8 @@ class BudgetAdmin(RecordAdmin):
         css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("engagements.css",)}
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **options)
-        form.draft_class = BudgetDraft
-        if "used_elsewhere" in form.base_fields:
-            form.base_fields["used_elsewhere"].label = "Spent elsewhere"
-        return form
+        labels = {"used_elsewhere": "Spent elsewhere"}
+        return super().get_form(request, obj, change=change, labels=labels, **options)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = list(super().get_fieldsets(request, obj))

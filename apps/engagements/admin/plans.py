@@ -10,10 +10,10 @@ from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
-from unfold.contrib.filters.admin import ChoicesDropdownFilter, RadioFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, Page, RecordAdmin, fieldset
+from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordAdmin, fieldset
 from apps.core.admin_base.display import (
     admin_url,
     count_days,
@@ -25,7 +25,6 @@ from apps.core.admin_base.display import (
 )
 from apps.engagements.admin.spending_bar import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
-from apps.engagements.services import create_engagements, update_engagements
 from apps.odata import clock
 
 
@@ -46,38 +45,30 @@ DAYS_LEFT_WARNING = 30
 # --- filters --------------------------------------------------------------------------------------------
 
 
-class PlanPeriodFilter(RadioFilter):
+class PlanPeriodFilter(ConditionFilter):
     """Plans by their dates; without a choice those that have not ended."""
 
     title = "plan"
     parameter_name = "stage"
-    all_option: ClassVar[list[str]] = ["", "Not ended"]
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("current", "Current"),
-            ("30", "Ends within 30 days"),
-            ("60", "Ends within 60 days"),
-            ("90", "Ends within 90 days"),
-            ("ended", "Ended"),
-            ("coming", "Still to start"),
-            ("all", "All"),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def conditions(self, model: type[Model]) -> Conditions:
         today = clock.today()
-        started = Q(plan_start_date__lte=today)
-        if self.value() == "all":
-            return queryset
-        if self.value() == "coming":
-            return queryset.exclude(started)
-        if self.value() == "ended":
-            return queryset.filter(ended_before(today))
-        if self.value() in ("current", "30", "60", "90"):
-            queryset = queryset.filter(started)
-        if self.value() in ("30", "60", "90"):
-            queryset = queryset.filter(ended_before(today + dt.timedelta(days=int(self.value()) + 1)))
-        return queryset.exclude(ended_before(today))
+        started, ended = Q(plan_start_date__lte=today), ended_before(today)
+        ends_within = {
+            str(days): (
+                f"Ends within {days} days",
+                started & ~ended & ended_before(today + dt.timedelta(days=days + 1)),
+            )
+            for days in (30, 60, 90)
+        }
+        return {
+            "": ("Not ended", ~ended),
+            "current": ("Current", started & ~ended),
+            **ends_within,
+            "ended": ("Ended", ended),
+            "coming": ("Still to start", ~started),
+            "all": ("All", Q()),
+        }
 
 
 def ended_before(day: dt.date) -> Q:
@@ -85,19 +76,18 @@ def ended_before(day: dt.date) -> Q:
     return Q(plan_end_date__lt=day) | Q(no_active_plan_from_date__lte=day)
 
 
-class ManagementFilter(RadioFilter):
+class ManagementFilter(ConditionFilter):
     """Plans by who pays the providers."""
 
     title = "managed by"
     parameter_name = "managed"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("plan", "Plan manager"), ("agency", "Agency"), ("self", "Participant")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() in ("plan", "agency", "self"):
-            return queryset.filter(**{f"is_{self.value()}_managed": True})
-        return queryset
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            "plan": ("Plan manager", Q(is_plan_managed=True)),
+            "agency": ("Agency", Q(is_agency_managed=True)),
+            "self": ("Participant", Q(is_self_managed=True)),
+        }
 
 
 # --- plans ----------------------------------------------------------------------------------------------
@@ -107,8 +97,6 @@ class ManagementFilter(RadioFilter):
 class ClientEngagementAdmin(RecordAdmin):
     """Plans; the page of a plan shows how its budgets are spent."""
 
-    create = staticmethod(create_engagements)
-    update = staticmethod(update_engagements)
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"

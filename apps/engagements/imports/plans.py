@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from apps.core.importing.definition import ImportDefinition
-from apps.engagements.services import create_engagements, update_engagements
 
 HEADERS = {
     "PlanStartDate": ("Plan start", "Start date"),
@@ -26,5 +25,3 @@ class ClientEngagementImport(ImportDefinition):
     """
 
     header_synonyms = HEADERS
-    create = staticmethod(create_engagements)
-    update = staticmethod(update_engagements)

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('people', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('people', '__first__'),
     ]
 
     operations = [
@@ -48,6 +48,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'plan',
                 'ordering': ('-plan_start_date', 'guid'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['participant_type', 'creation_date', 'guid'], name='engagements_newest'), models.Index(fields=['participant_type', 'modify_date', 'guid'], name='engagements_modified'), models.Index(fields=['plan_end_date'], name='engagements_ending')],
+                'constraints': [models.UniqueConstraint(fields=('participant', 'participant_type', 'plan_start_date'), name='engagements_one_plan_starts_on_a_day'), models.CheckConstraint(condition=models.Q(('plan_end_date__gte', models.F('plan_start_date'))), name='engagements_plan_dates_in_order'), models.CheckConstraint(condition=models.Q(('total_budget_amount__gte', 0)), name='engagements_total_budget_not_negative')],
             },
         ),
         migrations.CreateModel(
@@ -97,6 +99,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'service booking',
                 'ordering': ('booking_start_date', 'category', 'guid'),
                 'abstract': False,
+                'constraints': [models.CheckConstraint(condition=models.Q(('booking_end_date__gte', models.F('booking_start_date'))), name='engagements_booking_dates_in_order'), models.CheckConstraint(condition=models.Q(('budget__gte', 0)), name='engagements_booking_budget_not_negative')],
             },
         ),
         migrations.CreateModel(
@@ -119,46 +122,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'PACE budget',
                 'ordering': ('category__number', 'guid'),
                 'abstract': False,
+                'constraints': [models.UniqueConstraint(fields=('engagement', 'category'), name='engagements_one_budget_of_a_category'), models.CheckConstraint(condition=models.Q(('budget__gte', 0)), name='engagements_category_budget_not_negative')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='clientengagement',
-            index=models.Index(fields=['participant_type', 'creation_date', 'guid'], name='engagements_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='clientengagement',
-            index=models.Index(fields=['participant_type', 'modify_date', 'guid'], name='engagements_modified'),
-        ),
-        migrations.AddIndex(
-            model_name='clientengagement',
-            index=models.Index(fields=['plan_end_date'], name='engagements_ending'),
-        ),
-        migrations.AddConstraint(
-            model_name='clientengagement',
-            constraint=models.UniqueConstraint(fields=('participant', 'participant_type', 'plan_start_date'), name='engagements_one_plan_starts_on_a_day'),
-        ),
-        migrations.AddConstraint(
-            model_name='clientengagement',
-            constraint=models.CheckConstraint(condition=models.Q(('plan_end_date__gte', models.F('plan_start_date'))), name='engagements_plan_dates_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='clientengagement',
-            constraint=models.CheckConstraint(condition=models.Q(('total_budget_amount__gte', 0)), name='engagements_total_budget_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='servicebooking',
-            constraint=models.CheckConstraint(condition=models.Q(('booking_end_date__gte', models.F('booking_start_date'))), name='engagements_booking_dates_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='servicebooking',
-            constraint=models.CheckConstraint(condition=models.Q(('budget__gte', 0)), name='engagements_booking_budget_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='categorybudget',
-            constraint=models.UniqueConstraint(fields=('engagement', 'category'), name='engagements_one_budget_of_a_category'),
-        ),
-        migrations.AddConstraint(
-            model_name='categorybudget',
-            constraint=models.CheckConstraint(condition=models.Q(('budget__gte', 0)), name='engagements_category_budget_not_negative'),
         ),
     ]

@@ -19,6 +19,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.core.admin_base import Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator
+from apps.funding.services.provider_invoices import RefusedAction
+from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
 
@@ -66,8 +68,8 @@ class ActionOutcome:
     """How many records were changed, and why not the others; keys of new records by their originals'."""
 
     done: int = 0
-    refused: list[tuple[Any, str, str]] = field(default_factory=list)  # (key, label, message)
-    created: dict[Any, Any] = field(default_factory=dict)
+    refused: Sequence[RefusedTransition | RefusedAction] = ()
+    created: Mapping[Any, Any] = field(default_factory=dict)
 
 
 class ReasonForm(forms.Form):
@@ -185,8 +187,8 @@ class ActionAdmin(FundingAdmin):
             self.message_user(request, f"{button.label}: {self.count_label(outcome.done)}.", messages.SUCCESS)
             return None
         refused = [
-            {"label": label, "message": message, "link": self.page_url("change", key)}
-            for key, label, message in outcome.refused[:LISTED_REFUSALS]
+            {"label": each.label, "message": each.message, "link": self.page_url("change", each.key)}
+            for each in outcome.refused[:LISTED_REFUSALS]
         ]
         return self.render_page(
             request,
@@ -236,8 +238,8 @@ class ActionAdmin(FundingAdmin):
         except ValidationFailed as failed:
             show_issues(request, failed)
             return redirect(back)
-        for _, _, message in outcome.refused:
-            self.message_user(request, message, messages.ERROR)
+        for each in outcome.refused:
+            self.message_user(request, each.message, messages.ERROR)
         if outcome.done:
             self.message_user(request, f"{button.label}: done.", messages.SUCCESS)
         return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -13,9 +13,8 @@ from django.http import HttpRequest, JsonResponse
 
 from apps.core.admin_base.display import plain_amount
 from apps.core.identifiers import normalised
-from apps.funding.choices import Zone
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import EffectivePrice, PriceRequest, find_prices
+from apps.funding.pricing import EffectivePrice, load_price_table
 from apps.odata import clock
 from apps.people.models import Contact
 
@@ -41,12 +40,11 @@ def parse_day(text: str | None) -> dt.date | None:
         return None
 
 
-def zone_of(contact: UUID | None) -> str:
-    """The price zone of a participant; the national one without a participant."""
+def region_of(contact: UUID | None) -> str | None:
+    """The price guide region of a participant."""
     if contact is None:
-        return Zone.NATIONAL
-    region = Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True).first()
-    return region if region in Zone.values else Zone.NATIONAL
+        return None
+    return Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True).first()
 
 
 def search_products(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
@@ -81,61 +79,46 @@ def products_page(request: HttpRequest) -> JsonResponse:
     if book is None:
         return JsonResponse({"products": []})
     entries = list(search_products(book, query.get("q", ""))[:SUGGESTIONS])
-    zone, day = zone_of(read_key(query.get("contact"))), parse_day(query.get("on")) or clock.today()
-    prices = load_prices([(book, entry.product_id, day) for entry in entries], zone)
+    region, day = region_of(read_key(query.get("contact"))), parse_day(query.get("on")) or clock.today()
+    prices = load_price_table(entry.product_id for entry in entries)
     found = [
-        {**product_data(entry.product), **price_data(price)}
-        for entry, price in zip(entries, prices, strict=True)
+        product_data(entry.product, prices.find(book, entry.product_id, region, day)) for entry in entries
     ]
-    return JsonResponse({"products": found, "zone": zone})
+    return JsonResponse({"products": found})
 
 
 def prices_page(request: HttpRequest) -> JsonResponse:
-    """``?contact=&line=book|code|day…``: for each line its product, and the price in that zone on its day."""
-    lines = [line.split("|") for line in request.GET.getlist("line")[:LINE_LIMIT]]
-    zone = zone_of(read_key(request.GET.get("contact")))
-    return JsonResponse({"lines": price_lines(lines, zone), "zone": zone})
+    """``?contact=&line=book|code|day…``: for each line its product, and the price in that zone on its day.
+
+    ``null`` for a line without a known product.
+    """
+    lines = [(*line.split("|"), "", "")[:3] for line in request.GET.getlist("line")[:LINE_LIMIT]]
+    region = region_of(read_key(request.GET.get("contact")))
+    products = records_by_text(Product.objects, "code_key", (code for _, code, _ in lines))
+    prices = load_price_table(product.pk for product in products.values())
+    found = []
+    for book, code, day in lines:
+        product = products.get(normalised(code) or "")
+        key, on = read_key(book), parse_day(day) or clock.today()
+        price = prices.find(key, product.pk, region, on) if product and key else None
+        found.append(product and product_data(product, price))
+    return JsonResponse({"lines": found})
 
 
-def price_lines(lines: Sequence[list[str]], zone: str) -> list[dict[str, Any] | None]:
-    """The data of each (book, code, day) line; ``None`` for a line without a known product."""
-    known = products_by_code(line[1] for line in lines if len(line) == 3)
-    found: list[tuple[Product, Any] | None] = []
-    for line in lines:
-        product = known.get(normalised(line[1]) or "") if len(line) == 3 else None
-        book, day = read_key(line[0]), parse_day(line[-1]) or clock.today()
-        found.append((product, book and (book, product.pk, day)) if product else None)
-    wanted = [pair[1] for pair in found if pair and pair[1]]
-    prices = dict(zip(wanted, load_prices(wanted, zone), strict=True))
-    return [pair and {**product_data(pair[0]), **price_data(prices.get(pair[1]))} for pair in found]
+def records_by_text(records: Any, column: str, texts: Iterable[str | None]) -> dict[str, Any]:
+    """The records with these texts in a normalised column, by that text; one query, none for no texts."""
+    keys = {key for key in map(normalised, texts) if key}
+    return {getattr(each, column): each for each in records.filter(**{f"{column}__in": keys})} if keys else {}
 
 
-def load_prices(wanted: Sequence[tuple[Any, UUID, dt.date]], zone: str) -> list[EffectivePrice | None]:
-    """The price of each (book, product, day) in the zone; the national one where the zone has none."""
-    zones = [zone] if zone == Zone.NATIONAL else [zone, Zone.NATIONAL.value]
-    requests = [PriceRequest(book, product, each, day) for each in zones for book, product, day in wanted]
-    prices = find_prices(requests)
-    return [prices[at] or prices[at + len(prices) - len(wanted)] for at in range(len(wanted))]
-
-
-def products_by_code(codes: Iterable[str | None]) -> dict[str, Product]:
-    """The products of these codes, by the normalised code; one query."""
-    wanted = {key for key in map(normalised, codes) if key}
-    if not wanted:
-        return {}
-    return {str(product.code_key): product for product in Product.objects.filter(code_key__in=wanted)}
-
-
-def product_data(product: Product) -> dict[str, Any]:
+def product_data(product: Product, price: EffectivePrice | None) -> dict[str, Any]:
+    """``current``: a price range covers the day; ``price`` as digits, null when it is quoted."""
+    amount = price.amount if price is not None else None
     return {
         "code": product.code,
         "name": product.name,
         "unit": product.get_unit_display() or "",
         "quote": product.is_quote_required,
+        "current": price is not None,
+        "price": None if amount is None else plain_amount(amount),
     }
-
-
-def price_data(price: EffectivePrice | None) -> dict[str, Any]:
-    """``current``: a price range covers the day; ``price`` as digits, null when it is quoted."""
-    amount = price.amount if price is not None else None
-    return {"current": price is not None, "price": None if amount is None else plain_amount(amount)}

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter
+from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
 from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.identifiers import normalised
-from apps.documents.admin import DateTimeRangeFilter
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.queues import STATUS, load_hold_reasons, load_queues, queue_tabs
-from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
+from apps.funding.choices import ClaimStatus
 from apps.funding.models import Bill, Claim, Invoice
 from apps.funding.services.budgets import lines_on_budget
 from apps.funding.statuses import STATUSES
@@ -43,17 +44,16 @@ STATUS_COLOURS = {name: row.colour for name, row in STATUSES.items()}
 # --- filters --------------------------------------------------------------------------------------------
 
 
-class StatusFilter(RadioFilter):
+class StatusFilter(ConditionFilter):
     """The status of bills; the tabs of the list choose it too."""
 
     title = "status"
     parameter_name = STATUS
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(value, str(label)) for value, label in statuses_of(model_admin.model).choices]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(funding_status=self.value()) if self.value() else queryset
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            value: (label, Q(funding_status=value)) for value, label in choices_of(model, "funding_status")
+        }
 
 
 class HoldReasonFilter(RadioFilter):
@@ -72,19 +72,17 @@ class HoldReasonFilter(RadioFilter):
         return queryset.filter(status_reason=self.value()) if self.value() else queryset
 
 
-class AgeFilter(RadioFilter):
+class AgeFilter(ConditionFilter):
     """For how long bills have had their status."""
 
     title = "time in this status"
     parameter_name = "age"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("7", "Over 7 days"), ("14", "Over 14 days"), ("30", "Over 30 days"), ("90", "Over 90 days")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() not in ("7", "14", "30", "90"):
-            return queryset
-        return queryset.filter(status_date__lt=clock.now() - dt.timedelta(days=int(self.value())))
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            str(days): (f"Over {days} days", Q(status_date__lt=clock.now() - dt.timedelta(days=days)))
+            for days in (7, 14, 30, 90)
+        }
 
 
 class BudgetFilter(RadioFilter):
@@ -123,10 +121,6 @@ class ServicesFilter(RangeDateFilter):
         self.title = "first day of services"
 
 
-def statuses_of(model: Any) -> type[ClaimStatus] | type[InvoiceStatus]:
-    return ClaimStatus if model is Claim else InvoiceStatus
-
-
 def hold_reason_label(group: dict[str, Any]) -> str:
     """A reason with the number of bills on hold for it, and the age of the oldest hold."""
     return f"{group['status_reason'] or 'No reason'} ({group['count']:,}, oldest: {age(group['oldest'])})"
@@ -138,10 +132,10 @@ def hold_reason_label(group: dict[str, Any]) -> str:
 class BillListAdmin(ActionAdmin):
     """What the lists of claims and invoices have in common."""
 
-    #: The normalised column of the bill's number.
-    number_key: ClassVar[str]
+    #: The normalised columns of the bill's number and reference.
+    text_columns: ClassVar[Sequence[str]]
     queue_ordering = ("status_date", "guid")
-    list_filter = (
+    list_filter: ClassVar[Any] = (
         ArchivedFilter,
         StatusFilter,
         HoldReasonFilter,
@@ -152,10 +146,6 @@ class BillListAdmin(ActionAdmin):
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),
     )
-
-    def get_list_filter(self, request: HttpRequest) -> Sequence[Any]:
-        provider = [("provider", AutocompleteSelectFilter)] if self.model is Claim else []
-        return (*super().get_list_filter(request), *provider)
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         """Of bills on hold the reason is shown."""
@@ -177,23 +167,20 @@ class BillListAdmin(ActionAdmin):
         words = normalised(search_term)
         if words is None:
             return queryset, False
-        contacts = find_contacts(search_term)
-        providers = find_providers(search_term) if self.model is Claim else []
-        found = Q(contact__in=contacts)
+        people = {"contact": find_contacts(search_term)}
         if self.model is Claim:
-            found |= Q(provider__in=providers)
-        if searched_digits(search_term) is None and (contacts != [] or providers != []):
-            return queryset.filter(found), False
-        found |= Q(**{f"{self.number_key}__contains": words})
-        if self.model is Claim:
-            found |= Q(provider_invoice_reference_key__contains=words)
-        return queryset.filter(found), False
+            people["provider"] = find_providers(search_term)
+        conditions = [Q(**{f"{column}__in": keys}) for column, keys in people.items()]
+        is_name = searched_digits(search_term) is None and any(keys != [] for keys in people.values())
+        if not is_name:
+            conditions += [Q(**{f"{column}__contains": words}) for column in self.text_columns]
+        return queryset.filter(reduce(or_, conditions)), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         """The tabs of the statuses and hold reasons with their counts, and the budget of the filter."""
         chosen = request.GET.get(STATUS, "")
         budget = find_budget(request.GET.get(BUDGET))
-        queues = load_queues(self.model, statuses_of(self.model))
+        queues = load_queues(self.model)
         reasons = []
         if chosen == ClaimStatus.ON_HOLD:
             reasons = [

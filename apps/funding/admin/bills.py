@@ -116,19 +116,15 @@ class BillAdmin(BillListAdmin):
     # --- entering and editing
 
     def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **options: Any
     ) -> Any:
         """The form of a bill with its lines, or the page of one that cannot be edited."""
         record = self.get_object(request, object_id) if object_id else None
-        if record is None or not self.has_view_permission(request, record):
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        if not record.is_editable or not self.has_change_permission(request, record):
-            return self.bill_page(request, record)
-        return super().changeform_view(request, object_id, form_url, extra_context)
+        if record is not None and self.has_view_permission(request, record):
+            is_editable = record.is_editable and self.has_change_permission(request, record)
+            if not is_editable:
+                return self.bill_page(request, record)
+        return super().changeform_view(request, object_id, *args, **options)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
@@ -169,15 +165,9 @@ class BillAdmin(BillListAdmin):
     # --- pages
 
     def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        form = context["adminform"].form
+        form, record = context["adminform"].form, context["original"]
         page = {
             "is_invalid": form.is_bound and not form.adds_rows and form.has_errors,
             "rows": form.lines,
@@ -188,10 +178,10 @@ class BillAdmin(BillListAdmin):
             "currency": Subscriber.current().currency,
             "today": clock.today().isoformat(),
             "addresses": {name: self.page_url(name) for name in ("products", "prices")},
-            **self.provider_invoice_context(request, obj, form),
-            **(self.status_context(request, obj) if change else {}),
+            **self.provider_invoice_context(request, record, form),
+            **(self.status_context(request, record) if record is not None else {}),
         }
-        return super().render_change_form(request, {**context, **page}, add, change, form_url, obj)
+        return super().render_change_form(request, {**context, **page}, *args, **options)
 
     def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """A bill that cannot be edited any more, or by somebody who may only view it."""
@@ -256,8 +246,7 @@ class BillAdmin(BillListAdmin):
         result = apply_transition(
             self.model, keys, name, staff_of(request), answers.get("reason"), amounts, answers.get("day")
         )
-        refused = [(each.key, each.label, each.message) for each in result.refused]
-        return ActionOutcome(len(result.done), refused, result.resubmissions)
+        return ActionOutcome(len(result.done), result.refused, result.resubmissions)
 
     def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """The status of a bill, why it cannot be approved, and the warnings that were confirmed."""

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
@@ -24,10 +25,8 @@ from apps.funding.admin.queues import (
     next_waiting_invoice,
     waiting_invoices,
 )
-from apps.funding.choices import ClaimStatus, InvoiceStatus, SendPaymentTo
+from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
-from apps.funding.services.create import create_claims
-from apps.funding.services.update import update_claims
 
 
 @admin.register(Claim)
@@ -36,8 +35,6 @@ class ClaimAdmin(BillAdmin):
 
     line_model = ClaimLine
     line_form = LineForm
-    create = staticmethod(create_claims)
-    update = staticmethod(update_claims)
     menu_order = 210
     icon = "request_quote"
     list_pages = (
@@ -50,7 +47,8 @@ class ClaimAdmin(BillAdmin):
     list_display = ("number", "participant", "provider_name", "days", "amount", "status", "since", "archived")
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
-    number_key = "claim_number_key"
+    list_filter = (*BillAdmin.list_filter, ("provider", AutocompleteSelectFilter))
+    text_columns = ("claim_number_key", "provider_invoice_reference_key")
     fieldsets = (
         fieldset(
             None,
@@ -111,8 +109,8 @@ class ClaimAdmin(BillAdmin):
         """All queues on one page: how many wait, and for how long the oldest has."""
         groups = [
             ("Provider invoices", linked_queues(ProviderInvoice, load_provider_invoice_queues())),
-            ("Claims", linked_queues(Claim, load_queues(Claim, ClaimStatus))),
-            ("Invoices", linked_queues(Invoice, load_queues(Invoice, InvoiceStatus))),
+            ("Claims", linked_queues(Claim, load_queues(Claim))),
+            ("Invoices", linked_queues(Invoice, load_queues(Invoice))),
         ]
         first = waiting_invoices().first() if self.has_add_permission(request) else None
         next_link = new_claim_url(first) if first else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 from uuid import UUID
@@ -20,7 +20,7 @@ from django.utils.text import capfirst
 from apps.core.admin_base import RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
 from apps.core.identifiers import normalised
-from apps.funding.admin.autocomplete import product_data, products_by_code
+from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
 from apps.odata.declaration.service import get_service
@@ -118,10 +118,8 @@ class LineForm(forms.Form):
 
     @property
     def product_label(self) -> str:
-        if self.product_found is None:
-            return ""
-        data = product_data(self.product_found)
-        return f"{data['name']} · {data['unit']}".strip(" ·")
+        product = self.product_found
+        return f"{product.name} · {product.get_unit_display() or ''}".strip(" ·") if product else ""
 
     def draft(self) -> Draft:
         """The draft of the line; cells that could not be read are invalid."""
@@ -157,8 +155,10 @@ class LineFormSet(forms.BaseFormSet):
         """Replace what rows name by the records; an unknown name is an error in its cell."""
         self.is_valid()
         rows = self.filled_rows()
-        products = products_by_code(row.cleaned_data.get("product") for row in rows)
-        centres = cost_centres_by_name(row.cleaned_data.get("cost_centre") for row in rows)
+        codes = [row.cleaned_data.get("product") for row in rows]
+        names = [row.cleaned_data.get("cost_centre") for row in rows]
+        products = records_by_text(Product.objects, "code_key", codes)
+        centres = records_by_text(CostCentre.objects.filter(archive_date=None), "name_key", names)
         for row in rows:
             row.cleaned_data["price_book"] = self.books.get(row.cleaned_data.get("price_book") or "")
             replace_by_record(row, "product", products, "No product has this code.")
@@ -183,15 +183,6 @@ def replace_by_record(row: LineForm, name: str, records: Mapping[str, Any], mess
         row.add_error(name, forms.ValidationError(message, code="NotFound"))
     else:
         row.cleaned_data[name] = record
-
-
-def cost_centres_by_name(names: Iterable[str | None]) -> dict[str, CostCentre]:
-    """Current cost centres of these names, by the normalised name; one query, none for no names."""
-    wanted = {key for key in map(normalised, names) if key}
-    if not wanted:
-        return {}
-    centres = CostCentre.objects.filter(name_key__in=wanted, archive_date=None)
-    return {str(centre.name_key): centre for centre in centres}
 
 
 def formset_of(form: type[LineForm], blank: int) -> Any:

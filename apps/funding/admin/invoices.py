@@ -13,8 +13,6 @@ from apps.core.admin_base.display import record_link, short_day, short_period
 from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
-from apps.funding.services.create import create_invoices
-from apps.funding.services.update import update_invoices
 
 
 @admin.register(Invoice)
@@ -23,8 +21,6 @@ class InvoiceAdmin(BillAdmin):
 
     line_model = InvoiceLine
     line_form = InvoiceLineForm
-    create = staticmethod(create_invoices)
-    update = staticmethod(update_invoices)
     menu_order = 220
     icon = "receipt_long"
     list_display = (
@@ -40,7 +36,7 @@ class InvoiceAdmin(BillAdmin):
     )
     list_select_related = ("contact",)
     search_help_text = "Number, participant's name or scheme number"
-    number_key = "invoice_number_key"
+    text_columns = ("invoice_number_key",)
     fieldsets = (
         fieldset(None, "contact", "invoice_claim_type", "start_date", "end_date", "due_date"),
         fieldset(

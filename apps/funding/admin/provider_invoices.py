@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html_join
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, RecordForm, fieldset
+from apps.core.admin_base import (
+    ArchivedFilter,
+    ConditionFilter,
+    Conditions,
+    DateTimeRangeFilter,
+    RecordForm,
+    fieldset,
+)
 from apps.core.admin_base.display import (
     admin_url,
     age,
@@ -24,7 +31,7 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.core.identifiers import normalised
-from apps.documents.admin import DateTimeRangeFilter, preview_kind
+from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_lists import find_contacts, find_providers
@@ -34,6 +41,7 @@ from apps.funding.admin.queues import (
     STATUS,
     WAITING,
     AutocompletePaginator,
+    choices_of,
     load_provider_invoice_queues,
     new_claim_url,
     queue_tabs,
@@ -42,9 +50,8 @@ from apps.funding.admin.queues import (
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.provider_invoices import (
+    RefusedAction,
     act_on_provider_invoices,
-    create_provider_invoices,
-    update_provider_invoices,
 )
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata.any_of import AnyOf
@@ -75,19 +82,16 @@ class ProviderInvoiceForm(RecordForm):
         use_typed_days(self)
 
 
-class ApprovalFilter(RadioFilter):
+class ApprovalFilter(ConditionFilter):
     """The approval status; and those that wait for a claim."""
 
     title = "status"
     parameter_name = STATUS
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(WAITING, "To be claimed"), *((value, str(label)) for value, label in ApprovalStatus.choices)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() == WAITING:
-            return queryset.filter(WAITS_FOR_CLAIM)
-        return queryset.filter(approval_status=self.value()) if self.value() else queryset
+    def conditions(self, model: type[Model]) -> Conditions:
+        choices = choices_of(model, "approval_status")
+        statuses = {value: (label, Q(approval_status=value)) for value, label in choices}
+        return {WAITING: ("To be claimed", WAITS_FOR_CLAIM), **statuses}
 
 
 @admin.register(ProviderInvoice)
@@ -95,8 +99,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
     """Provider invoices, beside their documents."""
 
     form = ProviderInvoiceForm
-    create = staticmethod(create_provider_invoices)
-    update = staticmethod(update_provider_invoices)
     menu_order = 200
     icon = "inbox"
     queue_ordering = ("creation_date", "guid")
@@ -260,12 +262,11 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return ActionOutcome(self.restore_records(request, records))
         if name == ARCHIVE.name:
             in_use = records.filter(HAS_CLAIM).select_related("provider", "contact")
-            refused = [(each.pk, str(each), ARCHIVE_CLAIM_FIRST) for each in in_use]
+            refused = [RefusedAction(each.pk, str(each), "Claimed", ARCHIVE_CLAIM_FIRST) for each in in_use]
             return ActionOutcome(super().archive_records(request, records.filter(~HAS_CLAIM)), refused)
         draft = Draft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
         result = act_on_provider_invoices(keys, draft)
-        refused = [(each.key, each.label, each.message) for each in result.refused]
-        return ActionOutcome(len(result.done), refused)
+        return ActionOutcome(len(result.done), result.refused)
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
         """Archive those without a current claim."""

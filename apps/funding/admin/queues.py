@@ -16,7 +16,7 @@ from django.utils.formats import number_format
 from django.utils.functional import cached_property
 
 from apps.core.admin_base.display import admin_url, days_since
-from apps.funding.choices import ApprovalStatus, ClaimStatus
+from apps.funding.choices import ClaimStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 
 #: Nobody works through more than so many one by one; beyond it a queue says "10,000+".
@@ -50,8 +50,14 @@ class Queue:
         return None if self.oldest is None else days_since(self.oldest)
 
 
+def choices_of(model: type[models.Model], column: str) -> list[tuple[str, str]]:
+    """The values and labels that a column of the model has."""
+    field: Any = model._meta.get_field(column)
+    return [(value, str(label)) for value, label in field.flatchoices]
+
+
 def load_queues(
-    model: type[models.Model], statuses: Any, column: str = "funding_status", since: str = "status_date"
+    model: type[models.Model], column: str = "funding_status", since: str = "status_date"
 ) -> list[Queue]:
     """A queue for each status, in one statement: each is counted on its index, up to the limit."""
     quote = connection.ops.quote_name
@@ -61,13 +67,13 @@ def load_queues(
         f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {COUNT_LIMIT + 1}) AS capped),"  # noqa: S608
         f" (SELECT {moment} {current} ORDER BY {moment} LIMIT 1)"
     )
-    choices: Sequence[tuple[str, str]] = statuses.choices
+    choices = choices_of(model, column)
     with connection.cursor() as cursor:
         cursor.execute(
             " UNION ALL ".join([one] * len(choices)), [word for value, _ in choices for word in (value,) * 3]
         )
         rows = {name: (count, oldest) for name, count, oldest in cursor.fetchall()}
-    return [Queue(value, str(label), rows[value][0], read_moment(rows[value][1])) for value, label in choices]
+    return [Queue(value, label, rows[value][0], read_moment(rows[value][1])) for value, label in choices]
 
 
 def read_moment(value: Any) -> dt.datetime | None:
@@ -103,7 +109,7 @@ def load_provider_invoice_queues() -> list[Queue]:
     """The invoices that wait for a claim, and a queue for each approval status."""
     first = waiting_invoices().values_list("creation_date", flat=True).first()
     waiting = Queue(WAITING, "To be claimed", waiting_invoices()[: COUNT_LIMIT + 1].count(), first)
-    return [waiting, *load_queues(ProviderInvoice, ApprovalStatus, "approval_status", "creation_date")]
+    return [waiting, *load_queues(ProviderInvoice, "approval_status", "creation_date")]
 
 
 def waiting_invoices() -> QuerySet[ProviderInvoice]:

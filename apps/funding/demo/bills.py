@@ -33,9 +33,7 @@ from apps.funding.models import (
     Product,
     ProviderInvoice,
 )
-from apps.funding.pricing import price_zones
 from apps.funding.public_holidays import state_code
-from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
 
@@ -67,7 +65,7 @@ class DemoPlan:
 
     engagement: ClientEngagement
     participant: Contact
-    zones: Sequence[str]
+    region: str | None
     state: str | None
     known: dt.date
     budgets: list[DemoBudget]
@@ -84,11 +82,6 @@ class DemoPlan:
     @property
     def last_day(self) -> dt.date:
         return self.engagement.plan_end_date
-
-    def is_current(self) -> bool:
-        """Whether bills come in for it today."""
-        is_in_time = self.known <= clock.today() <= self.last_day + 10 * DAY
-        return is_in_time and self.engagement.is_plan_managed
 
 
 def load_plans(context: Context) -> list[DemoPlan]:
@@ -108,7 +101,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
             DemoPlan(
                 engagement,
                 participant,
-                price_zones(participant.scheme_price_guide_region),
+                participant.scheme_price_guide_region,
                 state_code(participant.state),
                 max(engagement.plan_start_date, created) + 10 * DAY,
                 budgets[engagement.pk],
@@ -140,13 +133,22 @@ class BillFactory:
     approvers: Sequence[Staff]
     chance: Random
 
+    def current_plans(self) -> list[DemoPlan]:
+        """The plans that bills come in for."""
+        today = self.context.today
+        return [
+            plan
+            for plan in self.plans
+            if plan.engagement.is_plan_managed and plan.known <= today <= plan.last_day + 10 * DAY
+        ]
+
     def choose_staff(self) -> Staff:
         """One of the approvers who were there by now."""
         return self.chance.choice(existing(self.approvers))
 
     def choose_days(self, plan: DemoPlan) -> tuple[dt.date, dt.date]:
         """First and last day of the supports of a bill: a little while ago, within the plan."""
-        last = clock.today() - (1 + self.chance.randrange(12)) * DAY
+        last = self.context.today - (1 + self.chance.randrange(12)) * DAY
         last = max(min(last, plan.last_day), plan.first_day)
         return max(last - (self.chance.choice(SPANS) - 1) * DAY, plan.first_day), last
 
@@ -160,7 +162,7 @@ class BillFactory:
 
     def supports(self, count: int) -> Iterator[Support]:
         """The supports of so many claims; where nothing is left of a plan, another one comes in its place."""
-        plans = [plan for plan in self.plans if plan.is_current()]
+        plans = self.current_plans()
         for _ in range(count):
             for plan in self.chance.sample(plans, min(8, len(plans))):
                 days = self.choose_days(plan)
@@ -212,7 +214,7 @@ class BillFactory:
     ) -> list[tuple[Product, Decimal]]:
         """The products that a budget is for, with their prices on that day."""
         prices = (
-            (product, self.books.price(product, plan.zones, day))
+            (product, self.books.price(product, plan.region, day))
             for product in self.books.by_category[budget.category]
             if budget.item in (None, product.code) and is_for_day(product, day, plan.state)
         )
@@ -265,7 +267,7 @@ class BillFactory:
             external_invoice_number=sometimes(self.chance, 0.5, f"X{number + 1:07}"),
             start_date=support.days[0],
             end_date=support.days[1],
-            due_date=sometimes(self.chance, 0.4, clock.today() + 14 * DAY),
+            due_date=sometimes(self.chance, 0.4, self.context.today + 14 * DAY),
             staff=self.choose_staff(),
             line_items=support.lines,
         )
@@ -288,7 +290,7 @@ class BillFactory:
             invoice_claim_type=recipient.value,
             start_date=days[0],
             end_date=days[1],
-            due_date=clock.today() + 14 * DAY,
+            due_date=self.context.today + 14 * DAY,
             contact=plan.participant,
             staff=staff,
             line_items=lines,
@@ -307,7 +309,7 @@ class BillFactory:
 
     def recurring_invoice(self, plan: DemoPlan) -> Draft:
         """An invoice to a client that recurs every month from today on."""
-        today = clock.today()
+        today = self.context.today
         return draft_of(
             Invoice,
             invoice_claim_type=InvoiceClaimType.INVOICE_TO_CLIENT.value,
@@ -321,7 +323,9 @@ class BillFactory:
             line_items=[self.private_line(self.books.private_products[0], 4, today)],
         )
 
-    def provider_invoice_to_review(self, number: int, documents: list[Document]) -> Draft:
+    def provider_invoice_to_review(
+        self, number: int, plans: Sequence[DemoPlan], documents: list[Document]
+    ) -> Draft:
         """A provider invoice that no claim is built on yet; some have nothing but their document."""
         chance = self.chance
         document = documents.pop() if documents and number % 2 == 0 else None
@@ -330,14 +334,13 @@ class BillFactory:
             values["provider"] = document.client
         if document is not None and number % 3 == 0:
             return draft_of(ProviderInvoice, **values)
-        last = clock.today() - (1 + chance.randrange(9)) * DAY
+        last = self.context.today - (1 + chance.randrange(9)) * DAY
         values |= {
             "reference": f"R-{number + 1:06}",
             "service_start_date": last - chance.randrange(14) * DAY,
             "service_end_date": last,
             "invoice_total": Decimal(chance.randrange(4_000, 180_000)) / 100,
         }
-        plans = [plan for plan in self.plans if plan.is_current()]
         if plans and chance.random() < 0.85:
             plan = chance.choice(plans)
             values = {"contact": plan.participant, "provider": self.choose_provider(plan)} | values

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 from uuid import UUID
 
 from apps.core.demo import YEARS, Context, DemoSet, Size, existing, read_data
@@ -21,10 +21,9 @@ from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
-from apps.funding.services.recurring import CreatedInvoice, create_recurring_invoices
-from apps.funding.services.transitions import apply_transition
+from apps.funding.services.recurring import create_recurring_invoices
+from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.statuses import TransitionName
-from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.models import Staff
 
@@ -54,15 +53,8 @@ DECISIONS: tuple[tuple[ApprovalAction, str | None], ...] = (
 )
 PAID_IN_PART = Decimal("0.63")
 PROVIDER_INVOICES = "Provider invoices"
-#: Invoices that recur every month; the monthly run made more of them so many days ago.
-RECURRING, RECURRING_SINCE, MONTHLY_RUNS = 4, 100, (70, 40, 9)
-
-
-class Progress(NamedTuple):
-    """A bill and the transitions of its life that are still to come."""
-
-    key: UUID
-    transitions: Sequence[str]
+#: Invoices that recur every month, and how many days ago the monthly run made more of them.
+RECURRING, RUNS = 4, (100, 70, 40, 9)
 
 
 @dataclass
@@ -71,9 +63,9 @@ class Timeline:
 
     context: Context
     factory: BillFactory
-    #: The bills that take a transition on a day, by model and transition.
-    agenda: dict[int, dict[tuple[type[Bill], str], list[Progress]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    #: The bills that take a transition on a day, by day, model and transition, with those that follow.
+    agenda: dict[tuple[int, type[Bill], str], dict[UUID, Sequence[str]]] = field(
+        default_factory=lambda: defaultdict(dict)
     )
     claims: int = 0
     invoices: int = 0
@@ -96,50 +88,45 @@ class Timeline:
                 support.plan.reusable = invoice
         with self.context.clock_at(date, 11):
             claims = [factory.claim(number, each) for number, each in enumerate(supports, self.claims)]
+            keys = create_claims(claims, ignore_warnings=True) if claims else []
+            self.begin_lives(day, Claim, keys, "claims")
             self.claims += len(claims)
-            self.create_bills(day, Claim, claims, "claims")
 
     def create_invoices_of_day(self, day: int, count: int) -> None:
+        """Create so many invoices; one in twelve has a credit."""
         factory = self.factory
         with self.context.clock_at(self.context.workdays[day], 13):
             creditors = [each for each in existing(factory.approvers) if each.has_perm(MAY_CREDIT)]
-            plans = [plan for plan in factory.plans if plan.is_current()]
+            plans = factory.current_plans()
             drafts = []
             for number in range(self.invoices, self.invoices + (count if plans else 0)):
                 staff = factory.chance.choice(creditors or factory.approvers)
                 is_credited = bool(creditors) and number % 12 == 0
                 drafts.append(factory.invoice(number, factory.chance.choice(plans), staff, is_credited))
-            for recipient, lives in (
-                (InvoiceClaimType.INVOICE_TO_AGENCY, "invoices_to_agency"),
-                (InvoiceClaimType.INVOICE_TO_CLIENT, "invoices_to_clients"),
-            ):
-                alike = [draft for draft in drafts if draft.invoice_claim_type == recipient]
-                self.create_bills(day, Invoice, alike, lives)
-
-    def create_bills(self, day: int, model: type[Bill], drafts: Sequence[Draft], lives: str) -> None:
-        """Create the bills, whatever they warn of, and choose the life of each."""
-        if not drafts:
-            return
-        keys = (create_claims if model is Claim else create_invoices)(drafts, ignore_warnings=True)
-        self.begin_lives(day, model, keys, lives)
+            keys = create_invoices(drafts, ignore_warnings=True) if drafts else []
+            for recipient in InvoiceClaimType.values:
+                alike = [
+                    key
+                    for key, draft in zip(keys, drafts, strict=True)
+                    if draft.invoice_claim_type == recipient
+                ]
+                self.begin_lives(day, Invoice, alike, recipient)
 
     def create_recurring_invoices(self) -> None:
         """Create invoices that recur every month, and let the monthly run make the later ones."""
-        start = self.context.day(RECURRING_SINCE)
-        with self.context.clock_at(start, 14):
-            plans = [plan for plan in self.factory.plans if plan.is_current()]
-            lasting = [plan for plan in plans if plan.last_day > self.context.as_of][:RECURRING]
-            drafts = [self.factory.recurring_invoice(plan) for plan in lasting]
-            day = bisect_left(self.context.workdays, start)
-            self.create_bills(day, Invoice, drafts, "recurring_invoices")
-        for ago in MONTHLY_RUNS:
-            with self.context.clock_at(self.context.day(ago), 6):
-                results = create_recurring_invoices(clock.today())
-                numbers = [each.number for each in results if isinstance(each, CreatedInvoice)]
-                found = Invoice.objects.filter(invoice_number__in=numbers).order_by("invoice_number")
-                day = bisect_left(self.context.workdays, self.context.day(ago))
-                keys = list(found.values_list("pk", flat=True))
-                self.begin_lives(day, Invoice, keys, "recurring_invoices")
+        for ago in RUNS:
+            date = self.context.day(ago)
+            with self.context.clock_at(date, 6) as now:
+                if ago == RUNS[0]:
+                    plans = self.factory.current_plans()
+                    lasting = [plan for plan in plans if plan.last_day > self.context.as_of][:RECURRING]
+                    drafts = [self.factory.recurring_invoice(plan) for plan in lasting]
+                    if drafts:
+                        create_invoices(drafts, ignore_warnings=True)
+                list(create_recurring_invoices(date))
+            new = Invoice.objects.filter(creation_date=now).order_by("invoice_number")
+            day = bisect_left(self.context.workdays, date)
+            self.begin_lives(day, Invoice, list(new.values_list("pk", flat=True)), "recurring_invoices")
 
     # --- transitions ------------------------------------------------------------------------------------
 
@@ -151,45 +138,45 @@ class Timeline:
         weights = [common[0], *(weight * share for weight, *_ in few)]
         lives = self.factory.chance.choices([common, *few], weights, k=len(keys))
         for key, (_, *transitions) in zip(keys, lives, strict=True):
-            self.schedule(day, model, Progress(key, transitions))
+            self.schedule(day, model, key, transitions)
         self.context.report(model, len(keys))
         if model is Invoice:
             self.invoices += len(keys)
 
-    def schedule(self, day: int, model: type[Bill], progress: Progress) -> None:
-        """Note the next transition of a bill, if its life has one."""
-        if progress.transitions:
-            name = progress.transitions[0]
-            self.agenda[day + DAYS[name]][model, name].append(progress)
+    def schedule(self, day: int, model: type[Bill], key: UUID, transitions: Sequence[str]) -> None:
+        """Note the next of the transitions that a bill still takes."""
+        if transitions:
+            name, *following = transitions
+            self.agenda[day + DAYS[name], model, name][key] = following
 
     def apply_transitions_before(self, end: int) -> None:
         """Let the bills take the transitions of all days before ``end``."""
-        while self.agenda and (day := min(self.agenda)) < end:
+        while due := [slot for slot in self.agenda if slot[0] < end]:
+            slot = min(due, key=itemgetter(0))
+            day, model, name = slot
+            bills = self.agenda.pop(slot)
+            # An approval is withdrawn from one bill at a time.
+            groups = [[key] for key in bills] if name == TransitionName.WITHDRAW else [list(bills)]
             with self.context.clock_at(self.context.workdays[day], 15.5):
-                for (model, name), bills in self.agenda.pop(day).items():
-                    # An approval is withdrawn from one bill at a time.
-                    groups = [[bill] for bill in bills] if name == TransitionName.WITHDRAW else [bills]
-                    for group in groups:
-                        self.apply_transition(day, model, name, group)
+                for keys in groups:
+                    result = self.apply_transition(model, name, keys)
+                    for key in result.done:
+                        self.schedule(day, model, key, bills[key])
+                    self.begin_lives(day, model, list(result.resubmissions.values()), "resubmissions")
 
-    def apply_transition(self, day: int, model: type[Bill], name: str, bills: Sequence[Progress]) -> None:
-        """Let bills take a transition together, and note the next one of each."""
-        following = {bill.key: bill.transitions[1:] for bill in bills}
+    def apply_transition(self, model: type[Bill], name: str, keys: Sequence[UUID]) -> TransitionResult:
         amounts = None
         if name == TransitionName.PAY_IN_PART:
-            totals = model._default_manager.filter(pk__in=following).values_list("pk", "total")
+            totals = model._default_manager.filter(pk__in=keys).values_list("pk", "total")
             amounts = {key: rounded(total * PAID_IN_PART) for key, total in totals}
-        result = apply_transition(
+        return apply_transition(
             model,
-            list(following),
+            keys,
             name,
             staff=None if name in SYSTEM else self.factory.choose_staff(),
             reason=self.factory.chance.choice(REASONS[name]) if name in REASONS else None,
             amounts=amounts,
         )
-        for key in result.done:
-            self.schedule(day, model, Progress(key, following[key]))
-        self.begin_lives(day, model, list(result.resubmissions.values()), "resubmissions")
 
     # --- provider invoices ------------------------------------------------------------------------------
 
@@ -204,7 +191,10 @@ class Timeline:
             day = self.context.workdays[-1 - 8 * (INBOX_DAYS - 1 - part)]
             numbers = range(count * part // INBOX_DAYS, count * (part + 1) // INBOX_DAYS)
             with self.context.clock_at(day, 9.5):
-                drafts = [self.factory.provider_invoice_to_review(number, documents) for number in numbers]
+                plans = self.factory.current_plans()
+                drafts = [
+                    self.factory.provider_invoice_to_review(number, plans, documents) for number in numbers
+                ]
                 made = self.context.create(ProviderInvoice, create_provider_invoices, drafts)
             with self.context.clock_at(day, 12):
                 # The first of each day are only received; the decisions come in turn.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from apps.core.demo import Context, load_lookups, named
+from apps.core.demo import Context, load_lookups
 from apps.core.identifiers import normalised
 from apps.core.importing.file_formats import open_table
 from apps.funding.choices import ItemType
@@ -39,9 +39,9 @@ class PriceBooks:
     prices: PriceTable
     cost_centres: Sequence[CostCentre]
 
-    def price(self, product: Product, zones: Sequence[str], day: dt.date) -> Decimal | None:
+    def price(self, product: Product, region: str | None, day: dt.date) -> Decimal | None:
         """The price guide's price of a product; none where it has none on that day, or wants a quote."""
-        found = self.prices.find(self.price_guide.pk, product.pk, zones, day)
+        found = self.prices.find(self.price_guide.pk, product.pk, region, day)
         return None if found is None else found.amount
 
 
@@ -53,8 +53,8 @@ def load_price_books(context: Context) -> PriceBooks:
     guide, rates = read_file("price_guide.csv"), read_file("private_rates.csv")
     years = first_days(context.as_of)
     with context.clock_at(context.workdays[0], 8.6):
-        cost_centres = load_lookups(CostCentre.objects.all(), named(COST_CENTRES))
-        load_lookups(CostCentre.objects.all(), named(["Transition project"]), is_archived=True)
+        cost_centres = load_lookups(CostCentre, COST_CENTRES)
+        load_lookups(CostCentre, ["Transition project"], is_archived=True)
         if not book_exists(PRIVATE_RATES):
             import_guide(guide_of_year(rates, years[0], Decimal(1)), PRIVATE_RATES)
             for entry in PriceBookEntry.objects.filter(price_book__name=PRIVATE_RATES):

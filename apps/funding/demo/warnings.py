@@ -108,7 +108,7 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
     def day(ago: int) -> dt.date:
         return weekday_before(context.day(ago), plan)
 
-    cap = books.price(books.products[USUAL], plan.zones, day(5)) or Decimal(0)
+    cap = books.price(books.products[USUAL], plan.region, day(5)) or Decimal(0)
     overpriced = {"price": rounded(cap * Decimal("1.15"))}
     travel = {"claim_type": ClaimType.PROVIDER_TRAVEL.value}
     sunday = context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY

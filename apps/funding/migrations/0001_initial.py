@@ -93,6 +93,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'price book entries',
                 'ordering': ('product__code', 'guid'),
                 'abstract': False,
+                'constraints': [models.UniqueConstraint(fields=('price_book', 'product'), name='funding_product_once_in_a_book')],
             },
         ),
         migrations.CreateModel(
@@ -113,9 +114,5 @@ class Migration(migrations.Migration):
                 'abstract': False,
                 'constraints': [models.UniqueConstraint(fields=('entry', 'zone', 'start_date'), name='funding_price_starts_once'), models.UniqueConstraint(condition=models.Q(('end_date', None)), fields=('entry', 'zone'), name='funding_one_price_is_open'), models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='funding_price_dates_in_order'), models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='funding_price_not_negative')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='pricebookentry',
-            constraint=models.UniqueConstraint(fields=('price_book', 'product'), name='funding_product_once_in_a_book'),
         ),
     ]

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         ('engagements', '0002_support_categories'),
         ('funding', '0001_initial'),
         ('people', '0002_contacts_index_only_those_they_refer_to'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('people', '__first__'),
     ]
 
     operations = [
@@ -67,6 +67,8 @@ class Migration(migrations.Migration):
                 'ordering': ('-creation_date', '-guid'),
                 'permissions': (('administer_funding_invoices', 'Can view/administer funding invoices'),),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'guid'], name='funding_claim_newest'), models.Index(fields=['funding_status', 'status_date', 'guid'], name='funding_claim_by_status'), models.Index(fields=['provider', 'provider_invoice_reference_key'], name='funding_claim_by_reference')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('archive_date', None), ('resubmission_of__isnull', False)), fields=('resubmission_of',), name='funding_claim_resubmitted_once'), models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='funding_claim_dates_in_order'), models.CheckConstraint(condition=models.Q(('claim_number', ''), _negated=True), name='funding_claim_has_a_number')],
             },
         ),
         migrations.CreateModel(
@@ -106,6 +108,8 @@ class Migration(migrations.Migration):
                 'ordering': ('-creation_date', '-guid'),
                 'permissions': (('administer_credit_invoices', 'Can administer credit invoices'),),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'guid'], name='funding_invoice_newest'), models.Index(fields=['funding_status', 'status_date', 'guid'], name='funding_invoice_by_status'), models.Index(condition=models.Q(('archive_date', None), ('is_recurring', True)), fields=['recurring_start_date'], name='funding_invoice_recurring')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('archive_date', None), ('resubmission_of__isnull', False)), fields=('resubmission_of',), name='funding_invoice_resubmitted_once'), models.UniqueConstraint(condition=models.Q(('recurrence_of__isnull', False)), fields=('recurrence_of', 'recurrence_date'), name='funding_one_invoice_of_a_period'), models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='funding_invoice_dates_in_order'), models.CheckConstraint(condition=models.Q(('invoice_number', ''), _negated=True), name='funding_invoice_has_a_number'), models.CheckConstraint(condition=models.Q(('is_recurring', False), models.Q(('recurring_frequency__isnull', False), ('recurring_start_date__isnull', False)), _connector='OR'), name='funding_recurring_since_and_how'), models.CheckConstraint(condition=models.Q(('recurring_end_date__gte', models.F('recurring_start_date'))), name='funding_recurring_dates_in_order')],
             },
         ),
         migrations.CreateModel(
@@ -125,6 +129,7 @@ class Migration(migrations.Migration):
                 'ordering': ('id',),
                 'abstract': False,
                 'default_permissions': (),
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', False)), _connector='OR'), name='funding_warning_of_one_record')],
             },
         ),
         migrations.CreateModel(
@@ -159,6 +164,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'invoice line',
                 'ordering': ('position', 'guid'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['product', 'first_day'], name='funding_invoiceline_twins'), models.Index(condition=models.Q(('booking__isnull', False)), fields=['booking'], name='funding_invoiceline_booking'), models.Index(condition=models.Q(('category_budget__isnull', False)), fields=['category_budget'], name='funding_invoiceline_budget')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('quantity__gt', 0)), name='funding_invoiceline_quantity_positive'), models.CheckConstraint(condition=models.Q(('price__gte', 0)), name='funding_invoiceline_price_not_negative'), models.CheckConstraint(condition=models.Q(('last_day__gte', models.F('first_day'))), name='funding_invoiceline_dates_in_order')],
             },
         ),
         migrations.CreateModel(
@@ -190,6 +197,8 @@ class Migration(migrations.Migration):
                 'verbose_name': 'provider invoice',
                 'ordering': ('-creation_date', '-guid'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'guid'], name='funding_provider_newest'), models.Index(fields=['modify_date', 'guid'], name='funding_provider_modified'), models.Index(fields=['approval_status', 'creation_date'], name='funding_provider_by_status')],
+                'constraints': [models.UniqueConstraint(fields=('provider', 'reference_key'), name='funding_one_reference_of_a_provider'), models.CheckConstraint(condition=models.Q(('service_end_date__gte', models.F('service_start_date'))), name='funding_provider_dates_in_order'), models.CheckConstraint(condition=models.Q(('invoice_total__gte', 0)), name='funding_provider_total_not_negative'), models.CheckConstraint(condition=models.Q(('reference__isnull', False), ('contact__isnull', False), ('provider__isnull', False), ('document__isnull', False), _connector='OR'), name='funding_provider_invoice_of_something')],
             },
         ),
         migrations.AddField(
@@ -216,6 +225,7 @@ class Migration(migrations.Migration):
                 'ordering': ('-id',),
                 'abstract': False,
                 'default_permissions': (),
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('invoice__isnull', True), ('provider_invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', False), ('provider_invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', True), ('provider_invoice__isnull', False)), _connector='OR'), name='funding_move_of_one_record')],
             },
         ),
         migrations.CreateModel(
@@ -252,128 +262,8 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(('quantity__gt', 0)), name='funding_claimline_quantity_positive'), models.CheckConstraint(condition=models.Q(('price__gte', 0)), name='funding_claimline_price_not_negative'), models.CheckConstraint(condition=models.Q(('last_day__gte', models.F('first_day'))), name='funding_claimline_dates_in_order')],
             },
         ),
-        migrations.AddIndex(
-            model_name='invoice',
-            index=models.Index(fields=['creation_date', 'guid'], name='funding_invoice_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='invoice',
-            index=models.Index(fields=['funding_status', 'status_date', 'guid'], name='funding_invoice_by_status'),
-        ),
-        migrations.AddIndex(
-            model_name='invoice',
-            index=models.Index(condition=models.Q(('archive_date', None), ('is_recurring', True)), fields=['recurring_start_date'], name='funding_invoice_recurring'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoice',
-            constraint=models.UniqueConstraint(condition=models.Q(('archive_date', None), ('resubmission_of__isnull', False)), fields=('resubmission_of',), name='funding_invoice_resubmitted_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoice',
-            constraint=models.UniqueConstraint(condition=models.Q(('recurrence_of__isnull', False)), fields=('recurrence_of', 'recurrence_date'), name='funding_one_invoice_of_a_period'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoice',
-            constraint=models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='funding_invoice_dates_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoice',
-            constraint=models.CheckConstraint(condition=models.Q(('invoice_number', ''), _negated=True), name='funding_invoice_has_a_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoice',
-            constraint=models.CheckConstraint(condition=models.Q(('is_recurring', False), models.Q(('recurring_frequency__isnull', False), ('recurring_start_date__isnull', False)), _connector='OR'), name='funding_recurring_since_and_how'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoice',
-            constraint=models.CheckConstraint(condition=models.Q(('recurring_end_date__gte', models.F('recurring_start_date'))), name='funding_recurring_dates_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='acknowledgedwarning',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', False)), _connector='OR'), name='funding_warning_of_one_record'),
-        ),
-        migrations.AddIndex(
-            model_name='invoiceline',
-            index=models.Index(fields=['product', 'first_day'], name='funding_invoiceline_twins'),
-        ),
-        migrations.AddIndex(
-            model_name='invoiceline',
-            index=models.Index(condition=models.Q(('booking__isnull', False)), fields=['booking'], name='funding_invoiceline_booking'),
-        ),
-        migrations.AddIndex(
-            model_name='invoiceline',
-            index=models.Index(condition=models.Q(('category_budget__isnull', False)), fields=['category_budget'], name='funding_invoiceline_budget'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoiceline',
-            constraint=models.CheckConstraint(condition=models.Q(('quantity__gt', 0)), name='funding_invoiceline_quantity_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoiceline',
-            constraint=models.CheckConstraint(condition=models.Q(('price__gte', 0)), name='funding_invoiceline_price_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='invoiceline',
-            constraint=models.CheckConstraint(condition=models.Q(('last_day__gte', models.F('first_day'))), name='funding_invoiceline_dates_in_order'),
-        ),
-        migrations.AddIndex(
-            model_name='providerinvoice',
-            index=models.Index(fields=['creation_date', 'guid'], name='funding_provider_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='providerinvoice',
-            index=models.Index(fields=['modify_date', 'guid'], name='funding_provider_modified'),
-        ),
-        migrations.AddIndex(
-            model_name='providerinvoice',
-            index=models.Index(fields=['approval_status', 'creation_date'], name='funding_provider_by_status'),
-        ),
-        migrations.AddConstraint(
-            model_name='providerinvoice',
-            constraint=models.UniqueConstraint(fields=('provider', 'reference_key'), name='funding_one_reference_of_a_provider'),
-        ),
-        migrations.AddConstraint(
-            model_name='providerinvoice',
-            constraint=models.CheckConstraint(condition=models.Q(('service_end_date__gte', models.F('service_start_date'))), name='funding_provider_dates_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='providerinvoice',
-            constraint=models.CheckConstraint(condition=models.Q(('invoice_total__gte', 0)), name='funding_provider_total_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='providerinvoice',
-            constraint=models.CheckConstraint(condition=models.Q(('reference__isnull', False), ('contact__isnull', False), ('provider__isnull', False), ('document__isnull', False), _connector='OR'), name='funding_provider_invoice_of_something'),
-        ),
-        migrations.AddIndex(
-            model_name='claim',
-            index=models.Index(fields=['creation_date', 'guid'], name='funding_claim_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='claim',
-            index=models.Index(fields=['funding_status', 'status_date', 'guid'], name='funding_claim_by_status'),
-        ),
-        migrations.AddIndex(
-            model_name='claim',
-            index=models.Index(fields=['provider', 'provider_invoice_reference_key'], name='funding_claim_by_reference'),
-        ),
         migrations.AddConstraint(
             model_name='claim',
             constraint=models.UniqueConstraint(condition=models.Q(('takes_provider_invoice', True)), fields=('provider_invoice',), name='funding_one_claim_of_single_use'),
-        ),
-        migrations.AddConstraint(
-            model_name='claim',
-            constraint=models.UniqueConstraint(condition=models.Q(('archive_date', None), ('resubmission_of__isnull', False)), fields=('resubmission_of',), name='funding_claim_resubmitted_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='claim',
-            constraint=models.CheckConstraint(condition=models.Q(('end_date__gte', models.F('start_date'))), name='funding_claim_dates_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='claim',
-            constraint=models.CheckConstraint(condition=models.Q(('claim_number', ''), _negated=True), name='funding_claim_has_a_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='statusmove',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('invoice__isnull', True), ('provider_invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', False), ('provider_invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', True), ('provider_invoice__isnull', False)), _connector='OR'), name='funding_move_of_one_record'),
         ),
     ]

@@ -47,9 +47,9 @@ class BudgetPosting(NamedTuple):
     amounts: Amounts
 
 
-def line_posting(line: Draft, status: str) -> BudgetPosting:
+def line_posting(line: Draft, status: str, paid: Decimal = ZERO) -> BudgetPosting:
     """The posting of a line to the budget that covers it."""
-    amounts = budget_amounts(status, False, line.total, line.get("amount_paid") or ZERO)
+    amounts = budget_amounts(status, False, line.total, paid)
     booking, category_budget = line.booking, line.category_budget
     return BudgetPosting(booking and booking.pk, category_budget and category_budget.pk, amounts)
 

@@ -1,8 +1,7 @@
-"""What claims change on their provider invoices: missing values, ``is_claimed`` and ``claim_on_hold``."""
+"""What claims change on their provider invoices: locks, ``is_claimed``, ``claim_on_hold``, missing values."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
@@ -19,6 +18,14 @@ from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 
 KEY: Any = ProviderInvoice._meta.pk
+
+
+def lock_provider_invoices(claims: Iterable[Any]) -> dict[UUID, ProviderInvoice]:
+    """Lock the provider invoices of claims, by key: transitions and updates of these claims wait here."""
+    existing = Claim.objects.filter(AnyOf(Claim._meta.get_field("guid"), claims)).order_by()
+    invoices = ProviderInvoice.objects.filter(pk__in=existing.values("provider_invoice")).order_by("pk")
+    return {invoice.pk: invoice for invoice in invoices.select_for_update(of=("self",))}
+
 
 # --- flags ----------------------------------------------------------------------------------------------
 
@@ -97,8 +104,8 @@ def update_flags_of_claims(drafts: Sequence[Draft]) -> None:
     invoices = [draft.provider_invoice for draft in drafts]
     affected = {invoice.pk for invoice in invoices if invoice.approval_status in ON_HOLD}
     for draft, invoice in zip(drafts, invoices, strict=True):
-        previous = draft.get("previous_provider_invoice_id")
-        if draft.key is not None and previous != invoice.pk:
+        previous = invoice.pk if draft.key is None else draft.previous_provider_invoice_id
+        if previous != invoice.pk:
             affected |= {previous, invoice.pk}
     if affected:
         update_claim_flags(affected)
@@ -109,25 +116,18 @@ def update_flags_of_claims(drafts: Sequence[Draft]) -> None:
 
 def complete_provider_invoices(claims: Sequence[Draft]) -> None:
     """Save what single-use provider invoices lack and their claims have, with history."""
-    changed: dict[tuple[str, ...], list[ProviderInvoice]] = defaultdict(list)
+    incomplete = []
     for claim in claims:
         invoice: ProviderInvoice = claim.provider_invoice
-        if not invoice.is_reusable and None in (invoice.reference, invoice.contact_id, invoice.provider_id):
-            complete_provider_invoice(invoice, claim)
-            changed[tuple(history.differences(invoice))].append(invoice)
-    changed.pop((), None)
-    for names, invoices in changed.items():
-        saving.update(ProviderInvoice, names, invoices)
-    entries = [(one.pk, "Changed", history.differences(one)) for some in changed.values() for one in some]
-    if entries:
-        history.write_changes(ProviderInvoice, entries)
-
-
-def complete_provider_invoice(invoice: ProviderInvoice, claim: Draft) -> None:
-    if invoice.contact_id is None:
-        invoice.contact = claim.contact
-    if invoice.provider_id is None:
-        invoice.provider = claim.provider
-    # References are unique per provider: another provider's reference is not written here.
-    if invoice.reference is None and invoice.provider_id == claim.provider.pk:
-        invoice.reference = claim.provider_invoice_reference
+        if invoice.is_reusable or None not in (invoice.reference, invoice.contact_id, invoice.provider_id):
+            continue
+        incomplete.append(invoice)
+        if invoice.contact_id is None:
+            invoice.contact = claim.contact
+        if invoice.provider_id is None:
+            invoice.provider = claim.provider
+        # References are unique per provider: another provider's reference is not written here.
+        if invoice.reference is None and invoice.provider_id == claim.provider.pk:
+            invoice.reference = claim.provider_invoice_reference
+    if incomplete:
+        saving.save_records(ProviderInvoice, incomplete)

@@ -7,14 +7,26 @@ then the warnings are stored as acknowledged. Keys come in the order of the draf
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
+
+from django.db import connection
 
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
-from apps.funding.choices import ClaimStatus
+from apps.core.identifiers import normalised
+from apps.core.models import Subscriber
+from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillContext
-from apps.funding.models import AcknowledgedWarning
-from apps.funding.services.bill_types import CLAIMS, INVOICES, BillType
+from apps.funding.models import (
+    CENT,
+    ZERO,
+    AcknowledgedWarning,
+    Claim,
+    Invoice,
+    NumberSequence,
+)
+from apps.funding.pricing import PriceTable
 from apps.funding.services.budgets import line_posting, post_to_budgets
 from apps.funding.services.claim_effects import (
     complete_provider_invoices,
@@ -22,10 +34,9 @@ from apps.funding.services.claim_effects import (
     update_flags_of_claims,
 )
 from apps.funding.services.context import load_bill_contexts
-from apps.funding.services.defaults import apply_defaults
-from apps.funding.services.numbering import assign_numbers
-from apps.funding.services.records import Issues, load_records
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
+from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
@@ -42,38 +53,57 @@ def create_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> l
     return create_bills(INVOICES, drafts, ignore_warnings)
 
 
-def create_bills(bills: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
-    """Store new bills with their lines.
+def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+    """Store new bills with their lines, history and warnings; post them to budgets and provider invoices.
 
     Locks provider invoices, then the running number, then budgets; each in the order of their keys.
     """
     with saving.in_transaction():
-        warnings = check_bills(bills, drafts)
+        warnings = check_bills(bill_type, drafts)
         if warnings and not ignore_warnings:
             raise WarningsPresent(warnings)
-        assign_numbers(bills.model, drafts)
-        return insert_bills(bills, drafts, warnings)
+        assign_numbers(bill_type.model, drafts)
+        batch, author = WriteBatch(), history.author().staff_id
+        # What an application sends was entered by the staff member in charge.
+        entered_by = [author or draft.staff.pk for draft in drafts]
+        keys = saving.insert_records(bill_type.model, drafts, {"entered_by": entered_by}, batch)
+        lines = [
+            (key, position, line)
+            for key, draft in zip(keys, drafts, strict=True)
+            for position, line in enumerate(draft.line_items)
+        ]
+        insert_lines(bill_type, lines, batch)
+        acknowledge_warnings(bill_type, warnings, keys, batch)
+        if bill_type is CLAIMS:
+            set_claimed_flags(batch, drafts)
+        status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
+        post_to_budgets([line_posting(line, status) for _, _, line in lines], batch)
+        batch.send()
+        if bill_type is CLAIMS:
+            complete_provider_invoices(drafts)
+            update_flags_of_claims(drafts)
+        return keys
 
 
 # --- validation -----------------------------------------------------------------------------------------
 
 
-def check_bills(bills: BillType, drafts: Sequence[Draft]) -> Issues:
+def check_bills(bill_type: BillType, drafts: Sequence[Draft]) -> list[tuple[int, Issue]]:
     """Fill what the drafts leave out, and apply the rules; the warnings about them.
 
     Raises ``ValidationFailed`` with all issues. The number of statements is constant.
     """
-    records = load_records(bills, drafts)
-    apply_defaults(bills, drafts, records)
-    contexts = load_bill_contexts(bills, drafts, records)
-    issues = [*records.conflicts, *issues_of(drafts, contexts, bills.requirements)]
+    records = load_records(bill_type, drafts)
+    apply_defaults(bill_type, drafts, records)
+    contexts = load_bill_contexts(bill_type, drafts, records)
+    issues = [*records.conflicts, *find_issues(drafts, contexts, bill_type.requirements)]
     if not issues:
-        issues += issues_of(drafts, contexts, bills.rules)
+        issues += find_issues(drafts, contexts, bill_type.rules)
     raise_if_invalid(drafts, [*records.reference_issues, *issues])
-    return list(issues_of(drafts, contexts, bills.warnings))
+    return list(find_issues(drafts, contexts, bill_type.warnings))
 
 
-def issues_of(
+def find_issues(
     drafts: Sequence[Draft], contexts: Sequence[BillContext], rules: Sequence[Rule]
 ) -> Iterator[tuple[int, Issue]]:
     """Apply every rule to every draft and its context."""
@@ -86,43 +116,167 @@ def issues_of(
                 continue
 
 
+# --- defaults -------------------------------------------------------------------------------------------
+
+#: Members of a claim that its provider invoice has as well, as {the claim's: the provider invoice's}.
+SHARED_MEMBERS = {"contact": "contact", "provider": "provider", "provider_invoice_reference": "reference"}
+
+#: Payees who are paid back what they paid the provider.
+REIMBURSED = frozenset({SendPaymentTo.CLIENT.value, SendPaymentTo.CLIENT_REPRESENTATIVE.value})
+
+
+def apply_defaults(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> None:
+    """Fill what drafts leave out, and work out their totals.
+
+    Members that were given stay as they are. What depends on an invalid member is marked invalid.
+    """
+    for draft in drafts:
+        if bill_type is CLAIMS:
+            apply_claim_defaults(draft, records)
+        contact, total = draft.get("contact"), ZERO
+        region = None if contact is None else contact.scheme_price_guide_region
+        for line in draft.get("line_items") or ():
+            total += apply_line_defaults(draft, line, region, records.prices) or ZERO
+        draft.fill("total", total)
+
+
+def apply_claim_defaults(claim: Draft, records: Records) -> None:
+    """Fill what a claim leaves out from its provider invoice, also when it moves there from another."""
+    invoice = records.provider_invoices.get(claim.key_of("provider_invoice"))
+    claim.fill("takes_provider_invoice", invoice is None or not invoice.is_reusable)
+    if invoice is not None:
+        claim.fill("provider_invoice", invoice)
+        moves = claim.key is not None and claim.get("previous_provider_invoice_id") != invoice.pk
+        for name, source in SHARED_MEMBERS.items():
+            value = getattr(invoice, source)
+            if name in claim.invalid or value is None:
+                continue
+            if claim.get(name) is None or (moves and name not in claim.given):
+                claim.fill(name, value)
+                if claim.key is not None:
+                    claim.given |= {name}
+        if claim.key is None and "send_payment_to" not in claim.given | claim.invalid:
+            claim.fill("send_payment_to", invoice.send_payment_to)
+    # Why the claim goes without the provider's business number (interface.md 2.3).
+    provider, reason = claim.get("provider"), None
+    if claim.get("send_payment_to") in REIMBURSED:
+        reason = MissingAbnReason.REIMBURSEMENT.value
+    elif provider is not None and not (provider.business_number or "").strip():
+        reason = MissingAbnReason.EXCLUDED.value
+    claim.fill("missing_abn_reason_code", reason)
+
+
+def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: PriceTable) -> Decimal | None:
+    """Fill the days, price, notes and total of a line; the total."""
+    try:
+        first_day = line.from_date or bill.start_date
+    except InvalidValue:
+        first_day = None
+    try:
+        last_day = line.to_date or line.from_date or bill.end_date
+    except InvalidValue:
+        last_day = None
+    product, book = line.get("product"), line.get("price_book")
+    quantity, price, book_price = line.get("quantity"), line.get("price"), None
+    can_be_priced = None not in (product, book, first_day)
+    if can_be_priced:
+        book_price = prices.find(book.pk, product.pk, region, first_day)
+    if price is None and "price" not in line.invalid:
+        price = book_price and book_price.amount
+        if can_be_priced:
+            line.fill("price", price)
+        else:
+            line.mark_invalid("price")
+    notes_were_removed = line.key is not None and "notes" in line.given
+    if line.get("notes") is None and "notes" not in line.invalid and not notes_were_removed:
+        line.fill("notes", product and product.long_description)
+    total = None
+    if quantity is not None and price is not None:
+        total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
+        total = -total if line.get("is_credit_item") else total
+    calculated = {"first_day": first_day, "last_day": last_day, "total": total}
+    for name, value in calculated.items():
+        if value is None:
+            line.mark_invalid(name)
+        else:
+            line.fill(name, value)
+    if can_be_priced:
+        line.fill("book_price", book_price)
+    else:
+        line.mark_invalid("book_price")
+    return total
+
+
+# --- numbers --------------------------------------------------------------------------------------------
+
+#: How many numbers are looked up at once where callers have used those that come next.
+MAX_LOOKUP = 5_000
+
+
+def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
+    """Give every draft without a number the next one (decisions.md 4); used numbers are skipped.
+
+    Callers wait for each other until they commit, so that no number is given twice and none is lost. Needs a
+    transaction.
+    """
+    name = f"{model._meta.model_name}_number"
+    numbers = [getattr(draft, name) for draft in drafts]
+    unnumbered = [draft for draft, number in zip(drafts, numbers, strict=True) if number is None]
+    if unnumbered:
+        given = {normalised(number) for number in numbers if number is not None}
+        for draft, number in zip(unnumbered, next_numbers(model, len(unnumbered), given), strict=True):
+            draft.fill(name, number)
+
+
+def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str | None] = ()) -> list[str]:
+    """The next numbers that no record has, and that are not among the normalised numbers ``given``."""
+    sequence, settings = str(model._meta.model_name), Subscriber.current()
+    prefix, digits = (getattr(settings, f"{sequence}_number_{part}") for part in ("prefix", "digits"))
+    key: Any = model._meta.get_field(f"{sequence}_number_key")
+    numbers: dict[str, int] = {}
+    step = count
+    while len(numbers) < count:
+        first = advance_sequence(sequence, step)
+        looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
+        keys = {text: normalised(text) for text in looked_up}
+        rows = model._base_manager.filter(AnyOf(key, keys.values())).order_by()
+        used = {*given, *rows.values_list(key.name, flat=True)}
+        numbers |= {text: number for text, number in looked_up.items() if keys[text] not in used}
+        step = min(max(2 * step, 16), MAX_LOOKUP)
+    chosen = list(numbers)
+    if len(numbers) > count:
+        # The sequence goes on with the first number that was looked up and not needed.
+        following = numbers[chosen[count]]
+        NumberSequence.objects.filter(name=sequence).update(next_number=following)
+    return chosen[:count]
+
+
+def advance_sequence(sequence: str, step: int) -> int:
+    """Reserve numbers; the first of them. The row of the sequence stays locked until the transaction ends."""
+    table = connection.ops.quote_name(NumberSequence._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {table} AS stored (name, next_number) VALUES (%s, 1 + %s)"  # noqa: S608  our own names
+            " ON CONFLICT (name) DO UPDATE SET next_number = stored.next_number + %s RETURNING next_number",
+            [sequence, step, step],
+        )
+        ((after,),) = cursor.fetchall()
+    return int(after) - step
+
+
 # --- saving ---------------------------------------------------------------------------------------------
 
 
-def insert_bills(bills: BillType, drafts: Sequence[Draft], warnings: Issues) -> list[Any]:
-    """Insert bills with their lines, history and warnings, and post them to budgets and provider invoices."""
-    lines = [line for draft in drafts for line in draft.line_items]
-    batch, author = WriteBatch(), history.author().staff_id
-    # What an application sends was entered by the staff member in charge.
-    columns = {"entered_by": lambda draft: author or draft.staff.pk}
-    keys = saving.insert_records(bills.model, drafts, columns, batch)
-    for draft, key in zip(drafts, keys, strict=True):
-        number_lines(draft, key)
-    insert_lines(bills, lines, batch)
-    acknowledge_warnings(bills, warnings, keys, batch)
-    if bills is CLAIMS:
-        set_claimed_flags(batch, drafts)
-    post_to_budgets((line_posting(line, ClaimStatus.AWAITING_STAFF_APPROVAL) for line in lines), batch)
-    batch.send()
-    if bills is CLAIMS:
-        complete_provider_invoices(drafts)
-        update_flags_of_claims(drafts)
-    return keys
-
-
-def number_lines(bill: Draft, key: Any) -> None:
-    for position, line in enumerate(bill.line_items):
-        line.fill("bill_key", key)
-        line.fill("position", position)
-
-
-def insert_lines(bills: BillType, lines: Sequence[Draft], batch: WriteBatch) -> None:
-    saving.insert_rows(bills.line_model, lines, {bills.name: lambda line: line.bill_key}, batch)
+def insert_lines(bill_type: BillType, lines: Sequence[tuple[Any, int, Draft]], batch: WriteBatch) -> None:
+    """Insert lines, given with the key of their bill and their position in it."""
+    bills, positions, drafts = zip(*lines, strict=True)
+    own_columns = {bill_type.name: bills, "position": positions}
+    saving.insert_rows(bill_type.line_model, drafts, own_columns, batch)
 
 
 def acknowledge_warnings(
-    bills: BillType,
-    warnings: Issues,
+    bill_type: BillType,
+    warnings: Sequence[tuple[int, Issue]],
     keys: Sequence[Any],
     batch: WriteBatch,
     known: Collection[Acknowledged] = frozenset(),
@@ -130,7 +284,7 @@ def acknowledge_warnings(
     """Store which warnings were ignored and by whom, except those that are ``known`` already."""
     if not warnings:
         return
-    type_ = service.get_service().by_model[bills.model].type
+    type_ = service.get_service().by_model[bill_type.model].type
     rows = (
         (keys[number], issue.code, wire_target(type_, issue.field, issue.code) or None, issue.message)
         for number, issue in warnings
@@ -138,6 +292,6 @@ def acknowledge_warnings(
     author, now = history.author(), clock.now()
     batch.insert(
         AcknowledgedWarning,
-        (f"{bills.name}_id", "code", "place", "message", "at", "staff_id", "application"),
+        (f"{bill_type.name}_id", "code", "place", "message", "at", "staff_id", "application"),
         [(*row, now, author.staff_id, author.application) for row in dict.fromkeys(rows) if row not in known],
     )

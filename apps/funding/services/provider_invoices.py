@@ -150,10 +150,7 @@ def save_approval(
         invoice.claim_on_hold = target in ON_HOLD and bool(claims.get(invoice.pk))
         invoice.actioned_by_id = draft.staff.pk
         invoice.actioned_date = clock.now()
-    columns = ("approval_status", "rejection_reason", "claim_on_hold", "actioned_by_id", "actioned_date")
-    saving.update(ProviderInvoice, columns, invoices)
-    entries = [(invoice.pk, "Changed", history.differences(invoice)) for invoice in invoices]
-    history.write_changes(ProviderInvoice, entries)
+    saving.save_records(ProviderInvoice, invoices)
     record_moves("provider_invoice", moves, action.value, draft.reason, draft.staff)
 
 

@@ -1,4 +1,4 @@
-"""The records that claims and invoices refer to, loaded and locked in one trip of batched queries."""
+"""The records that claims and invoices name, loaded and locked in one trip of batched queries."""
 
 from __future__ import annotations
 
@@ -10,33 +10,49 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 
-from apps.core.unique import Conflicts
-from apps.funding.duplicates import predecessors_query
-from apps.funding.models import Claim, ProviderInvoice
+from apps.core.saving import Conflicts
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.pricing import PriceTable, prices_of_products
-from apps.funding.services.bill_types import BillType
-from apps.funding.validation.bills import ADMINISTER_PERMISSION, CREDIT_PERMISSION
+from apps.funding.validation.bills import (
+    ADMINISTER_PERMISSION,
+    CLAIM_REQUIREMENTS,
+    CLAIM_RULES,
+    CREDIT_PERMISSION,
+    INVOICE_REQUIREMENTS,
+    INVOICE_RULES,
+)
+from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import PreparedQuery, Rows, fetch_groups, prepared_query
+from apps.odata.batched_queries import PreparedQuery, RawQuery, Rows, fetch_groups, prepared_query
 from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue
+from apps.odata.write.drafts import Draft, Issue, Rule, keys_of
 from apps.odata.write.references import References
 from apps.people.models import Client, Contact, Role, Staff
 
-Issues = list[tuple[int, Issue]]
+
+@dataclass(frozen=True, slots=True)
+class BillType:
+    """What claims and invoices differ in. ``name``: by which lines and warnings refer to their bill."""
+
+    name: str
+    model: type[Any]
+    line_model: type[Any]
+    requirements: Sequence[Rule]
+    rules: Sequence[Rule]
+    warnings: Sequence[Rule]
 
 
-def key_of(draft: Draft, name: str) -> Any:
-    """The key of the record that a draft refers to; ``None`` where it names none or an invalid one."""
-    value = draft.get(name)
-    return value.pk if isinstance(value, models.Model) else value
+CLAIMS = BillType("claim", Claim, ClaimLine, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS)
+INVOICES = BillType("invoice", Invoice, InvoiceLine, INVOICE_REQUIREMENTS, INVOICE_RULES, INVOICE_WARNINGS)
 
 
-def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
-    """The keys of the records that drafts refer to; bodies hold keys until the references are attached."""
-    values = [draft.get(name) for draft in drafts]
-    return {value.pk if isinstance(value, models.Model) else value for value in values} - {None}
+def any_of(model: type[models.Model], name: str, values: Any) -> AnyOf:
+    column: Any = model._meta.get_field(name)
+    return AnyOf(column, values)
+
+
+# --- records --------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -55,40 +71,43 @@ class Records:
     permissions: Mapping[UUID, frozenset[str]]
     prices: PriceTable
     own_bills: set[UUID]
-    reference_issues: Issues
-    conflicts: Issues
+    reference_issues: list[tuple[int, Issue]]
+    conflicts: list[tuple[int, Issue]]
 
 
-def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
+def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     """Load the records that drafts name, and lock their provider invoices in the order of their keys.
 
     Those that existing claims were built on are locked as well: nobody else builds on them now.
     """
-    invoices = keys_of(drafts, "provider_invoice") | keys_of(drafts, "previous_provider_invoice_id")
-    products = {key for draft in drafts for key in keys_of(draft.get("line_items") or (), "product")}
-    own = keys_of(drafts, "resubmission_of") | {draft.key for draft in drafts if draft.key is not None}
-    references = References(get_service().by_model[bills.model].type, drafts)
-    conflicts = Conflicts(bills.model, drafts)
+    updates = [draft for draft in drafts if draft.key is not None]
+    invoices = keys_of(drafts, "provider_invoice") | keys_of(updates, "previous_provider_invoice_id")
+    products = keys_of((line for draft in drafts for line in draft.get("line_items") or ()), "product")
+    own = keys_of(updates, "resubmission_of") | {draft.key for draft in updates}
+    references = References(get_service().by_model[bill_type.model].type, drafts)
+    conflicts = Conflicts(bill_type.model, drafts)
+    of_invoices = (takers_of, locked_provider_invoices, contacts_of, providers_of, takers_of)
     own_queries = [
-        takers_of(invoices) if invoices else None,
-        locked_provider_invoices(invoices) if invoices else None,
-        # PostgreSQL runs the queries of a trip one after the other: these see what the lock waited for.
-        contacts_of(invoices) if invoices else None,
-        providers_of(invoices) if invoices else None,
-        takers_of(invoices) if invoices else None,
+        # PostgreSQL runs queries of a trip one after the other: those after the lock see what it waited for.
+        *(query(invoices) if invoices else None for query in of_invoices),
         permissions_of(keys_of(drafts, "staff")),
         prices_of_products(products) if products else None,
-        predecessors_query(bills.model, own) if own else None,
+        predecessors_query(bill_type.model, own) if own else None,
     ]
     rows, referred, owners = fetch_groups(own_queries, references.queries, conflicts.queries)
     takers_before, locked, contacts, providers, takers, permissions, prices, predecessors = rows
+    now = clock.now()
     return Records(
         provider_invoices=build_provider_invoices(locked, contacts, providers),
         takers={invoice: (key, number) for invoice, key, number in takers},
         taken_before={invoice for invoice, _, _ in takers_before},
-        permissions=granted_permissions(permissions),
+        permissions={
+            key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if everything or has)
+            for key, disabled, everything, *granted in permissions
+            if disabled is None or disabled > now
+        },
         prices=PriceTable(prices),
-        own_bills=own | {bills.model._meta.pk.to_python(key) for (key,) in predecessors},
+        own_bills=own | {bill_type.model._meta.pk.to_python(key) for (key,) in predecessors},
         reference_issues=references.attach(referred),
         conflicts=conflicts.issues(owners),
     )
@@ -96,18 +115,17 @@ def load_records(bills: BillType, drafts: Sequence[Draft]) -> Records:
 
 @prepared_query
 def takers_of(provider_invoices: Any) -> QuerySet[Any, Any]:
-    field: Any = Claim._meta.get_field("provider_invoice")
-    claims = Claim.objects.filter(AnyOf(field, provider_invoices), takes_provider_invoice=True)
-    return claims.order_by().values_list("provider_invoice", "pk", "claim_number")
+    claims = Claim.objects.filter(any_of(Claim, "provider_invoice", provider_invoices))
+    taking = claims.filter(takes_provider_invoice=True)
+    return taking.order_by().values_list("provider_invoice", "pk", "claim_number")
 
 
-INVOICE_KEY: Any = ProviderInvoice._meta.pk
 INVOICE_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
 
 
 @prepared_query
 def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
-    invoices = ProviderInvoice.objects.filter(AnyOf(INVOICE_KEY, keys)).order_by("pk")
+    invoices = ProviderInvoice.objects.filter(any_of(ProviderInvoice, "guid", keys)).order_by("pk")
     return invoices.select_for_update().values_list(*INVOICE_COLUMNS)
 
 
@@ -124,8 +142,8 @@ PROVIDER_COLUMNS = columns_of(Client, "business_name", "business_number")
 def related_query(name: str, model: type[models.Model], columns: Sequence[str]) -> PreparedQuery:
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
-        invoices = ProviderInvoice.objects.filter(AnyOf(INVOICE_KEY, keys)).order_by().values(name)
-        return model._default_manager.filter(pk__in=invoices).order_by().values_list(*columns)
+        invoices = ProviderInvoice.objects.filter(any_of(ProviderInvoice, "guid", keys)).order_by()
+        return model._default_manager.filter(pk__in=invoices.values(name)).order_by().values_list(*columns)
 
     return rows
 
@@ -155,7 +173,7 @@ PERMISSIONS = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
 @prepared_query
 def permissions_of(staff: Any) -> QuerySet[Any, Any]:
     """(key, when the login is disabled, whether all is granted, whether each of ``PERMISSIONS`` is)."""
-    rows = Staff.objects.filter(AnyOf(Staff._meta.get_field("guid"), staff), archive_date=None).order_by()
+    rows = Staff.objects.filter(any_of(Staff, "guid", staff), archive_date=None).order_by()
     granted = {f"grants_{number}": grants(name) for number, name in enumerate(PERMISSIONS)}
     return rows.annotate(**granted).values_list("pk", "disable_login_date", "role__all_permissions", *granted)
 
@@ -168,11 +186,14 @@ def grants(permission: str) -> Exists:
     return Exists(granted)
 
 
-def granted_permissions(rows: Rows) -> dict[UUID, frozenset[str]]:
-    """What staff members may do; those archived or whose login is disabled are left out."""
-    now = clock.now()
-    return {
-        key: frozenset(name for name, has in zip(PERMISSIONS, each, strict=True) if everything or has)
-        for key, disabled, everything, *each in rows
-        if disabled is None or disabled > now
-    }
+def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> RawQuery:
+    """The keys of the bills that these bills resubmit, and that those resubmit."""
+    bills = model._default_manager.filter(any_of(model, "guid", keys), resubmission_of__isnull=False)
+    # Not public, and the only way to the text of a part of a statement; updates of resubmissions test it.
+    sql, params = bills.order_by().values("resubmission_of").query.sql_with_params()
+    return RawQuery(
+        f"WITH RECURSIVE earlier(guid) AS ({sql} UNION SELECT bill.resubmission_of_id"  # noqa: S608  our own names
+        f" FROM {model._meta.db_table} bill JOIN earlier ON bill.guid = earlier.guid)"
+        " SELECT guid FROM earlier WHERE guid IS NOT NULL",
+        params,
+    )

@@ -17,9 +17,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
+from apps.funding.drafts import InvoiceDraft, LineDraft
 from apps.funding.models import Invoice, InvoiceLine
+from apps.funding.pricing import PriceTable, load_price_table
 from apps.funding.services.create import create_invoices
-from apps.funding.services.defaults import apply_invoice_defaults
 from apps.funding.services.recurrence_calendar import Recurrence
 from apps.funding.statuses import statuses_where
 from apps.odata import clock
@@ -269,8 +270,6 @@ def find_failures(
 LINE_COLUMNS = (
     "price_book",
     "product",
-    "from_date",
-    "to_date",
     "quantity",
     "tax_choice",
     "claim_type",
@@ -282,91 +281,72 @@ LINE_COLUMNS = (
 
 
 def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[Draft]:
-    """The drafts of the invoices of these periods; four queries, however many there are.
+    """The drafts of the invoices of these periods; two queries, however many there are."""
+    lines: dict[UUID, list[InvoiceLine]] = defaultdict(list)
+    column: Any = InvoiceLine._meta.get_field("invoice")
+    keys = {invoice.pk for _, invoice in due}
+    rows = InvoiceLine.objects.filter(AnyOf(column, keys), archive_date=None).order_by("position", "pk")
+    for line in rows.select_related("product", "price_book", "cost_centre"):
+        lines[line.invoice_id].append(line)
+    prices = load_price_table(line.product_id for originals in lines.values() for line in originals)
+    return [next_invoice_draft(period, invoice, lines[invoice.pk], prices) for period, invoice in due]
+
+
+def next_invoice_draft(
+    period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLine], prices: PriceTable
+) -> Draft:
+    """The recurring invoice with its dates moved into the period; the new one does not recur."""
+    recurrence = recurrence_of(invoice)
+    start, end = recurrence.move_days(invoice.start_date, invoice.end_date, period.period)
+    values = {
+        "invoice_number": None,
+        "external_invoice_number": None,
+        "invoice_claim_type": invoice.invoice_claim_type,
+        "start_date": start,
+        "end_date": end,
+        "due_date": invoice.due_date and recurrence.move_day(invoice.due_date, period.period),
+        "is_recurring": False,
+        "recurring_start_date": None,
+        "recurring_end_date": None,
+        "recurring_frequency": None,
+        "contact": invoice.contact,
+        "staff": invoice.staff,
+        "recurrence_of": invoice,
+        "recurrence_date": period.day,
+        "line_items": [
+            next_line_draft(line, invoice, recurrence, period.period, start, prices) for line in lines
+        ],
+    }
+    return InvoiceDraft(values, given=values)
+
+
+def next_line_draft(
+    line: InvoiceLine,
+    invoice: Invoice,
+    recurrence: Recurrence,
+    period: int,
+    start: dt.date,
+    prices: PriceTable,
+) -> Draft:
+    """The line with its dates moved into the period of the invoice that begins on ``start``.
 
     A line whose price was the price book's on its day has the price book's of its new day, if there is one;
     any other price stays.
     """
-    invoices = {invoice.pk: invoice for _, invoice in due}
-    lines = load_original_lines(invoices)
-    with_book_price = find_lines_with_book_price(invoices, lines)
-    drafts = [next_invoice_draft(period, invoice, lines[invoice.pk]) for period, invoice in due]
-    apply_invoice_defaults(drafts)
-    for draft, (period, _) in zip(drafts, due, strict=True):
-        for line, original in zip(draft.line_items, lines[period.recurring], strict=True):
-            if line.price is None or original.pk not in with_book_price:
-                line.fill("price", original.price)
-    return drafts
-
-
-def load_original_lines(keys: Iterable[UUID]) -> Mapping[UUID, list[InvoiceLine]]:
-    lines: dict[UUID, list[InvoiceLine]] = defaultdict(list)
-    column: Any = InvoiceLine._meta.get_field("invoice")
-    rows = InvoiceLine.objects.filter(AnyOf(column, set(keys)), archive_date=None)
-    for line in rows.select_related("product", "price_book", "cost_centre").order_by("position", "pk"):
-        lines[line.invoice_id].append(line)
-    return lines
-
-
-def find_lines_with_book_price(
-    invoices: Mapping[UUID, Invoice], lines: Mapping[UUID, Sequence[InvoiceLine]]
-) -> set[UUID]:
-    """The lines whose price is the price book's on their day: what a draft without a price would have."""
-    drafts = []
-    for key, invoice in invoices.items():
-        values = {name: getattr(invoice, name) for name in ("contact", "start_date", "end_date")}
-        drafts.append(Draft({**values, "line_items": [line_copy(line) for line in lines[key]]}))
-    apply_invoice_defaults(drafts)
-    return {
-        line.pk
-        for key, draft in zip(invoices, drafts, strict=True)
-        for line, without_price in zip(lines[key], draft.line_items, strict=True)
-        if without_price.price == line.price
-    }
-
-
-def next_invoice_draft(period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLine]) -> Draft:
-    """The recurring invoice with its dates moved into the period; the new one does not recur."""
-    recurrence = recurrence_of(invoice)
-    start, end = recurrence.move_days(invoice.start_date, invoice.end_date, period.period)
-    return draft_with(
-        {
-            "invoice_number": None,
-            "external_invoice_number": None,
-            "invoice_claim_type": invoice.invoice_claim_type,
-            "start_date": start,
-            "end_date": end,
-            "due_date": invoice.due_date and recurrence.move_day(invoice.due_date, period.period),
-            "is_recurring": False,
-            "recurring_start_date": None,
-            "recurring_end_date": None,
-            "recurring_frequency": None,
-            "contact": invoice.contact,
-            "staff": invoice.staff,
-            "recurrence_of": invoice,
-            "recurrence_date": period.day,
-            "line_items": [next_line_draft(line, recurrence, period.period) for line in lines],
-        }
-    )
-
-
-def next_line_draft(line: InvoiceLine, recurrence: Recurrence, period: int) -> Draft:
-    draft = line_copy(line)
     from_date, to_date = line.from_date, line.to_date
     if from_date is not None and to_date is not None:
         from_date, to_date = recurrence.move_days(from_date, to_date, period)
     else:
         from_date = from_date and recurrence.move_day(from_date, period)
         to_date = to_date and recurrence.move_day(to_date, period)
-    draft.fill("from_date", from_date)
-    draft.fill("to_date", to_date)
-    return draft
-
-
-def line_copy(line: InvoiceLine) -> Draft:
-    """A line without its price, which is found again."""
-    return draft_with({"price": None, **{name: getattr(line, name) for name in LINE_COLUMNS}})
-
-
-def draft_with(values: dict[str, Any]) -> Draft:
-    return Draft(values, given=(name for name, value in values.items() if value is not None))
+    region = invoice.contact.scheme_price_guide_region
+    before, after = (
+        prices.find(line.price_book_id, line.product_id, region, day)
+        for day in (line.first_day, from_date or start)
+    )
+    price = line.price
+    if before is not None and before.amount == price and after is not None and after.amount is not None:
+        price = after.amount
+    values = {name: getattr(line, name) for name in LINE_COLUMNS}
+    values |= {"from_date": from_date, "to_date": to_date, "price": price}
+    return LineDraft(values, given=values)

@@ -14,7 +14,7 @@ from apps.core.identifiers import new_guid
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import CENT, ZERO, Claim, Invoice, LineItem
 from apps.funding.services.budgets import BudgetPosting, budget_amounts
-from apps.funding.services.numbering import next_numbers
+from apps.funding.services.create import next_numbers
 from apps.funding.services.payments import LINE_MODELS
 from apps.funding.statuses import Resubmission
 from apps.odata import clock
@@ -68,7 +68,7 @@ def create_resubmissions(
                 "resubmission_of_id": bill.pk,
                 "entered_by_id": entered_by or bill.staff_id,
             }
-            for bill, number in zip(bills, next_numbers(model, len(bills), set()), strict=True)
+            for bill, number in zip(bills, next_numbers(model, len(bills)), strict=True)
         ],
     )
     history.write_entries(model, keys.values(), "Created")

@@ -8,42 +8,36 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import formats
 
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
+from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import ZERO, Claim, StatusMove
+from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
 from apps.funding.services.budgets import BudgetPosting, budget_amounts, post_to_budgets
-from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.claim_effects import lock_provider_invoices, update_claim_flags
 from apps.funding.services.payments import (
     LineAmounts,
     Payment,
     as_day,
     find_payment_problem,
+    load_lines,
     paid_by_line,
     payment_date,
     save_paid_lines,
 )
+from apps.funding.services.records import any_of
 from apps.funding.services.resubmit import create_resubmissions
-from apps.funding.services.transition_records import (
-    CHANGES_ORIGINAL,
-    CHANGES_PROVIDER_INVOICE,
-    LockedRecords,
-    TransitionRequest,
-    any_of,
-    load_context,
-    load_previous_statuses,
-    lock_records,
-)
-from apps.funding.statuses import NOW, Resubmission, Target, Transition, TransitionName
+from apps.funding.statuses import NOW, TRANSITIONS, Resubmission, Target, Transition, TransitionName
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.funding.validation.transitions import (
     AnyBill,
@@ -51,12 +45,58 @@ from apps.funding.validation.transitions import (
     available_transitions,
     describe_impossible,
     refusal_reason,
-    transitions_from_status,
+    transitions_from,
 )
 from apps.odata import clock
 from apps.people.models import Staff
 
 REASON_LENGTH = 400
+
+#: After these a provider invoice has another claim, or one less: they wait for whoever acts on it.
+CHANGES_PROVIDER_INVOICE = frozenset(
+    {
+        TransitionName.APPROVE,
+        TransitionName.REJECT,
+        TransitionName.CONFIRM_CANCELLATION,
+        TransitionName.RESUBMIT,
+        TransitionName.RESUBMIT_GAP,
+        TransitionName.ARCHIVE,
+        TransitionName.RESTORE,
+    }
+)
+#: These change the bill that was resubmitted as well: its gap is its own again, or not any more.
+CHANGES_ORIGINAL = frozenset({TransitionName.ARCHIVE, TransitionName.RESTORE})
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionRequest:
+    """A transition for several bills; without ``staff`` the system acts.
+
+    ``amounts``: what was paid now, by the keys of the bills. ``day``: of the payment, today when ``None``.
+    """
+
+    model: type[AnyBill]
+    name: TransitionName
+    staff: Staff | None
+    reason: str | None
+    amounts: Mapping[UUID, Payment]
+    day: dt.date | dt.datetime | None
+
+    @property
+    def transition(self) -> Transition:
+        """One of the rows of this name: they share everything but where they lead."""
+        return next(row for row in TRANSITIONS if row.name is self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRecords:
+    """The bills by key, originals of archived and restored ones included, and their lines.
+
+    Lines are loaded where the transition changes budgets.
+    """
+
+    bills: Mapping[UUID, Any]
+    lines: Mapping[UUID, Sequence[LineAmounts]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +138,9 @@ class BudgetState(NamedTuple):
     is_archived: bool
     resubmission: Resubmission | None = None
 
+    def amounts(self, total: Decimal, paid: Decimal) -> Amounts:
+        return budget_amounts(self.status, self.is_archived, total, paid, self.resubmission)
+
 
 @transaction.atomic
 def apply_transition(
@@ -119,8 +162,12 @@ def apply_transition(
     request = TransitionRequest(
         model, TransitionName(name), staff, (reason or "").strip() or None, amounts or {}, day
     )
+    provider_invoices: dict[UUID, ProviderInvoice] = {}
+    if model is Claim and request.name in CHANGES_PROVIDER_INVOICE:
+        provider_invoices = lock_provider_invoices(wanted)
     locked = lock_records(request, wanted)
-    context = load_context(model, [locked.bills[key] for key in wanted if key in locked.bills], staff, locked)
+    bills = [locked.bills[key] for key in wanted if key in locked.bills]
+    context = TransitionContext(model, bills, staff, locked.bills, provider_invoices)
     result, changes = plan_changes(request, wanted, locked, context)
     if changes:
         result.resubmissions = save_changes(request, changes, locked, context)
@@ -132,13 +179,13 @@ def list_transitions(bill: AnyBill, staff: Staff | None = None) -> list[Transiti
     """The transitions that a bill may take now; none for staff who may not administer bills."""
     if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
         return []
-    return available_transitions(bill, load_context(type(bill), [bill], staff))
+    return available_transitions(bill, TransitionContext(type(bill), [bill], staff))
 
 
 def explain_missing_approval(bill: AnyBill, staff: Staff | None = None) -> str | None:
     """Why a bill before its approval cannot be approved now; ``None`` when it can, and for other bills."""
     row = find_row(bill, TransitionName.APPROVE)
-    return None if row is None else refusal_reason(row, bill, load_context(type(bill), [bill], staff))
+    return None if row is None else refusal_reason(row, bill, TransitionContext(type(bill), [bill], staff))
 
 
 def find_request_problem(request: TransitionRequest, number: int) -> str | None:
@@ -163,8 +210,27 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
 # --- planning -------------------------------------------------------------------------------------------
 
 
+def lock_records(request: TransitionRequest, keys: Sequence[UUID]) -> LockedRecords:
+    model = request.model
+    wanted = Q(any_of(model, "guid", keys))
+    if request.name in CHANGES_ORIGINAL:
+        resubmissions = model._default_manager.filter(wanted, resubmission_of__isnull=False).order_by()
+        wanted |= Q(pk__in=resubmissions.values("resubmission_of"))
+    rows = model._default_manager.filter(wanted).order_by("pk").select_for_update(of=("self",))
+    bills = {bill.pk: bill for bill in rows}
+    return LockedRecords(bills, load_lines(model, bills) if request.transition.changes_budgets else {})
+
+
+def load_previous_statuses(model: type[AnyBill], keys: Iterable[UUID]) -> dict[UUID, str]:
+    """The statuses of bills before their cancellation was requested, from their status history."""
+    name = str(model._meta.model_name)
+    moves = StatusMove.objects.filter(any_of(StatusMove, name, keys), verb=TransitionName.ASK_TO_CANCEL)
+    return dict(moves.order_by("id").values_list(f"{name}_id", "from_status"))
+
+
 def find_row(bill: AnyBill, name: TransitionName) -> Transition | None:
-    return next((row for row in transitions_from_status(bill) if row.name is name), None)
+    rows = transitions_from(type(bill), bill.funding_status, bill.is_archived)
+    return next((row for row in rows if row.name is name), None)
 
 
 def plan_changes(
@@ -248,30 +314,44 @@ def save_changes(
     context: TransitionContext,
 ) -> dict[UUID, UUID]:
     """Write the bills, their lines, status history and budgets; the keys of new bills by their originals'."""
-    model, resubmits = request.model, request.transition.resubmits
-    before, after = budget_states(request, changes, locked.bills)
-    paid = {line: amount for change in changes for line, amount in change.paid.items()}
-    postings = [
-        posting
-        for key in after
-        for posting in line_postings(locked.lines.get(key, ()), before[key], after[key], paid)
-    ]
-    save_paid_lines(model, (line for key in after for line in locked.lines.get(key, ())), paid)
+    model, transition = request.model, request.transition
+    postings = post_lines(request, changes, locked) if transition.changes_budgets else []
     bill_values = [(change.bill, change.values) for change in changes]
     bill_values += hand_over_provider_invoices(changes, locked.bills, context)
     moves = [(change.bill.pk, change.bill.funding_status, change.status) for change in changes]
     save_bills(model, bill_values)
     record_moves(str(model._meta.model_name), moves, request.name.value, request.reason, request.staff)
     resubmissions: dict[UUID, UUID] = {}
-    if resubmits is not None:
+    if transition.resubmits is not None:
+        originals = [change.bill for change in changes]
         resubmissions, new_postings = create_resubmissions(
-            model, [change.bill for change in changes], resubmits, request.staff
+            model, originals, transition.resubmits, request.staff
         )
         postings += new_postings
     post_to_budgets(postings)
     if model is Claim and request.name in CHANGES_PROVIDER_INVOICE - {TransitionName.APPROVE}:
         update_claim_flags({bill.provider_invoice_id for bill, _ in bill_values})
     return resubmissions
+
+
+def post_lines(
+    request: TransitionRequest, changes: Sequence[BillChange], locked: LockedRecords
+) -> list[BudgetPosting]:
+    """Save what is paid of the lines; by how much they change the amounts of their budgets."""
+    before, after = budget_states(request, changes, locked.bills)
+    paid = {line: amount for change in changes for line, amount in change.paid.items()}
+    lines = [(key, line) for key in after for line in locked.lines.get(key, ())]
+    save_paid_lines(request.model, (line for _, line in lines), paid)
+    return [
+        BudgetPosting(
+            line.booking,
+            line.category_budget,
+            after[key].amounts(line.total, paid.get(line.key, line.paid))
+            + -before[key].amounts(line.total, line.paid),
+        )
+        for key, line in lines
+        if line.booking is not None or line.category_budget is not None
+    ]
 
 
 def budget_states(
@@ -298,18 +378,6 @@ def budget_states(
         state = states_with_resubmission[original.pk]
         states_with_resubmission[original.pk] = state._replace(resubmission=part)
     return before, after
-
-
-def line_postings(
-    lines: Iterable[LineAmounts], before: BudgetState, after: BudgetState, paid: Mapping[UUID, Decimal]
-) -> Iterator[BudgetPosting]:
-    for line in lines:
-        if line.booking is None and line.category_budget is None:
-            continue
-        amounts = budget_amounts(
-            after.status, after.is_archived, line.total, paid.get(line.key, line.paid), after.resubmission
-        ) + -budget_amounts(before.status, before.is_archived, line.total, line.paid, before.resubmission)
-        yield BudgetPosting(line.booking, line.category_budget, amounts)
 
 
 def hand_over_provider_invoices(

@@ -1,11 +1,11 @@
-"""Rules of claims and invoices alike, and of their lines (interface.md 4.3, 4.4, 5)."""
+"""Rules of claims, of invoices and of their lines (interface.md 4.3, 4.4, 5; decisions.md 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from apps.funding.choices import CancellationReason, ClaimType
+from apps.funding.choices import ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 
@@ -16,11 +16,15 @@ CREDIT_PERMISSION = "funding.administer_credit_invoices"
 MAX_TOTAL = Decimal("999999999999.99")
 
 
-def required(draft: Draft, labels: Mapping[str, str]) -> Iterator[Issue]:
-    """``Required`` for each missing member; invalid ones have an issue already."""
-    for name, label in labels.items():
-        if name not in draft.invalid and draft.get(name) in (None, []):
-            yield Issue("Required", name, f"{label} is required.")
+def members_are_given(labels: Mapping[str, str]) -> Rule:
+    """The rule that no member is missing; invalid ones have an issue already."""
+
+    def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
+        for name, label in labels.items():
+            if name not in draft.invalid and getattr(draft, name) in (None, []):
+                yield Issue("Required", name, f"{label} is required.")
+
+    return rule
 
 
 def bill_dates_are_in_order(draft: Draft, context: BillContext) -> Iterator[Issue]:
@@ -69,8 +73,7 @@ def for_each_line(rules: Sequence[LineRule]) -> Rule:
     return rule
 
 
-def line_has_its_members(line: Draft) -> Iterator[Issue]:
-    return required(line, {"product": "Product", "price_book": "PriceBook", "quantity": "Quantity"})
+REQUIRED_LINE_MEMBERS = {"product": "Product", "price_book": "PriceBook", "quantity": "Quantity"}
 
 
 def line_has_a_price(line: Draft) -> Iterator[Issue]:
@@ -84,7 +87,7 @@ def line_has_a_price(line: Draft) -> Iterator[Issue]:
     yield Issue("Required", "price", f"Price is required: {why}.")
 
 
-LINE_REQUIREMENTS = for_each_line((line_has_its_members, line_has_a_price))
+LINE_REQUIREMENTS = for_each_line((members_are_given(REQUIRED_LINE_MEMBERS), line_has_a_price))
 
 
 def quantity_is_positive(line: Draft) -> Iterator[Issue]:
@@ -124,4 +127,139 @@ LINE_RULES = for_each_line(
         only_cancellations_have_a_reason,
         line_total_fits,
     )
+)
+
+# --- claims ---------------------------------------------------------------------------------------------
+
+REQUIRED_CLAIM_MEMBERS = {
+    "provider_invoice": "ProviderInvoiceGuid",
+    "start_date": "StartDate",
+    "end_date": "EndDate",
+    "staff": "StaffGuid",
+    "line_items": "LineItems",
+}
+#: Required unless the provider invoice has it: the claim's member, and what the provider invoice calls it.
+PROVIDER_INVOICE_MEMBERS = {
+    "provider_invoice_reference": ("ProviderInvoiceReference", "reference"),
+    "contact": ("ContactGuid", "contact"),
+    "provider": ("ProviderGuid", "provider"),
+}
+
+
+def claim_has_what_its_provider_invoice_lacks(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if draft.provider_invoice is None:
+        return
+    for name, (label, lacking) in PROVIDER_INVOICE_MEMBERS.items():
+        if name not in draft.invalid and getattr(draft, name) is None:
+            yield Issue("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
+
+
+CLAIM_REQUIREMENTS = (
+    members_are_given(REQUIRED_CLAIM_MEMBERS),
+    claim_has_what_its_provider_invoice_lacks,
+    LINE_REQUIREMENTS,
+)
+
+
+def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    invoice = draft.provider_invoice
+    if draft.key is not None and draft.get("previous_provider_invoice_id") == invoice.pk:
+        return
+    if invoice.is_archived:
+        yield Issue("Archived", "provider_invoice", f"The provider invoice {invoice.pk} is archived.")
+    elif invoice.approval_status == ApprovalStatus.REJECTED:
+        why = f" ({invoice.rejection_reason})" if invoice.rejection_reason else ""
+        named = invoice.reference or "without a reference"
+        message = f"The provider invoice {named} was rejected{why}; release it before it is claimed."
+        yield Issue("NotAllowed", "provider_invoice", message)
+
+
+def provider_invoice_is_free(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if context.taken_by is not None:
+        message = f"The provider invoice is not reusable, and {context.taken_by} is built on it already."
+        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=context.lost_race)
+
+
+def reference_is_unique_for_the_provider(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if context.reference_owner is not None:
+        reference = draft.provider_invoice_reference
+        message = f"{reference} is the reference of {context.reference_owner} already."
+        yield Issue("NotUnique", "provider_invoice_reference", message)
+
+
+CLAIM_RULES = (
+    provider_invoice_accepts_claims,
+    provider_invoice_is_free,
+    reference_is_unique_for_the_provider,
+    bill_dates_are_in_order,
+    staff_may_administer_funding,
+    bill_total_fits,
+    LINE_RULES,
+)
+
+# --- invoices -------------------------------------------------------------------------------------------
+
+REQUIRED_INVOICE_MEMBERS = {
+    "invoice_claim_type": "InvoiceClaimType",
+    "start_date": "StartDate",
+    "end_date": "EndDate",
+    "is_recurring": "IsRecurring",
+    "contact": "ContactGuid",
+    "staff": "StaffGuid",
+    "line_items": "LineItems",
+}
+REQUIRED_TO_RECUR = {
+    "recurring_start_date": "RecurringStartDate",
+    "recurring_frequency": "RecurringFrequency",
+}
+RECURRENCE_MEMBERS = {**REQUIRED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
+
+
+def recurring_invoice_has_its_members(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    for name, label in REQUIRED_TO_RECUR.items() if draft.is_recurring else ():
+        if name not in draft.invalid and getattr(draft, name) is None:
+            yield Issue("Required", name, f"{label} is required: IsRecurring is true.")
+
+
+INVOICE_REQUIREMENTS = (
+    members_are_given(REQUIRED_INVOICE_MEMBERS),
+    recurring_invoice_has_its_members,
+    LINE_REQUIREMENTS,
+)
+
+
+def only_recurring_invoices_recur(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if draft.is_recurring:
+        return
+    for name, label in RECURRENCE_MEMBERS.items():
+        if draft.get(name) is not None:
+            yield Issue("NotAllowed", name, f"{label} is for recurring invoices; IsRecurring is false.")
+
+
+def recurrence_ends_after_its_start(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    start, end = draft.recurring_start_date, draft.recurring_end_date
+    if draft.is_recurring and start and end and end < start:
+        message = f"RecurringEndDate {end} lies before RecurringStartDate {start}."
+        yield Issue("OutOfOrder", "recurring_end_date", message)
+
+
+def staff_may_credit(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if context.permissions is None or CREDIT_PERMISSION in context.permissions:
+        return
+    if any(line.get("is_credit_item") for line in draft.line_items):
+        message = (
+            f"{draft.staff} lacks the permission to administer credit invoices, which credit items need;"
+            " name somebody whose role has it."
+        )
+        yield Issue("PermissionNeeded", "staff", message)
+
+
+INVOICE_RULES = (
+    bill_dates_are_in_order,
+    only_recurring_invoices_recur,
+    recurrence_ends_after_its_start,
+    staff_may_administer_funding,
+    staff_may_credit,
+    bill_total_fits,
+    LINE_RULES,
 )

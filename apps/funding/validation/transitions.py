@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -11,26 +12,62 @@ from apps.core.models import Subscriber
 from apps.funding.choices import ApprovalStatus, InvoiceClaimType
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
+from apps.odata.any_of import AnyOf
 from apps.people.models import Staff
 
 AnyBill = Claim | Invoice
 
 
-@dataclass(frozen=True, slots=True)
 class TransitionContext:
-    """What guards need beside the bill, by the key of a bill or of a provider invoice.
+    """What guards read beside the bills; ``staff``: nobody is the system.
 
-    ``staff``: nobody is the system. ``holders``: (key, number) of the claim that holds a single-use provider
-    invoice. ``resubmissions``: the number of the current resubmission of a bill. ``originals``: the bills
-    that were resubmitted.
+    Loaded when the first guard asks for it: most transitions have no such guard, and thousands of bills may
+    take them at once. ``locked_bills`` and ``locked_invoices`` are records that need not be loaded.
     """
 
-    staff: Staff | None = None
-    settings: Subscriber = field(default_factory=Subscriber)
-    provider_invoices: Mapping[UUID, ProviderInvoice] = field(default_factory=dict)
-    holders: dict[UUID, tuple[UUID, str]] = field(default_factory=dict)
-    resubmissions: dict[UUID, str] = field(default_factory=dict)
-    originals: Mapping[UUID, AnyBill] = field(default_factory=dict)
+    def __init__(
+        self,
+        model: type[AnyBill],
+        bills: Sequence[Any],
+        staff: Staff | None = None,
+        locked_bills: Mapping[UUID, Any] = MappingProxyType({}),
+        locked_invoices: Mapping[UUID, ProviderInvoice] = MappingProxyType({}),
+    ) -> None:
+        self.model, self.bills, self.staff = model, bills, staff
+        self.locked_bills, self.locked_invoices = locked_bills, locked_invoices
+
+    @cached_property
+    def originals(self) -> Mapping[UUID, AnyBill]:
+        """The bills that were resubmitted, by key."""
+        keys = {bill.resubmission_of_id for bill in self.bills} - {None}
+        known = {key: self.locked_bills[key] for key in keys if key in self.locked_bills}
+        missing = keys - known.keys()
+        return known | (self.model._default_manager.in_bulk(missing) if missing else {})
+
+    @cached_property
+    def resubmissions(self) -> dict[UUID, str]:
+        """The number of the current resubmission of each bill."""
+        column = self.model._meta.get_field("resubmission_of")
+        keys = {bill.pk for bill in self.bills} | self.originals.keys()
+        rows = self.model._default_manager.filter(AnyOf(column, keys), archive_date=None).order_by()
+        return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
+
+    @cached_property
+    def provider_invoices(self) -> Mapping[UUID, ProviderInvoice]:
+        """The provider invoices that the claims are built on, by key."""
+        keys = {bill.provider_invoice_id for bill in self.bills}
+        if keys <= self.locked_invoices.keys():
+            return self.locked_invoices
+        return ProviderInvoice.objects.filter(AnyOf(ProviderInvoice._meta.pk, keys)).in_bulk()
+
+    @cached_property
+    def holders(self) -> dict[UUID, tuple[UUID, str]]:
+        """(key, number) of the claim that holds a single-use provider invoice, by the invoice."""
+        keys = {bill.provider_invoice_id for bill in self.bills}
+        column: Any = Claim._meta.get_field("provider_invoice")
+        claims = Claim.objects.filter(AnyOf(column, keys), takes_provider_invoice=True).order_by()
+        rows = claims.values_list("provider_invoice", "pk", "claim_number")
+        return {invoice: (key, number) for invoice, key, number in rows}
 
 
 #: Why a bill cannot take a transition, as a sentence; ``None`` when it can. The docstring is the condition
@@ -41,7 +78,7 @@ Guard = Callable[[Any, TransitionContext], str | None]
 def approver_is_not_who_entered_it(bill: AnyBill, context: TransitionContext) -> str | None:
     """with "four eyes", not by who entered it"""
     staff = context.staff
-    if staff is None or not context.settings.four_eyes or staff.pk != bill.entered_by_id:
+    if staff is None or not Subscriber.current().four_eyes or staff.pk != bill.entered_by_id:
         return None
     return "You entered it yourself: with four eyes, somebody else approves it."
 
@@ -76,7 +113,7 @@ def is_billed_to_the_client(bill: Invoice, context: TransitionContext) -> str | 
 
 def payment_provider_is_used(bill: AnyBill, context: TransitionContext) -> str | None:
     """where the subscriber submits claims to a payment provider"""
-    if context.settings.payment_provider_module:
+    if Subscriber.current().payment_provider_module:
         return None
     return "No payment provider is used here (organisation settings): claim it from the agency."
 
@@ -142,17 +179,20 @@ GUARDS: Mapping[TransitionName, tuple[Guard, ...]] = {
 # --- the transitions of a bill --------------------------------------------------------------------------
 
 
-def transitions_of(model: type[AnyBill]) -> list[Transition]:
+@lru_cache(maxsize=2)
+def transitions_of(model: type[AnyBill]) -> tuple[Transition, ...]:
     """The transitions for claims, or for invoices."""
-    return [row for row in TRANSITIONS if model is Invoice or not row.invoices_only]
+    return tuple(row for row in TRANSITIONS if model is Invoice or not row.invoices_only)
 
 
-def transitions_from_status(bill: AnyBill) -> Iterator[Transition]:
-    """The transitions that start in the status of a bill; an archived one can only be restored."""
-    for row in transitions_of(type(bill)):
-        is_restore = row.name is TransitionName.RESTORE
-        if bill.funding_status in row.sources and (bill.archive_date is not None) == is_restore:
-            yield row
+@lru_cache(maxsize=64)
+def transitions_from(model: type[AnyBill], status: str, is_archived: bool) -> tuple[Transition, ...]:
+    """The transitions that start in a status; an archived bill can only be restored."""
+    return tuple(
+        row
+        for row in transitions_of(model)
+        if status in row.sources and is_archived == (row.name is TransitionName.RESTORE)
+    )
 
 
 def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionContext) -> str | None:
@@ -163,7 +203,8 @@ def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionCon
 
 def available_transitions(bill: AnyBill, context: TransitionContext) -> list[Transition]:
     """The transitions that a bill may take now."""
-    return [row for row in transitions_from_status(bill) if refusal_reason(row, bill, context) is None]
+    rows = transitions_from(type(bill), bill.funding_status, bill.is_archived)
+    return [row for row in rows if refusal_reason(row, bill, context) is None]
 
 
 def describe_impossible(bill: AnyBill, context: TransitionContext) -> str:

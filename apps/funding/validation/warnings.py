@@ -14,12 +14,13 @@ from functools import lru_cache
 
 from stdnum.au import abn
 
+from apps.core.identifiers import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.pricing import EffectivePrice
-from apps.funding.public_holidays import DayType, day_types, holiday_name
+from apps.funding.public_holidays import DayType, day_types, holiday_name, state_code
 from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
@@ -125,14 +126,13 @@ REFUSED = frozenset({Flag.NO.value, Flag.NOT_APPLICABLE.value})
 
 
 def item_allows_the_claim_type(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
-    claim_type: str = line.get("claim_type") or ClaimType.NONE.value
-    flag = FLAGS.get(claim_type)
+    flag = FLAGS.get(line.claim_type)
     if flag is None:
         return None
     answer = getattr(line.product, flag)
     if answer not in REFUSED:
         return None
-    label = ClaimType(claim_type).label
+    label = ClaimType(line.claim_type).label
     return Issue(
         "ClaimTypeNotAllowed",
         "claim_type",
@@ -148,13 +148,14 @@ def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -
     named = named_day_types(line.product.name)
     if not named:
         return None
-    types = day_types(line.first_day, bill.state)
+    state = state_code(bill.participant_state)
+    types = day_types(line.first_day, state)
     if named & types:
         return None
     actual = " or ".join(each.value for each in DayType if each in types)
     if DayType.PUBLIC_HOLIDAY in types:
-        actual += f" ({holiday_name(line.first_day, bill.state)})"
-    where = f" in {bill.state}" if bill.state else ""
+        actual += f" ({holiday_name(line.first_day, state)})"
+    where = f" in {state}" if state else ""
     expected = " or ".join(each.value for each in DayType if each in named)
     return Issue(
         "DayMismatch",
@@ -393,8 +394,8 @@ def reference_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue
 
 
 def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    provider = draft.get("provider")
-    if provider is not None and not (provider.business_number or "").strip():
+    provider = draft.provider
+    if not (provider.business_number or "").strip():
         yield Issue(
             "AbnMissing",
             "provider",
@@ -404,8 +405,8 @@ def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[
 
 
 def business_number_is_an_abn(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    provider = draft.get("provider")
-    number = provider and (provider.business_number or "").strip()
+    provider = draft.provider
+    number = (provider.business_number or "").strip()
     if number and not is_an_abn(number):
         yield Issue(
             "AbnInvalid",
@@ -421,22 +422,23 @@ def is_an_abn(number: str) -> bool:
 
 
 def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    for name, value in bill.differences.items():
-        label, describe = DESCRIPTIONS[name]
-        yield Issue(
-            "GivenDiffers",
-            name,
-            f"The {label} given is {describe(draft)}, and the provider invoice's is {value}. Take out what is"
-            " given to use the provider invoice's.",
-        )
+    invoice, contact, provider = draft.provider_invoice, draft.contact, draft.provider
+    reference = draft.provider_invoice_reference
+    if invoice.contact_id not in (None, contact.pk):
+        yield given_differs("contact", "participant", contact.full_name, invoice.contact.full_name)
+    if invoice.provider_id not in (None, provider.pk):
+        names = provider.business_name, invoice.provider.business_name
+        yield given_differs("provider", "provider", *names)
+    if invoice.reference_key not in (None, normalised(reference)):
+        yield given_differs("provider_invoice_reference", "reference", reference, invoice.reference)
 
 
-#: What a claim's members that its provider invoice has as well are called, and their values in words.
-DESCRIPTIONS: dict[str, tuple[str, Callable[[Draft], str]]] = {
-    "contact": ("participant", lambda draft: draft.contact.full_name),
-    "provider": ("provider", lambda draft: draft.provider.business_name),
-    "provider_invoice_reference": ("reference", lambda draft: draft.provider_invoice_reference),
-}
+def given_differs(field: str, label: str, given: str, value: str) -> Issue:
+    message = (
+        f"The {label} given is {given}, and the provider invoice's is {value}. Take out what is given to use"
+        " the provider invoice's."
+    )
+    return Issue("GivenDiffers", field, message)
 
 
 #: In the order in which people would ask.

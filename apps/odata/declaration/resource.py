@@ -161,6 +161,7 @@ class Resource(NestedType):
     ``methods`` the HTTP methods it supports. ``order`` is the order without ``$orderby`` (ORM terms; the key
     is always added), ``search`` the text fields of ``$search``. ``etag_field`` is the model field an ETag is
     made of. ``create`` and ``replace`` are the services of POST and PUT (see ``apps.odata.write.dispatch``);
+    forms and imports call ``create``, and ``update`` for what drafts give of existing records.
     ``has_warnings`` is true when ``create`` takes ``ignore_warnings``, ``loads_references`` when it loads the
     records that drafts name by key together with what else it needs. ``importing`` declares how files of
     these records are imported; without it they cannot be.
@@ -175,6 +176,7 @@ class Resource(NestedType):
     has_warnings: ClassVar[bool] = False
     loads_references: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None
+    update: ClassVar[Callable[..., Any] | None] = None
     replace: ClassVar[Callable[..., Any] | None] = None
     importing: ClassVar[type | None] = None
 

@@ -49,7 +49,10 @@ def parse_guid(text: str) -> UUID:
 def parse_date(text: str) -> dt.date:
     """A date. Of a date-time it is the date in the subscriber's zone; without an offset it is local time."""
     if _DATE.fullmatch(text):
-        return _existing(lambda: dt.date.fromisoformat(text))
+        try:
+            return dt.date.fromisoformat(text)
+        except ValueError:
+            raise _no_such_day() from None
     moment = _date_time(text, "must be a date, such as 2026-07-01")
     # A clock change skips an hour, never a day: whether the hour exists does not matter here.
     return moment.date() if moment.tzinfo is None else _in_zone(moment).date()
@@ -89,7 +92,12 @@ def parse_decimal(text: str, precision: int | None = None, scale: int | None = N
         raise TextValueError("OutOfRange", "has too many digits")
     number = Decimal(text)
     if scale is not None:
-        number = _at_scale(number, scale)
+        sign, digits, exponent = number.as_tuple()
+        surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
+        if surplus > 0 and any(digits[-surplus:]):
+            raise TextValueError("OutOfRange", f"must have at most {scale} decimal places")
+        digits = digits[:-surplus] or (0,) if surplus > 0 else digits + (0,) * -surplus
+        number = Decimal((sign, digits, -scale))
         if precision is not None and number.adjusted() >= precision - scale:
             message = f"must have at most {precision - scale} digits before the decimal point"
             raise TextValueError("OutOfRange", message)
@@ -150,14 +158,14 @@ def _date_time(text: str, message: str) -> dt.datetime:
     if len(time) == 5:
         time += ":00"
     spelled = f"{day}T{time}{(fraction or '')[:7]}{(offset or '').upper()}"
-    return _existing(lambda: dt.datetime.fromisoformat(spelled))
-
-
-def _existing(read: Callable[[], Any]) -> Any:
     try:
-        return read()
+        return dt.datetime.fromisoformat(spelled)
     except ValueError:
-        raise TextValueError("InvalidDate", "names a day or a time that does not exist") from None
+        raise _no_such_day() from None
+
+
+def _no_such_day() -> TextValueError:
+    return TextValueError("InvalidDate", "names a day or a time that does not exist")
 
 
 def _in_zone(moment: dt.datetime) -> dt.datetime:
@@ -169,14 +177,3 @@ def _in_zone(moment: dt.datetime) -> dt.datetime:
 
 def _too_far() -> TextValueError:
     return TextValueError("OutOfRange", "must lie between the years 1 and 9999")
-
-
-def _at_scale(number: Decimal, scale: int) -> Decimal:
-    """``number`` with exactly ``scale`` decimal places; only zeros may be removed."""
-    sign, digits, exponent = number.as_tuple()
-    surplus = -scale - int(exponent)  # a number: NaN and infinity have another form
-    if surplus > 0:
-        if any(digits[-surplus:]):
-            raise TextValueError("OutOfRange", f"must have at most {scale} decimal places")
-        return Decimal((sign, digits[:-surplus] or (0,), -scale))
-    return Decimal((sign, digits + (0,) * -surplus, -scale))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -125,11 +125,11 @@ class ODataViewSet(GenericViewSet, ODataView):
     @cached_property
     def query_string(self) -> bytes:
         """The query string, of ``$query`` requests with the one in the body."""
-        texts = [super().query_string]
-        if self.action == "query":
-            body: bytes = self.parse_body(self.request)
-            texts.append(body.strip())
-        return b"&".join(filter(None, texts))
+        own = super().query_string
+        if self.action != "query":
+            return own
+        body: bytes = self.parse_body(self.request)
+        return b"&".join(filter(None, (own, body.strip())))
 
     def context_url(self, fragment: str) -> str:
         return f"{self.base_url}$metadata#{fragment}"
@@ -181,7 +181,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def create(self, request: Request) -> HttpResponse:
         """POST: all records of the body are stored, or none."""
-        return self.respond_once(request, lambda: self.respond_created(request))
+        return self.respond_once(request, partial(self.respond_created, request))
 
     def respond_once(
         self, request: Request, respond: Callable[[], Response], digest: bytes | None = None
@@ -190,6 +190,8 @@ class ODataViewSet(GenericViewSet, ODataView):
 
         ``digest`` identifies a body that has been read already.
         """
+        if "Idempotency-Key" not in request.headers:
+            return respond()
         wrapper: Callable[..., HttpResponse] = import_string(settings.ODATA_POST_WRAPPER)
         return wrapper(request, lambda: self.finalize_response(request, respond()).render(), digest)
 
@@ -218,16 +220,11 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
-        return dispatch.create(self.entity_set, self.parse_body(request), **self.warning_options())
-
-    def warning_options(self) -> dict[str, bool]:
-        """``ignoreWarnings`` as an argument of the service; only some resources have warnings."""
-        if not self.resource.has_warnings:
-            return {}
-        text = self.query_options.service.get("ignoreWarnings", "false").lower()
-        if text not in ("true", "false", "1", "0"):
+        body = self.parse_body(request)
+        ignored = self.query_options.service.get("ignoreWarnings", "false").lower()
+        if self.resource.has_warnings and ignored not in ("true", "false", "1", "0"):
             raise BadQuery("ignoreWarnings must be true or false.", target="ignoreWarnings")
-        return {"ignore_warnings": text in ("true", "1")}
+        return dispatch.create(self.entity_set, body, ignore_warnings=ignored in ("true", "1"))
 
     def update(self, request: Request, key: str) -> Response:
         """PUT: the body replaces the record; members it does not have become null or their default."""

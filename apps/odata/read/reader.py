@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connections, models
 from django.db.models import Func, OuterRef, QuerySet
 
-from apps.odata.any_of import AnyOf
+from apps.odata.any_of import AnyOf, array_of_guids
 from apps.odata.clock import set_database_zone
 from apps.odata.declaration.schema import EntitySet, StructuredType
 from apps.odata.errors import BadQuery, NotFound
@@ -100,7 +100,7 @@ class JsonReader:
         if self.has_prepared_statements:
             statement = statement_of_records(self.entity_set, self.projection.selection)
             with self.connection.cursor() as cursor:
-                cursor.execute(with_today(statement), [array_of(keys)])
+                cursor.execute(with_today(statement), [array_of_guids(keys)])
                 by_key = dict(cursor.fetchall())
         else:
             rows = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
@@ -198,11 +198,6 @@ def statement_of_records(entity_set: EntitySet, selection: Selection) -> str:
     json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
     type_ = model.pk.db_type(connections["default"]).split()[0]
     return f"SELECT {key}, {json} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
-
-
-def array_of(keys: Iterable[Any]) -> str:
-    """PostgreSQL's text of an array of guids or numbers; psycopg takes far longer to adapt a list."""
-    return f"{{{','.join(map(str, keys))}}}"
 
 
 # --- sort values --------------------------------------------------------------------------------------

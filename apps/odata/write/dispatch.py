@@ -41,31 +41,29 @@ class Created:
     bare: bool
 
 
-def create(entity_set: EntitySet, raw: bytes, ignore_warnings: bool = False) -> Created:
-    """Save the records of a POST body, ``{"value": [...]}`` or one bare record.
+def create(
+    entity_set: EntitySet,
+    content: Any,
+    ignore_warnings: bool = False,
+    read: Callable[[EntitySet, Any], Body] = read_records,
+) -> Created:
+    """Save the records of a POST body by the resource's service ``create``.
 
-    Raises as ``create_of`` does, and ``BadBody`` or ``TooLarge`` for what is no such body.
-    """
-    return create_of(entity_set, lambda: read_records(entity_set, raw), ignore_warnings)
-
-
-def create_of(entity_set: EntitySet, read: Callable[[], Body], ignore_warnings: bool = False) -> Created:
-    """Save the drafts that ``read`` gives, afresh at each attempt, by the resource's service ``create``.
-
-    The service is called as ``create(drafts)``, of resources with warnings as
-    ``create(drafts, ignore_warnings=…)``, and returns the new keys. Raises ``InvalidRecords`` with every
-    fault of every record, ``UnconfirmedWarnings``, or ``Conflict`` when another writer was first.
+    ``read`` makes the drafts of ``content`` afresh at each attempt; by default they are the bytes of
+    ``{"value": [...]}`` or of one bare record. The service is called as ``create(drafts)``, of resources with
+    warnings as ``create(drafts, ignore_warnings=…)``, and returns the new keys. Raises ``InvalidRecords``
+    with every fault of every record, ``UnconfirmedWarnings``, ``Conflict`` when another writer was first,
+    and ``BadBody`` or ``TooLarge`` for what is no such body.
     """
     resource = type(entity_set.resource)
-    service = resource.create
-    assert service is not None
+    assert resource.create is not None
     options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
+    service = partial(resource.create, **options)
 
     def write() -> Created:
-        body = read()
+        body = read(entity_set, content)
         issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
-        keys = run_service(entity_set, body, issues, partial(service, **options))
-        return Created(list(keys), body.bare)
+        return Created(list(run_service(entity_set, body, issues, service)), body.bare)
 
     return retry_on_conflict(write)
 

@@ -5,9 +5,12 @@ The API, the back office and imports hand drafts to the same services, which app
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.db import models
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,6 @@ class Draft:
         invalid: Iterable[str] = (),
         key: Any = None,
     ) -> None:
-        # The members are the instance's dictionary itself: rules read them as plain attributes.
         self.__dict__.update(values, given=frozenset(given), invalid=frozenset(invalid), key=key)
 
     def __getattr__(self, name: str) -> Any:
@@ -75,36 +77,37 @@ class Draft:
         def __setattr__(self, name: str, value: Any) -> None:
             if not self.has(name) and name not in self.declared_attributes:
                 raise AttributeError(f"{type(self).__name__} declares no attribute {name!r}")
-            object.__setattr__(self, name, value)
+            self.fill(name, value)
 
-    def has(self, name: str) -> bool:
-        """Whether the draft has such a member, and it is not invalid."""
-        return name in self.__dict__
+    # The members are the instance's dictionary: rules read them as plain attributes, and services, for every
+    # member of every draft of an import, by the methods of that dictionary.
 
-    def member_names(self) -> KeysView[str]:
-        """The names of all members that are not invalid."""
-        return self.__dict__.keys()
+    #: ``has(name)``: whether the draft has such a member, and it is not invalid.
+    has = property(attrgetter("__dict__.__contains__"))
+    #: ``get(name)``: the value of a member; ``None`` when it is invalid, left out or not set yet.
+    get = property(attrgetter("__dict__.get"))
+    #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain.
+    fill = property(attrgetter("__dict__.__setitem__"))
+    #: ``fill_all(values)``: fill several members.
+    fill_all = property(attrgetter("__dict__.update"))
+    #: ``member_names()``: the names of all members that are not invalid.
+    member_names = property(attrgetter("__dict__.keys"))
 
-    def get(self, name: str) -> Any:
-        """The value of a member; ``None`` when it is invalid or the draft has no such member."""
-        try:
-            return getattr(self, name)
-        except (InvalidValue, AttributeError):
-            return None
-
-    def fill(self, name: str, value: Any) -> None:
-        """Give a member that was left out, or a column that bodies do not name, the value of the domain."""
-        object.__setattr__(self, name, value)
-
-    def fill_all(self, values: Mapping[str, Any]) -> None:
-        """Fill several members."""
-        self.__dict__.update(values)
+    def key_of(self, name: str) -> Any:
+        """The key of the record that a member refers to; bodies hold keys until references are attached."""
+        value = self.get(name)
+        return value.pk if isinstance(value, models.Model) else value
 
     def mark_invalid(self, name: str) -> None:
         """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
         if self.has(name):
             delattr(self, name)
         self.invalid |= {name}
+
+
+def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
+    """The keys of the records that a member of drafts refers to."""
+    return {draft.key_of(name) for draft in drafts} - {None}
 
 
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.

@@ -29,11 +29,6 @@ class Reference:
     many: bool
     columns: frozenset[str]
 
-    def names_keys(self, value: Any) -> bool:
-        """Whether a draft has keys in the member, not yet records."""
-        first = value[0] if value and self.many else value
-        return first not in (None, []) and not isinstance(first, models.Model)
-
 
 def attach_references(
     type_: StructuredType, drafts: Sequence[Draft], current: models.Model | None = None
@@ -62,7 +57,8 @@ class References:
         for number, path, row_type, draft in with_contained_rows(type_, drafts):
             for reference in references_of(row_type):
                 value = draft.get(reference.attribute)
-                if not reference.names_keys(value):
+                first = value[0] if value and reference.many else value
+                if first in (None, []) or isinstance(first, models.Model):
                     continue
                 self.named.append((number, path, draft, reference))
                 keys[reference.model].update(value if reference.many else (value,))

@@ -14,7 +14,6 @@ from apps.core.models import Subscriber
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
 from apps.people.choices import AppliesTo
 from apps.people.models import Client, Contact
-from apps.people.services import create_clients, create_contacts, update_clients, update_contacts
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- fieldsets that several forms have ----------------------------------------------------------------
@@ -103,8 +102,6 @@ class PersonAdmin(AnsweredAdmin):
 class ClientAdmin(AnsweredAdmin):
     """Organisations: customers and providers of the subscriber."""
 
-    create = staticmethod(create_clients)
-    update = staticmethod(update_clients)
     warnings = CLIENT_WARNINGS
     applies_to = AppliesTo.CLIENT
     menu_group = "People"
@@ -141,8 +138,6 @@ class ClientAdmin(AnsweredAdmin):
 class ContactAdmin(PersonAdmin):
     """Participants, their representatives, and people at clients."""
 
-    create = staticmethod(create_contacts)
-    update = staticmethod(update_contacts)
     applies_to = AppliesTo.CONTACT
     menu_group = "People"
     menu_order = 30

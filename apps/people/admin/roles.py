@@ -18,7 +18,6 @@ from apps.core.admin_base import LookupAdmin, RecordForm, fieldset
 from apps.people.authentication import role_covers
 from apps.people.handover import an_administrator_remains
 from apps.people.models import Role, Staff
-from apps.people.services import create_roles, update_roles
 
 USUAL_PERMISSIONS = ("view", "add", "change")
 
@@ -112,8 +111,6 @@ class RoleAdmin(LookupAdmin):
     """What people do, and what they may do in the back office."""
 
     form = RoleForm
-    create = staticmethod(create_roles)
-    update = staticmethod(update_roles)
     menu_order = 800
     icon = "verified_user"
     list_display = ("name", "all_permissions", "archived")

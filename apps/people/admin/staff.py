@@ -8,14 +8,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import SetPasswordForm
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from unfold.contrib.filters.admin import RadioFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
-from apps.core.admin_base import ArchivedFilter, Page, fieldset
+from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
 from apps.odata import clock
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin, PersonForm
 from apps.people.admin.roles import check_administrator_remains
@@ -23,7 +23,6 @@ from apps.people.authentication import disable_logins, enable_logins, role_cover
 from apps.people.choices import AppliesTo
 from apps.people.handover import an_administrator_remains, hand_over
 from apps.people.models import Role, Staff
-from apps.people.services import create_staff, update_staff
 
 
 class StaffForm(PersonForm):
@@ -77,20 +76,16 @@ class HandoverForm(forms.Form):
         self.fields["successor"].queryset = current  # type: ignore[attr-defined]
 
 
-class LoginFilter(RadioFilter):
+class LoginFilter(ConditionFilter):
     """Staff by whether they can sign in now."""
 
     title = "login"
     parameter_name = "login"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("enabled", "Enabled"), ("disabled", "Disabled")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def conditions(self, model: type[Model]) -> Conditions:
         disabled = Q(disable_login_date__lte=clock.now())
-        if self.value() == "enabled":
-            return queryset.exclude(disabled).filter(archive_date=None)
-        return queryset.filter(disabled) if self.value() == "disabled" else queryset
+        enabled = ~disabled & Q(archive_date=None)
+        return {"enabled": ("Enabled", enabled), "disabled": ("Disabled", disabled)}
 
 
 @admin.register(Staff)
@@ -98,8 +93,6 @@ class StaffAdmin(PersonAdmin):
     """Staff, who are the users of the back office."""
 
     form = StaffForm
-    create = staticmethod(create_staff)
-    update = staticmethod(update_staff)
     applies_to = AppliesTo.STAFF
     menu_group = "People"
     menu_order = 10

@@ -53,6 +53,8 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('business_name', 'guid'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'guid'], name='people_client_newest'), models.Index(fields=['modify_date', 'guid'], name='people_client_modified'), models.Index(fields=['business_number'], name='people_client_business_number')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('is_self', True)), fields=('is_self',), name='people_client_one_self')],
             },
         ),
         migrations.CreateModel(
@@ -169,6 +171,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'staff',
                 'ordering': ('last_name', 'first_name', 'guid'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'guid'], name='people_staff_newest'), models.Index(fields=['modify_date', 'guid'], name='people_staff_modified')],
             },
         ),
         migrations.CreateModel(
@@ -233,6 +236,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('last_name', 'first_name', 'guid'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'guid'], name='people_contact_newest'), models.Index(fields=['modify_date', 'guid'], name='people_contact_modified'), models.Index(fields=['scheme_number'], name='people_contact_scheme_number'), models.Index(fields=['last_name', 'first_name'], name='people_contact_by_name')],
             },
         ),
         migrations.AddField(
@@ -271,6 +275,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('custom_field', 'staff'), name='people_answer_once_staff'), models.UniqueConstraint(fields=('custom_field', 'client'), name='people_answer_once_client'), models.UniqueConstraint(fields=('custom_field', 'contact'), name='people_answer_once_contact'), models.CheckConstraint(condition=models.Q(models.Q(('client__isnull', True), ('contact__isnull', True), ('staff__isnull', False)), models.Q(('client__isnull', False), ('contact__isnull', True), ('staff__isnull', True)), models.Q(('client__isnull', True), ('contact__isnull', False), ('staff__isnull', True)), _connector='OR'), name='people_answer_of_one_record')],
             },
         ),
         migrations.CreateModel(
@@ -316,61 +321,5 @@ class Migration(migrations.Migration):
             model_name='staff',
             name='teams',
             field=models.ManyToManyField(blank=True, related_name='staff', to='people.team'),
-        ),
-        migrations.AddIndex(
-            model_name='client',
-            index=models.Index(fields=['creation_date', 'guid'], name='people_client_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='client',
-            index=models.Index(fields=['modify_date', 'guid'], name='people_client_modified'),
-        ),
-        migrations.AddIndex(
-            model_name='client',
-            index=models.Index(fields=['business_number'], name='people_client_business_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='client',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_self', True)), fields=('is_self',), name='people_client_one_self'),
-        ),
-        migrations.AddConstraint(
-            model_name='customfieldanswer',
-            constraint=models.UniqueConstraint(fields=('custom_field', 'staff'), name='people_answer_once_staff'),
-        ),
-        migrations.AddConstraint(
-            model_name='customfieldanswer',
-            constraint=models.UniqueConstraint(fields=('custom_field', 'client'), name='people_answer_once_client'),
-        ),
-        migrations.AddConstraint(
-            model_name='customfieldanswer',
-            constraint=models.UniqueConstraint(fields=('custom_field', 'contact'), name='people_answer_once_contact'),
-        ),
-        migrations.AddConstraint(
-            model_name='customfieldanswer',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('client__isnull', True), ('contact__isnull', True), ('staff__isnull', False)), models.Q(('client__isnull', False), ('contact__isnull', True), ('staff__isnull', True)), models.Q(('client__isnull', True), ('contact__isnull', False), ('staff__isnull', True)), _connector='OR'), name='people_answer_of_one_record'),
-        ),
-        migrations.AddIndex(
-            model_name='contact',
-            index=models.Index(fields=['creation_date', 'guid'], name='people_contact_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='contact',
-            index=models.Index(fields=['modify_date', 'guid'], name='people_contact_modified'),
-        ),
-        migrations.AddIndex(
-            model_name='contact',
-            index=models.Index(fields=['scheme_number'], name='people_contact_scheme_number'),
-        ),
-        migrations.AddIndex(
-            model_name='contact',
-            index=models.Index(fields=['last_name', 'first_name'], name='people_contact_by_name'),
-        ),
-        migrations.AddIndex(
-            model_name='staff',
-            index=models.Index(fields=['creation_date', 'guid'], name='people_staff_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='staff',
-            index=models.Index(fields=['modify_date', 'guid'], name='people_staff_modified'),
         ),
     ]

@@ -30,10 +30,6 @@ from apps.sales.services import (
     TEMPLATE_INTERVALS,
     TEMPLATE_MEMBERS,
     apply_template,
-    create_opportunities,
-    create_templates,
-    update_opportunities,
-    update_templates,
 )
 
 ORIGIN = fieldset(
@@ -64,8 +60,6 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
     """Opportunities, with the pages of the pipeline."""
 
     form = OpportunityForm
-    create = staticmethod(create_opportunities)
-    update = staticmethod(update_opportunities)
     menu_order = 130
     icon = "handshake"
     list_display = (
@@ -156,8 +150,6 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     """Templates of opportunities."""
 
     form = TemplateForm
-    create = staticmethod(create_templates)
-    update = staticmethod(update_templates)
     menu_order = 140
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('people', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('people', '__first__'),
     ]
 
     operations = [
@@ -101,6 +101,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'opportunity template',
                 'ordering': ('name', 'guid'),
                 'abstract': False,
+                'constraints': [models.CheckConstraint(condition=models.Q(('chance_of_sales__isnull', True), models.Q(('chance_of_sales__gte', 0), ('chance_of_sales__lte', 100)), _connector='OR'), name='sales_opportunitytemplate_chance_is_a_percentage'), models.CheckConstraint(condition=models.Q(('source_details__isnull', True), models.Q(('source__isnull', False), models.Q(('source', 'Referral'), _negated=True)), _connector='OR'), name='sales_opportunitytemplate_details_have_a_source'), models.CheckConstraint(condition=models.Q(models.Q(('referrer_email__isnull', True), ('referrer_first_name__isnull', True), ('referrer_last_name__isnull', True), ('referrer_organisation__isnull', True)), models.Q(('source', 'Referral'), ('source__isnull', False)), _connector='OR'), name='sales_opportunitytemplate_referrer_of_a_referral'), models.CheckConstraint(condition=models.Q(models.Q(('expiry_date_interval__isnull', True), ('expiry_date_interval__gte', 1), _connector='OR'), models.Q(('follow_up_date_interval__isnull', True), ('follow_up_date_interval__gte', 1), _connector='OR')), name='sales_opportunitytemplate_intervals_reach_ahead')],
             },
         ),
         migrations.CreateModel(
@@ -141,70 +142,8 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'opportunities',
                 'ordering': ('-creation_date', '-id'),
                 'abstract': False,
+                'indexes': [models.Index(fields=['creation_date', 'id'], name='sales_opportunity_newest'), models.Index(fields=['modify_date', 'id'], name='sales_opportunity_modified'), models.Index(condition=models.Q(('archive_date__isnull', True)), fields=['stage', '-modify_date', '-id'], name='sales_opportunity_board'), models.Index(condition=models.Q(('archive_date__isnull', True)), fields=['owner', 'stage', '-modify_date', '-id'], name='sales_opportunity_own_board'), models.Index(condition=models.Q(('archive_date__isnull', True), ('follow_up_date__isnull', False)), fields=['follow_up_staff', 'follow_up_date', 'id'], name='sales_opportunity_follow_ups'), models.Index(condition=models.Q(('archive_date__isnull', True), ('follow_up_date__isnull', False)), fields=['follow_up_date', 'id'], name='sales_opportunity_all_due')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('chance_of_sales__isnull', True), models.Q(('chance_of_sales__gte', 0), ('chance_of_sales__lte', 100)), _connector='OR'), name='sales_opportunity_chance_is_a_percentage'), models.CheckConstraint(condition=models.Q(('source_details__isnull', True), models.Q(('source__isnull', False), models.Q(('source', 'Referral'), _negated=True)), _connector='OR'), name='sales_opportunity_details_have_a_source'), models.CheckConstraint(condition=models.Q(models.Q(('referrer_email__isnull', True), ('referrer_first_name__isnull', True), ('referrer_last_name__isnull', True), ('referrer_organisation__isnull', True)), models.Q(('source', 'Referral'), ('source__isnull', False)), _connector='OR'), name='sales_opportunity_referrer_of_a_referral'), models.CheckConstraint(condition=models.Q(models.Q(('outcome__isnull', True), ('outcome_date__isnull', True), ('outcome_moment__isnull', True)), models.Q(('outcome', 'Deferred'), ('outcome__isnull', False), ('outcome_date__isnull', True), ('outcome_moment__isnull', True)), models.Q(('outcome__in', ('SaleSuccessful', 'SaleUnsuccessful')), ('outcome__isnull', False), ('outcome_date__isnull', False), ('outcome_moment__isnull', False)), _connector='OR'), name='sales_opportunity_decided_has_a_date'), models.CheckConstraint(condition=models.Q(('add_e_marketing_contact_list__isnull', True), models.Q(('outcome__in', ('Deferred', 'SaleUnsuccessful')), ('outcome__isnull', False)), _connector='OR'), name='sales_opportunity_list_for_those_not_won'), models.CheckConstraint(condition=models.Q(('follow_up_date__isnull', True), ('follow_up_staff__isnull', False), _connector='OR'), name='sales_opportunity_follow_up_has_somebody')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='opportunitytemplate',
-            constraint=models.CheckConstraint(condition=models.Q(('chance_of_sales__isnull', True), models.Q(('chance_of_sales__gte', 0), ('chance_of_sales__lte', 100)), _connector='OR'), name='sales_opportunitytemplate_chance_is_a_percentage'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunitytemplate',
-            constraint=models.CheckConstraint(condition=models.Q(('source_details__isnull', True), models.Q(('source__isnull', False), models.Q(('source', 'Referral'), _negated=True)), _connector='OR'), name='sales_opportunitytemplate_details_have_a_source'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunitytemplate',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('referrer_email__isnull', True), ('referrer_first_name__isnull', True), ('referrer_last_name__isnull', True), ('referrer_organisation__isnull', True)), models.Q(('source', 'Referral'), ('source__isnull', False)), _connector='OR'), name='sales_opportunitytemplate_referrer_of_a_referral'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunitytemplate',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expiry_date_interval__isnull', True), ('expiry_date_interval__gte', 1), _connector='OR'), models.Q(('follow_up_date_interval__isnull', True), ('follow_up_date_interval__gte', 1), _connector='OR')), name='sales_opportunitytemplate_intervals_reach_ahead'),
-        ),
-        migrations.AddIndex(
-            model_name='opportunity',
-            index=models.Index(fields=['creation_date', 'id'], name='sales_opportunity_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='opportunity',
-            index=models.Index(fields=['modify_date', 'id'], name='sales_opportunity_modified'),
-        ),
-        migrations.AddIndex(
-            model_name='opportunity',
-            index=models.Index(condition=models.Q(('archive_date__isnull', True)), fields=['stage', '-modify_date', '-id'], name='sales_opportunity_board'),
-        ),
-        migrations.AddIndex(
-            model_name='opportunity',
-            index=models.Index(condition=models.Q(('archive_date__isnull', True)), fields=['owner', 'stage', '-modify_date', '-id'], name='sales_opportunity_own_board'),
-        ),
-        migrations.AddIndex(
-            model_name='opportunity',
-            index=models.Index(condition=models.Q(('archive_date__isnull', True), ('follow_up_date__isnull', False)), fields=['follow_up_staff', 'follow_up_date', 'id'], name='sales_opportunity_follow_ups'),
-        ),
-        migrations.AddIndex(
-            model_name='opportunity',
-            index=models.Index(condition=models.Q(('archive_date__isnull', True), ('follow_up_date__isnull', False)), fields=['follow_up_date', 'id'], name='sales_opportunity_all_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunity',
-            constraint=models.CheckConstraint(condition=models.Q(('chance_of_sales__isnull', True), models.Q(('chance_of_sales__gte', 0), ('chance_of_sales__lte', 100)), _connector='OR'), name='sales_opportunity_chance_is_a_percentage'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunity',
-            constraint=models.CheckConstraint(condition=models.Q(('source_details__isnull', True), models.Q(('source__isnull', False), models.Q(('source', 'Referral'), _negated=True)), _connector='OR'), name='sales_opportunity_details_have_a_source'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunity',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('referrer_email__isnull', True), ('referrer_first_name__isnull', True), ('referrer_last_name__isnull', True), ('referrer_organisation__isnull', True)), models.Q(('source', 'Referral'), ('source__isnull', False)), _connector='OR'), name='sales_opportunity_referrer_of_a_referral'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunity',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('outcome__isnull', True), ('outcome_date__isnull', True), ('outcome_moment__isnull', True)), models.Q(('outcome', 'Deferred'), ('outcome__isnull', False), ('outcome_date__isnull', True), ('outcome_moment__isnull', True)), models.Q(('outcome__in', ('SaleSuccessful', 'SaleUnsuccessful')), ('outcome__isnull', False), ('outcome_date__isnull', False), ('outcome_moment__isnull', False)), _connector='OR'), name='sales_opportunity_decided_has_a_date'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunity',
-            constraint=models.CheckConstraint(condition=models.Q(('add_e_marketing_contact_list__isnull', True), models.Q(('outcome__in', ('Deferred', 'SaleUnsuccessful')), ('outcome__isnull', False)), _connector='OR'), name='sales_opportunity_list_for_those_not_won'),
-        ),
-        migrations.AddConstraint(
-            model_name='opportunity',
-            constraint=models.CheckConstraint(condition=models.Q(('follow_up_date__isnull', True), ('follow_up_staff__isnull', False), _connector='OR'), name='sales_opportunity_follow_up_has_somebody'),
         ),
     ]

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from apps.access.models import ApiApplication
-from apps.access.services import revoke_application
+from apps.access.services import revoke_applications
 from apps.core.identifiers import normalised
 
 
@@ -21,10 +21,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, application: str, **options: Any) -> None:
         named = Q(name_key=normalised(application)) | Q(client_id=application)
-        found = list(ApiApplication.objects.filter(named))
-        if not found:
+        found = ApiApplication.objects.filter(named)
+        names = list(found.values_list("name", flat=True))
+        if not names:
             raise CommandError(f"There is no API application with the name or client id {application}.")
-        if len(found) > 1:
+        if len(names) > 1:
             raise CommandError(f"{application} is the name of one application and the client id of another.")
-        revoke_application(found[0])
-        self.stdout.write(f"Revoked: {found[0].name}")
+        revoke_applications(found)
+        self.stdout.write(f"Revoked: {names[0]}")

@@ -11,16 +11,14 @@ from django.utils import timezone
 
 from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.tables import ImportFileError
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
 from apps.core.models import Subscriber
 from apps.funding.services.price_guide import GuideReport, import_guide
-from apps.funding.services.price_guide_file import Guide, GuideRefused, read_guide
+from apps.funding.services.price_guide_file import Guide, InvalidGuide, read_guide
 from apps.odata.errors import plural
 
 PRICE_BOOK = "Price guide"
 FORMATS = ("csv", "xlsx")
-
-REFUSED = 1
-UNUSABLE = 2
 
 #: So many faults, warnings or codes are shown.
 SHOWN = 100
@@ -59,15 +57,15 @@ class Command(BaseCommand):
                     guide, price_book_name(options["price_book"]), options["end_missing"], options["dry_run"]
                 )
         except ImportFileError as reason:
-            raise CommandError(str(reason), returncode=UNUSABLE) from None
-        except GuideRefused as refused:
+            raise CommandError(str(reason), returncode=INVALID_INPUT) from None
+        except InvalidGuide as refused:
             for fault in refused.faults[:SHOWN]:
                 self.stderr.write(fault)
-            raise CommandError(str(refused), returncode=REFUSED) from None
+            raise CommandError(str(refused), returncode=SOME_REFUSED) from None
         except IntegrityError:
             raise CommandError(
                 "Nothing was stored: somebody else wrote the same items meanwhile. Run it again.",
-                returncode=REFUSED,
+                returncode=SOME_REFUSED,
             ) from None
         for line in summary(guide, report, options["end_missing"]):
             self.stdout.write(line)
@@ -84,8 +82,8 @@ class Command(BaseCommand):
         return read_guide(table)
 
 
-def price_book_name(told: str) -> str:
-    name = told.strip()
+def price_book_name(text: str) -> str:
+    name = text.strip()
     if not 0 < len(name) <= 90:
         raise ImportFileError("A price book's name has from 1 to 90 characters.")
     return name

@@ -8,13 +8,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from apps.core.management.arguments import SOME_REFUSED, read_day
 from apps.core.models import Subscriber
 from apps.funding.services.recurring import FailedInvoice, create_recurring_invoices
 from apps.odata import clock
 from apps.odata.errors import plural
-
-SOME_FAILED = 1
-UNUSABLE_DATE = 2
 
 
 class Command(BaseCommand):
@@ -25,17 +23,19 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--until", metavar="DATE", help="the last day that is due, 2026-07-31; today")
+        parser.add_argument(
+            "--until", metavar="DATE", type=read_day, help="the last day that is due, 2026-07-31; today"
+        )
         parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
 
-    def handle(self, *args: Any, until: str | None, dry_run: bool, **options: Any) -> None:
+    def handle(self, *args: Any, until: dt.date | None, dry_run: bool, **options: Any) -> None:
         with timezone.override(Subscriber.current().zone):
             clock.reset_now()
-            last_day = last_due_day(until)
+            last_day = until or clock.today()
             created, failed = self.run(last_day, dry_run)
         summary = f"{plural(created, 'invoice')} {'would be ' if dry_run else ''}made up to {last_day}"
         if failed:
-            raise CommandError(f"{summary}; {failed:,} could not be, see above.", returncode=SOME_FAILED)
+            raise CommandError(f"{summary}; {failed:,} could not be, see above.", returncode=SOME_REFUSED)
         self.stdout.write(f"{summary}.")
 
     def run(self, until: dt.date, dry_run: bool) -> tuple[int, int]:
@@ -51,13 +51,3 @@ class Command(BaseCommand):
                 number = "" if dry_run else f"{each.number}, "
                 self.stdout.write(f"{each.recurring}, {each.day}: {number}{each.total:,.2f}")
         return created, failed
-
-
-def last_due_day(text: str | None) -> dt.date:
-    if text is None:
-        return clock.today()
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        message = f"{text} is no date; write it as 2026-07-31."
-        raise CommandError(message, returncode=UNUSABLE_DATE) from None

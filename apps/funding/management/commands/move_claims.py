@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -18,15 +17,15 @@ from django.db import transaction
 
 from apps.core import history
 from apps.core.identifiers import normalised
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
 from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.validation.transitions import AnyBill, transitions_of
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
+from apps.people.management.commands.create_staff_login import find_staff
 from apps.people.models import Staff
-
-SOME_REFUSED, UNUSABLE = 1, 2
 
 #: What was paid of a bill by its number; ``None`` when no amount is given.
 Payments = dict[str, Decimal | None]
@@ -47,10 +46,8 @@ class TransitionCommand(BaseCommand):
             help="CSV without a header: a number per line, and in the next column what was paid, if anything",
         )
         parser.add_argument("--reason", help="why; some transitions need it")
-        parser.add_argument("--amount", type=as_argument(read_amount), help="what was paid of each NUMBER")
-        parser.add_argument(
-            "--date", type=as_argument(read_day), help="the day of a payment (today): 2026-07-31"
-        )
+        parser.add_argument("--amount", type=read_amount, help="what was paid of each NUMBER")
+        parser.add_argument("--date", type=read_day, help="the day of a payment (today): 2026-07-31")
         parser.add_argument(
             "--by", metavar="EMAIL", help="the staff member in whose name; the system's when left out"
         )
@@ -63,8 +60,10 @@ class TransitionCommand(BaseCommand):
             pairs += read_file(options["file"], options["amount"])
         payments = merge_payments(pairs)
         if not payments:
-            raise CommandError("Give a number, or a file of numbers.", returncode=UNUSABLE)
+            raise CommandError("Give a number, or a file of numbers.", returncode=INVALID_INPUT)
         staff = None if options["by"] is None else find_staff(options["by"])
+        if staff is None and options["by"] is not None:
+            raise CommandError(f"Nobody has the email {options['by']}.", returncode=INVALID_INPUT)
         author = nullcontext() if staff is None else history.as_author(history.Author(staff_id=staff.pk))
         keys = self.find_keys(payments)
         with author, transaction.atomic():
@@ -120,19 +119,15 @@ def read_file(file: Path, amount: Decimal | None) -> list[tuple[str, Decimal | N
                 number, *rest = [cell.strip() for cell in row] or [""]
                 text = rest[0] if rest else ""
                 if any([number, *rest]):
-                    pairs.append((number, read_cell(file, rows.line_num, text) if text else amount))
+                    pairs.append((number, read_amount(text) if text else amount))
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", returncode=UNUSABLE) from None
+        raise CommandError(f"{file} cannot be read: {error.strerror}", returncode=INVALID_INPUT) from None
+    except ArgumentTypeError as error:
+        message = f"{file}, line {rows.line_num:,}: {error}"
+        raise CommandError(message, returncode=INVALID_INPUT) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise CommandError(f"{file} cannot be read: {error}", returncode=UNUSABLE) from None
+        raise CommandError(f"{file} cannot be read: {error}", returncode=INVALID_INPUT) from None
     return pairs
-
-
-def read_cell(file: Path, line: int, text: str) -> Decimal:
-    try:
-        return read_amount(text)
-    except ValueError as error:
-        raise CommandError(f"{file}, line {line:,}: {error}", returncode=UNUSABLE) from None
 
 
 def merge_payments(pairs: Iterable[tuple[str, Decimal | None]]) -> Payments:
@@ -143,7 +138,7 @@ def merge_payments(pairs: Iterable[tuple[str, Decimal | None]]) -> Payments:
         key = normalised(number)
         if key in seen and amount is not None:
             message = f"{number} is given twice: sum its payments up."
-            raise CommandError(message, returncode=UNUSABLE)
+            raise CommandError(message, returncode=INVALID_INPUT)
         if key not in seen:
             payments[number] = amount
         seen.add(key)
@@ -151,41 +146,13 @@ def merge_payments(pairs: Iterable[tuple[str, Decimal | None]]) -> Payments:
 
 
 def read_amount(text: str) -> Decimal:
-    """``ValueError`` for what is no amount of money."""
     try:
         amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite():
-        raise ValueError(f"{text} is no amount; 1234.50 is one.")
+        raise ArgumentTypeError(f"{text} is no amount; 1234.50 is one.")
     return amount
-
-
-def read_day(text: str) -> dt.date:
-    """``ValueError`` for what is no date."""
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text} is no date; write it as 2026-07-31.") from None
-
-
-def as_argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """``read`` for argparse, which shows the message of its own error only."""
-
-    def read_argument(text: str) -> Any:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise ArgumentTypeError(str(error)) from None
-
-    return read_argument
-
-
-def find_staff(email: str) -> Staff:
-    found = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
-    if found is None:
-        raise CommandError(f"Nobody has the email {email}.", returncode=UNUSABLE)
-    return found
 
 
 class Command(TransitionCommand):

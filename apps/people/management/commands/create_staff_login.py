@@ -39,45 +39,68 @@ class Command(BaseCommand):
         parser.add_argument("--reset", action="store_true", help="set a new password if the login exists")
         parser.add_argument("--json", action="store_true", help='print {"email": …, "password": …}')
 
-    @transaction.atomic
     def handle(self, *args: Any, email: str, **options: Any) -> None:
-        email = email.strip()
-        given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
-        password = given if given is not None else secrets.token_urlsafe(18)
-        existing = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
-        if existing is not None and not options["reset"]:
+        email, is_given = email.strip(), options["password_stdin"]
+        password = sys.stdin.readline().rstrip("\r\n") if is_given else new_password()
+        if find_staff(email) is not None and not options["reset"]:
             raise CommandError(f"{email} has a login already. With --reset it gets a new password.")
-        try:
-            staff = existing or new_staff(email, options["first_name"], options["last_name"])
-            if existing is None or options["role"]:
-                staff.role = find_role(options["role"] or ADMINISTRATOR)
-            validate_password(password, staff)
-            staff.clean_fields(exclude=["password"])
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
-        staff.set_password(password)
-        if existing is None:
-            create(staff)
-        else:
-            staff.save()
+        staff = save_login(email, password, options["role"], options["first_name"], options["last_name"])
         if options["json"]:
             self.stdout.write(json.dumps({"email": staff.primary_email, "password": password}))
-        else:
-            self.print_login(staff, None if given is not None else password)
-
-    def print_login(self, staff: Staff, new_password: str | None) -> None:
+            return
         self.stdout.write(f"Login     {staff.primary_email}")
         self.stdout.write(f"Role      {staff.role}")
-        if new_password is not None:
-            self.stdout.write(f"Password  {new_password}  (not shown again)")
+        if not is_given:
+            self.stdout.write(f"Password  {password}  (not shown again)")
         if not staff.is_active:
             self.stdout.write("This login is disabled, or the staff member is archived.")
         elif not staff.is_staff:
             self.stdout.write(f"The role {staff.role} grants nothing yet: no access to the back office.")
 
 
-def new_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:
-    """Unsaved. ``ValidationError`` for what is no email address: the names would be taken from it."""
+def new_password() -> str:
+    return secrets.token_urlsafe(18)
+
+
+def find_staff(email: str) -> Staff | None:
+    return Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
+
+
+@transaction.atomic
+def save_login(
+    email: str,
+    password: str,
+    role: str | None = None,
+    first_name: str | None = None,
+    last_name: str | None = None,
+) -> Staff:
+    """The staff member with that email and password; created by the service when there is none.
+
+    The names of a new one are taken from the email where they are not given. ``CommandError`` says what is
+    wrong with the email, the role or the password.
+    """
+    existing = find_staff(email)
+    try:
+        staff = existing or unsaved_staff(email, first_name, last_name)
+        if existing is None or role is not None:
+            staff.role = load_role(role or ADMINISTRATOR)
+        validate_password(password, staff)
+        staff.clean_fields(exclude=["password"])
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from None
+    staff.set_password(password)
+    if existing is not None:
+        staff.save()
+        return staff
+    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
+    draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
+    apply_model_defaults(Staff, [draft])
+    create_staff([draft])
+    return staff
+
+
+def unsaved_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:
+    """``ValidationError`` for what is no email address: the names would be taken from it."""
     validate_email(email)
     local_part, _, domain = email.partition("@")
     return Staff(
@@ -88,15 +111,7 @@ def new_staff(email: str, first_name: str | None, last_name: str | None) -> Staf
     )
 
 
-def create(staff: Staff) -> None:
-    """Store the staff member by the service that every entry point uses."""
-    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
-    draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
-    apply_model_defaults(Staff, [draft])
-    create_staff([draft])
-
-
-def find_role(name: str) -> Role:
+def load_role(name: str) -> Role:
     """The role of that name; the administrator's is created when it does not exist."""
     found = Role.objects.filter(name_key=normalised(name)).first()
     if found is not None:

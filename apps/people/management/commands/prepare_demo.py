@@ -1,0 +1,92 @@
+"""Creates access for a first look, and prints it at every start: a demo administrator and an application."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from apps.access.credentials import secret_matches
+from apps.access.models import ApiApplication
+from apps.access.services import register_application, renew_secret
+from apps.core import archive
+from apps.core.identifiers import normalised
+from apps.people.management.commands.create_staff_login import find_staff, new_password, save_login
+
+EMAIL = "admin@demo.example"
+APPLICATION = "Demo"
+
+Credentials = dict[str, str]
+
+ACCESS = """
+  Back office    {url}/admin/
+                 {email}  {password}
+  API            {url}/api/
+  Documentation  {url}/docs/
+  Client id      {client_id}
+  Client secret  {client_secret}
+
+  With curl:
+    TOKEN=$(curl -s -u {client_id}:{client_secret} -d grant_type=client_credentials {url}/connect/token |
+      sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/')
+    curl -s -H "Authorization: Bearer $TOKEN" '{url}/api/client?$top=3&$expand=*'
+    curl -s -G -H "Authorization: Bearer $TOKEN" '{url}/api/claim?$expand=LineItems' \\
+      --data-urlencode "\\$filter=startswith(ProviderInvoiceReference,'DEMO')"
+"""
+
+
+class Command(BaseCommand):
+    help = "Make a demo login and a demo API application, and print them with the service's addresses."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--url", required=True, help="where the service will answer")
+
+    def handle(self, *args: Any, url: str, **options: Any) -> None:
+        # Only hashes are in the database: the credentials stay readable in this file.
+        path = settings.VAR_DIR / "demo.json"
+        stored = read(path)
+        credentials = {**load_login(stored), **load_application(stored)}
+        write(path, credentials)
+        self.stdout.write(ACCESS.format(url=url.rstrip("/"), **credentials))
+
+
+def load_login(stored: Credentials) -> Credentials:
+    """Email and password of the demo administrator: the stored ones while valid, else a new password."""
+    email, password = stored.get("email", EMAIL), stored.get("password", "")
+    staff = find_staff(email)
+    if staff is None or not staff.is_active or not staff.check_password(password):
+        email, password = EMAIL, new_password()
+        save_login(email, password, first_name="Demo", last_name="Administrator")
+    return {"email": email, "password": password}
+
+
+def load_application(stored: Credentials) -> Credentials:
+    """Id and secret of the demo application: the stored ones while they are valid, else a new secret."""
+    application = ApiApplication.objects.filter(name_key=normalised(APPLICATION)).first()
+    secret = stored.get("client_secret", "")
+    if application is None:
+        application, secret = register_application(APPLICATION)
+    elif not secret_matches(secret, application.secret_hash):
+        secret = renew_secret(application)
+    archive.restore(ApiApplication.objects.filter(pk=application.pk))
+    return {"client_id": application.client_id, "client_secret": secret}
+
+
+def read(path: Path) -> Credentials:
+    """The stored credentials; none when the file is missing or is not JSON."""
+    try:
+        stored = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
+
+
+def write(path: Path, credentials: Credentials) -> None:
+    """Only the owner of the file may read it."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(json.dumps(credentials, indent=2))
