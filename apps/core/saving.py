@@ -223,8 +223,9 @@ def insert_rows(
         f.name for f in model._meta.concrete_fields if f.name in members and f.name not in SYSTEM_COLUMNS
     ]
     # Draft by draft: column by column many drafts would pass through the processor's cache again and again.
-    rows = map(attrgetter("key", *names), drafts)
-    given = dict(zip(["key", *names], zip(*rows, strict=True), strict=True))
+    # Two more, since of one name there would be no tuples.
+    taken = ("key", "given", *names)
+    given = dict(zip(taken, zip(*map(attrgetter(*taken), drafts), strict=True), strict=True))
     columns: dict[str, Sequence[Any]] = {}
     for field in model._meta.concrete_fields:
         name, text_field = field.name, getattr(field, "text_field", None)
@@ -331,13 +332,13 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
     fields = [f for f in model._meta.concrete_fields if not f.primary_key and f.name not in stamps]
     relations = [field for field in fields if field.is_relation]
     names = [field.name for field in fields if not field.is_relation]
-    values_of = attrgetter("pk", *names)
+    values_of = attrgetter("pk", "pk", *names)
     for draft in drafts:
         record = existing.get(draft.key)
         if record is None:
             continue
         known = draft.given | draft.invalid
-        values = zip(names, values_of(record)[1:], strict=True)
+        values = zip(names, values_of(record)[2:], strict=True)
         draft.fill_all({name: value for name, value in values if name not in known})
         for field in relations:
             if field.name not in known:
