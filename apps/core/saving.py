@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, plain, quote_name
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
 from apps.core.identifiers import normalised
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
@@ -45,21 +45,9 @@ def in_transaction() -> Iterator[None]:
         yield
 
 
-def validate(
-    model: type[models.Model], drafts: Sequence[Draft], *rule_lists: Sequence[Rule], context: Any = None
-) -> None:
-    """Raise ``ValidationFailed`` with every issue that the lists of rules, and the unique columns, find.
-
-    Conflicts of unique columns are reported with the issues of the first list; each further list is applied
-    only when there are none so far. A ``context`` is passed to every rule after the draft.
-    """
-    issues = find_conflicts(model, drafts)
-    arguments = () if context is None else (context,)
-    for rules in rule_lists:
-        issues += apply_rules(drafts, rules, *arguments)
-        if issues:
-            break
-    raise_if_invalid(drafts, issues)
+def validate(model: type[models.Model], drafts: Sequence[Draft], rules: Sequence[Rule] = ()) -> None:
+    """Raise ``ValidationFailed`` with every issue that the rules, and the unique columns, find."""
+    raise_if_invalid(drafts, [*find_conflicts(model, drafts), *apply_rules(drafts, rules)])
 
 
 def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:
@@ -259,6 +247,12 @@ def insert_rows(
     return keys
 
 
+def insert_instances(model: type[models.Model], instances: Sequence[Any]) -> None:
+    """Insert new instances of a model as they are, without history; normalised columns follow their texts."""
+    columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
+    bulk_insert(model, columns, ([getattr(each, name) for name in columns] for each in instances))
+
+
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
     """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
     for field in model._meta.concrete_fields:
@@ -366,9 +360,7 @@ def save_changes(
     """
     row_changes = row_changes or {}
     fields = [f for f in model._meta.concrete_fields if f.name not in SYSTEM_COLUMNS and not f.primary_key]
-    changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
-    entries: list[tuple[Any, str, dict[str, list[Any]]]] = []
-    keys: list[Any] = []
+    changes: list[RecordChange] = []
     for draft in drafts:
         record = existing[draft.key]
         given = [field for field in fields if field.name in draft.given and draft.has(field.name)]
@@ -378,33 +370,32 @@ def save_changes(
         lists = [
             f for f in model._meta.many_to_many if f.name in draft.given and replace_list(record, f, draft)
         ]
-        entry = differences | row_changes.get(draft.key, {})
-        if entry or lists:
-            keys.append(record.pk)
-            changed[tuple(differences)].append(record)
-        if entry:
-            entries.append((record.pk, "Changed", entry))
-    for columns, records in changed.items():
-        update(model, columns, records)
-    history.write_changes(model, entries)
-    return keys
+        of_rows = row_changes.get(draft.key, {})
+        if differences or lists or of_rows:
+            changes.append((record, differences, of_rows))
+    save_differences(model, changes)
+    return [record.pk for record, _, _ in changes]
 
 
 def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
-    """Write what differs from what was loaded of the records, and their history.
+    """Write what differs from what was loaded of the records, and their history."""
+    changes: list[RecordChange] = [(record, history.differences(record), {}) for record in records]
+    save_differences(model, [change for change in changes if change[1]])
 
-    One statement for each set of columns that changed together, and one for the history.
-    """
+
+#: A record, the columns that differ from what was loaded, and what changed in its contained lists.
+RecordChange = tuple[Any, dict[str, list[Any]], dict[str, list[Any]]]
+
+
+def save_differences(model: type[models.Model], changes: Sequence[RecordChange]) -> None:
+    """One statement for each set of columns that changed together, and one for the history."""
     changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
-    entries: list[tuple[Any, str, dict[str, list[Any]]]] = []
-    for record in records:
-        if differences := history.differences(record):
-            changed[tuple(differences)].append(record)
-            entries.append((record.pk, "Changed", differences))
-    for columns, alike in changed.items():
-        update(model, columns, alike)
-    if entries:
-        history.write_changes(model, entries)
+    for record, differences, _ in changes:
+        changed[tuple(differences)].append(record)
+    for columns, records in changed.items():
+        update(model, columns, records)
+    entries = ((record, differences | of_rows) for record, differences, of_rows in changes)
+    history.write_changes(model, [(record.pk, "Changed", entry) for record, entry in entries if entry])
 
 
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:

@@ -15,8 +15,8 @@ from apps.documents.models import MAX_PATH_LENGTH, Document
 from apps.documents.services import attach_file, create_documents, update_documents
 from apps.documents.storage import CHUNK_SIZE, FileBatch
 from apps.odata.declaration.resource import Optional, Required
+from apps.odata.declaration.values import WireValueError
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
-from apps.odata.write.json_values import JsonValueError
 
 #: Between a file's path and its hash in ``Document.import_source``.
 HASH = "#"
@@ -58,16 +58,16 @@ class DocumentImport(ImportDefinition):
         return CleanedText(f"{path.relative_to(self.folder).as_posix()}{HASH}{digest}")
 
     def file_at(self, text: str) -> Path:
-        """The file of that path below the folder of the index; ``JsonValueError`` when there is none."""
+        """The file of that path below the folder of the index; ``WireValueError`` when there is none."""
         if len(text) > MAX_PATH_LENGTH:
-            raise JsonValueError("TooLong", f"may have {MAX_PATH_LENGTH} characters at most.")
+            raise WireValueError("TooLong", f"may have {MAX_PATH_LENGTH} characters at most.")
         path = (self.folder / text.replace("\\", "/")).resolve()
         if not path.is_relative_to(self.folder):
-            raise JsonValueError("NotAllowed", "lies outside the folder of the index.")
+            raise WireValueError("NotAllowed", "lies outside the folder of the index.")
         if not path.is_file():
-            raise JsonValueError("NotFound", f"is not there: {text} in the folder of the index.")
+            raise WireValueError("NotFound", f"is not there: {text} in the folder of the index.")
         if path.stat().st_size > settings.DOCUMENT_MAX_BYTES:
-            raise JsonValueError("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
+            raise WireValueError("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
         return path
 
     def create(self, drafts: Sequence[Draft], **options: Any) -> Any:

@@ -26,9 +26,9 @@ from rest_framework.parsers import BaseParser
 
 from apps.documents.models import Document
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
+from apps.odata.declaration.values import guid_reader, text_reader
 from apps.odata.errors import BadBody, TooLarge, plural
 from apps.odata.http.parsers import content_length
-from apps.odata.write.json_values import guid_reader, text_reader
 
 #: Bytes of one text field, and of one header of a part.
 MAX_FIELD_BYTES = 64 * 1024

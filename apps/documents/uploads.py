@@ -9,11 +9,11 @@ from apps.documents.models import Document
 from apps.documents.parsers import FILES, PARALLEL_LISTS, ParallelList, Upload
 from apps.documents.services import attach_file
 from apps.odata.declaration.schema import EntitySet
+from apps.odata.declaration.values import WireValueError
 from apps.odata.errors import Conflict, ErrorDetail, InvalidRecords, plural
 from apps.odata.write.bodies import Body
 from apps.odata.write.dispatch import Created, create
 from apps.odata.write.drafts import Draft
-from apps.odata.write.json_values import JsonValueError
 
 MAX_FILE_NAME_LENGTH = Document._meta.get_field("file_name").max_length or 255
 
@@ -92,7 +92,7 @@ def read_entry(each: ParallelList, text: str | None, number: int, body: Body) ->
         return
     try:
         value = each.read(text.strip() if each.separated_by_commas else text)
-    except JsonValueError as error:
+    except WireValueError as error:
         fault = ErrorDetail(error.code, target, f"The {each.noun} {error.sentence}")
         body.faults.append((number, fault))
         draft.mark_invalid(each.attribute)

@@ -1,7 +1,5 @@
 """A condition that a column holds any of many values, sent as one parameter however many they are."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """System checks of the declarations, each with a hint."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The time zone of a request, and its one value of the current time."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -14,8 +14,8 @@ from django.contrib.auth.models import Permission
 from apps.core.identifiers import normalised
 from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
+from apps.odata.declaration.values import WireValueError
 from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.odata.write.json_values import JsonValueError
 from apps.people.models import CustomField
 from apps.people.services import (
     stored_answers,
@@ -176,10 +176,10 @@ class AnswersColumn(RelatedColumn):
             }
         except (ValueError, KeyError, TypeError):
             message = 'must be JSON such as [{"Name": "Diet", "Responses": [{"Response": "Vegan"}]}].'
-            raise JsonValueError("InvalidJson", message) from None
+            raise WireValueError("InvalidJson", message) from None
         unknown = [name for name in answers if normalised(name) not in self.fields]
         if unknown:
-            raise JsonValueError("NotFound", f"answers a custom field that does not exist: {unknown[0]}.")
+            raise WireValueError("NotFound", f"answers a custom field that does not exist: {unknown[0]}.")
         return {self.fields[normalised(name)]: responses for name, responses in answers.items()}
 
     def load(self, keys: Sequence[Any]) -> dict[Any, dict[Any, list[str]]]:

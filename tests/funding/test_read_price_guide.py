@@ -8,7 +8,7 @@ import pytest
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.tables import ImportFileError
 from apps.funding.services.price_guide_file import InvalidGuide, parse_price, read_guide
-from apps.odata.write.json_values import JsonValueError
+from apps.odata.declaration.values import WireValueError
 from tests.funding.guide_files import (
     BY_STATE,
     BY_ZONE,
@@ -226,7 +226,7 @@ def test_a_header_alone_is_no_guide(read):
 )
 def test_prices_are_decimal_from_the_file_on(text, amount):
     if amount is None:
-        with pytest.raises(JsonValueError):
+        with pytest.raises(WireValueError):
             parse_price(text)
         return
     assert parse_price(text) == Decimal(amount)

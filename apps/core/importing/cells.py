@@ -10,8 +10,8 @@ from typing import Any
 
 from apps.core.importing.tables import UNCALCULATED
 from apps.odata.declaration.schema import StructuralProperty
+from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.read.flattening import formula_restored
-from apps.odata.write.json_values import JsonValueError, reader_of
 
 CellReader = Callable[[str], Any]
 
@@ -80,7 +80,7 @@ def is_same(existing: Any, value: Any) -> bool:
 
 
 def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
-    """The function that reads the property from a cleaned, non-empty text; raises ``JsonValueError``."""
+    """The function that reads the property from a cleaned, non-empty text; raises ``WireValueError``."""
     read = reader_of(prop)
     if prop.choices:
         return choice_cell(read, prop.choices)
@@ -99,14 +99,14 @@ def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
 
 
 def check_no_error_value(text: str) -> None:
-    """``JsonValueError`` for a cell that shows a formula's error, or lost its formula's value."""
+    """``WireValueError`` for a cell that shows a formula's error, or lost its formula's value."""
     if text == UNCALCULATED:
         sentence = (
             "is a formula without a stored value; open the file in a spreadsheet, save it, and import that."
         )
-        raise JsonValueError("FormulaError", sentence)
+        raise WireValueError("FormulaError", sentence)
     if text in ERROR_VALUES:
-        raise JsonValueError("FormulaError", "is the error of a formula; correct it, or empty the cell.")
+        raise WireValueError("FormulaError", "is the error of a formula; correct it, or empty the cell.")
 
 
 def choice_cell(read: CellReader, names: tuple[str, ...]) -> CellReader:
@@ -121,15 +121,15 @@ def boolean_cell(text: str) -> bool:
         return True
     if word in NO:
         return False
-    raise JsonValueError("WrongType", "must be yes or no.")
+    raise WireValueError("WrongType", "must be yes or no.")
 
 
 def whole_number(text: str) -> Any:
     if not _WHOLE.fullmatch(text):
-        raise JsonValueError("InvalidNumber", "must be a whole number.")
+        raise WireValueError("InvalidNumber", "must be a whole number.")
     digits = text.replace(",", "").partition(".")[0]
     if len(digits) > 20:
-        raise JsonValueError("OutOfRange", "has too many digits.")
+        raise WireValueError("OutOfRange", "has too many digits.")
     return int(digits)
 
 
@@ -137,7 +137,7 @@ def decimal_number(text: str) -> Decimal:
     """A decimal, with or without thousands and a dollar sign."""
     found = _MONEY.fullmatch(text)
     if found is None:
-        raise JsonValueError("InvalidNumber", "must be a number.")
+        raise WireValueError("InvalidNumber", "must be a number.")
     return Decimal(found[1] + found[2].replace(",", ""))
 
 
@@ -151,9 +151,9 @@ def iso_date(text: str, day_first: bool) -> str:
     if found is not None:
         return found
     if _SHORT_YEAR.fullmatch(day):
-        raise JsonValueError("InvalidDate", "must have a year of four digits.")
+        raise WireValueError("InvalidDate", "must have a year of four digits.")
     if _SERIAL.fullmatch(text):
-        raise JsonValueError("InvalidDate", serial_date_sentence(text))
+        raise WireValueError("InvalidDate", serial_date_sentence(text))
     return text
 
 
@@ -187,10 +187,10 @@ def check_day(year: int, month: int, day: int, day_first: bool, swapped: bool = 
         pass
     if swapped and month > 12 >= day:
         order, other = ("day", "--month-first") if day_first else ("month", "--day-first")
-        raise JsonValueError(
+        raise WireValueError(
             "InvalidDate", f"has no month {month}; it is read with the {order} first, {other} turns that."
         )
-    raise JsonValueError("InvalidDate", "must be a date that exists.")
+    raise WireValueError("InvalidDate", "must be a date that exists.")
 
 
 def serial_date_sentence(text: str) -> str:

@@ -50,7 +50,7 @@ class RelatedColumn:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    #: The value of a cell; raises ``JsonValueError`` when it has none.
+    #: The value of a cell; raises ``WireValueError`` when it has none.
     convert: Callable[[str], Any]
     #: The values of existing records, by key.
     load: Callable[[Sequence[Any]], Mapping[Any, Any]]

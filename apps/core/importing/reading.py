@@ -25,10 +25,10 @@ from apps.core.importing.references import NamedReference
 from apps.core.importing.report import RowIssue, quoted
 from apps.core.importing.tables import Row, Table
 from apps.odata.declaration.schema import StructuralProperty, StructuredType
+from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.read.flattening import LIST_SEPARATOR
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
-from apps.odata.write.json_values import JsonValueError, reader_of
 
 #: Set after the service has saved a record, which is not its own to archive.
 ARCHIVE_DATE = "archive_date"
@@ -78,7 +78,7 @@ class ColumnReader:
                 return self.convert(text)
             corrected = self.cleaner(text)
             value = self.convert(corrected.text)
-        except JsonValueError as error:
+        except WireValueError as error:
             self.has_issues = True
             return CellIssue(error.code, f"{self.column.member.name} {error.sentence}")
         if not corrected.code:
@@ -121,7 +121,7 @@ def key_reader(prop: StructuralProperty) -> CellReader:
 
     def read_number(text: str) -> Any:
         if not text.isdecimal() or len(text) > 18:
-            raise JsonValueError("InvalidNumber", "must be a whole number.")
+            raise WireValueError("InvalidNumber", "must be a whole number.")
         return read(int(text))
 
     return read_number

@@ -15,7 +15,7 @@ from apps.core.importing.tables import ImportFileError, Row, Table
 from apps.engagements.choices import ManagementType
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.odata.declaration.service import get_service
-from apps.odata.write.json_values import JsonValueError
+from apps.odata.declaration.values import WireValueError
 from apps.people.models import Contact
 
 REQUIRED = (
@@ -123,7 +123,7 @@ def read_line(row: Row, column_indexes: Mapping[str, int], readers: Mapping[str,
             continue
         try:
             setattr(line, name, readers[name](text))
-        except JsonValueError as error:
+        except WireValueError as error:
             line.add_error(name, error.code, f"It {error.sentence}")
     if line.status.casefold() != "active":
         line.add_error("status", "NotActive", "Only active bookings are imported.")
@@ -156,7 +156,7 @@ def management_cell(text: str) -> str:
     """``Plan Managed`` is Plan."""
     word = letters_of(text).removesuffix("managed")
     if word not in MANAGEMENT:
-        raise JsonValueError("NotAChoice", "must be Plan Managed, Agency Managed or Self Managed.")
+        raise WireValueError("NotAChoice", "must be Plan Managed, Agency Managed or Self Managed.")
     return MANAGEMENT[word]
 
 
@@ -164,7 +164,7 @@ def category_cell(text: str) -> int:
     """``07`` is 7; a category's name may follow its number."""
     digits = text.split()[0]
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 4):
-        raise JsonValueError("InvalidNumber", "must be the number of a support category.")
+        raise WireValueError("InvalidNumber", "must be the number of a support category.")
     return int(digits)
 
 
@@ -172,7 +172,7 @@ def read_name(text: str) -> Mapping[str, str]:
     """First and last name, the last being the last word."""
     first, _, last = text.rpartition(" ")
     if not first:
-        raise JsonValueError("Required", "must have a first and a last part.")
+        raise WireValueError("Required", "must have a first and a last part.")
     members = get_service().by_model[Contact].type.properties
     return {
         "first_name": cell_reader(members["FirstName"])(first),

@@ -45,9 +45,9 @@ from apps.engagements.validation import BudgetDraft, EngagementDraft
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.declaration.service import get_service
+from apps.odata.declaration.values import WireValueError
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
-from apps.odata.write.json_values import JsonValueError
 from apps.people.models import Client, Contact
 from apps.people.services import create_contacts
 
@@ -185,7 +185,7 @@ class PortalImport:
         for lines in unknown:
             try:
                 named.append((lines, read_name(lines[0].participant_name or "")))
-            except JsonValueError as error:
+            except WireValueError as error:
                 for line in lines:
                     line.add_error(
                         "participant_name", error.code, f"A new participant's name {error.sentence}"

@@ -19,7 +19,6 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.core.admin_base import Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator
-from apps.funding.services.provider_invoices import RefusedAction
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
@@ -68,7 +67,7 @@ class ActionOutcome:
     """How many records were changed, and why not the others; keys of new records by their originals'."""
 
     done: int = 0
-    refused: Sequence[RefusedTransition | RefusedAction] = ()
+    refused: Sequence[RefusedTransition] = ()
     created: Mapping[Any, Any] = field(default_factory=dict)
 
 

@@ -20,8 +20,8 @@ from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Product
 from apps.funding.public_holidays import STATES
 from apps.funding.validation.prices import is_support_item, overlapping
+from apps.odata.declaration.values import WireValueError
 from apps.odata.errors import plural
-from apps.odata.write.json_values import JsonValueError
 
 #: How the guide writes that a price holds until further.
 OPEN_END = dt.date(9999, 12, 31)
@@ -92,24 +92,24 @@ def parse_day(text: str) -> dt.date:
     try:
         return dt.date.fromisoformat(cells.iso_date(text, day_first=True))
     except ValueError:
-        raise JsonValueError("InvalidDate", "must be a date such as 20260701.") from None
+        raise WireValueError("InvalidDate", "must be a date such as 20260701.") from None
 
 
 def parse_price(text: str) -> Decimal:
     """``$1,616.26`` or ``82.57``: digits only, never through a float."""
     number = cells.decimal_number(text)
     if number < 0 or number.adjusted() >= 10:
-        raise JsonValueError("OutOfRange", "must be a price from 0 to 9,999,999,999.")
+        raise WireValueError("OutOfRange", "must be a price from 0 to 9,999,999,999.")
     rounded = number.quantize(Decimal("0.0001"), ROUND_HALF_UP)
     if abs(number - rounded) > Decimal("1e-9"):  # nearer, it is the tail of a spreadsheet's binary number
-        raise JsonValueError("InvalidNumber", "has more than four decimals.")
+        raise WireValueError("InvalidNumber", "has more than four decimals.")
     return rounded
 
 
 def parse_category(text: str) -> int:
     number: int = cells.whole_number(text)
     if not 1 <= number <= 99:
-        raise JsonValueError("OutOfRange", "must be a number from 1 to 99.")
+        raise WireValueError("OutOfRange", "must be a number from 1 to 99.")
     return number
 
 
@@ -120,7 +120,7 @@ def choice_parser(words: Mapping[str, str]) -> Callable[[str], str]:
     def parse(text: str) -> str:
         found = by_word.get(letters_of(text))
         if found is None:
-            raise JsonValueError("NotAChoice", f"must be one of {', '.join(words)}.")
+            raise WireValueError("NotAChoice", f"must be one of {', '.join(words)}.")
         return found
 
     return parse
@@ -129,9 +129,9 @@ def choice_parser(words: Mapping[str, str]) -> Callable[[str], str]:
 def text_parser(length: int) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if len(text) > length:
-            raise JsonValueError("TooLong", f"must have {length} characters at most.")
+            raise WireValueError("TooLong", f"must have {length} characters at most.")
         if "\0" in text:
-            raise JsonValueError("NotAllowed", "holds a NUL character.")
+            raise WireValueError("NotAllowed", "holds a NUL character.")
         return text
 
     return parse
@@ -324,7 +324,7 @@ class RowReader:
             return column.empty
         try:
             return column.parse(text)
-        except JsonValueError as fault:
+        except WireValueError as fault:
             self.add_fault(row, column, f"{fault.sentence} It is {quoted(cell)}.")
             return None
 

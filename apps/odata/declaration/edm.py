@@ -1,7 +1,5 @@
 """The OData types that Django fields have on the wire."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.db import models
@@ -15,11 +13,6 @@ class EdmType:
     max_length: int | None = None
     precision: int | None = None
     scale: int | None = None
-
-    @property
-    def short(self) -> str:
-        """``Guid`` for ``Edm.Guid``."""
-        return self.name.removeprefix("Edm.")
 
 
 GUID = EdmType("Edm.Guid")

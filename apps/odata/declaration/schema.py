@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
@@ -48,13 +49,10 @@ class StructuralProperty:
     steps: tuple[models.Field, ...]
     body_property: StructuralProperty | None = None
 
-    @cached_property
-    def name(self) -> str:
-        return self.declaration.name
-
-    @cached_property
-    def behaviour(self) -> Behaviour:
-        return self.declaration.behaviour
+    name = property(attrgetter("declaration.name"))
+    behaviour = property(attrgetter("declaration.behaviour"))
+    #: The name of the value in drafts and rules.
+    attribute = property(attrgetter("path"))
 
     @cached_property
     def writable(self) -> bool:
@@ -77,11 +75,6 @@ class StructuralProperty:
     @cached_property
     def nullable(self) -> bool:
         return any(step.null for step in self.steps)
-
-    @cached_property
-    def attribute(self) -> str:
-        """The name of the value in drafts and rules."""
-        return self.path
 
     @cached_property
     def related_model(self) -> type[models.Model] | None:
@@ -118,21 +111,12 @@ class NavigationProperty:
     path: str
     steps: tuple[Any, ...]
 
-    @cached_property
-    def name(self) -> str:
-        return self.declaration.name
-
-    @cached_property
-    def nesting(self) -> Nesting:
-        return self.declaration.nesting
-
-    @cached_property
-    def many(self) -> bool:
-        return self.declaration.many
-
-    @cached_property
-    def item_only(self) -> bool:
-        return self.declaration.item_only
+    name = property(attrgetter("declaration.name"))
+    nesting = property(attrgetter("declaration.nesting"))
+    many = property(attrgetter("declaration.many"))
+    item_only = property(attrgetter("declaration.item_only"))
+    #: The name of the objects in drafts and rules (``line_items``, ``account_manager``).
+    attribute = property(attrgetter("path"))
 
     @cached_property
     def writable(self) -> bool:
@@ -141,11 +125,6 @@ class NavigationProperty:
     @cached_property
     def relation(self) -> Any:
         return self.steps[-1]
-
-    @cached_property
-    def attribute(self) -> str:
-        """The name of the objects in drafts and rules (``line_items``, ``account_manager``)."""
-        return self.path
 
 
 @dataclass(eq=False)
@@ -207,17 +186,9 @@ class EntitySet:
     resource: Resource
     type: StructuredType
 
-    @cached_property
-    def name(self) -> str:
-        return self.type.name
-
-    @cached_property
-    def path(self) -> str:
-        return self.resource.path
-
-    @cached_property
-    def model(self) -> ModelClass:
-        return self.type.model
+    name = property(attrgetter("type.name"))
+    path = property(attrgetter("resource.path"))
+    model = property(attrgetter("type.model"))
 
     @cached_property
     def key(self) -> StructuralProperty:
@@ -334,13 +305,10 @@ def find_choices_class(field: models.Field) -> type[models.TextChoices] | None:
     """
     for base in field.model.__mro__ if field.choices else ():
         for candidate in (*vars(base).values(), *vars(sys.modules[base.__module__]).values()):
-            if is_text_choices(candidate) and candidate.choices == list(field.flatchoices):
+            is_class = isinstance(candidate, ChoicesType) and issubclass(candidate, models.TextChoices)
+            if is_class and candidate.choices == list(field.flatchoices):
                 return candidate
     return None
-
-
-def is_text_choices(candidate: Any) -> bool:
-    return isinstance(candidate, ChoicesType) and issubclass(candidate, models.TextChoices)
 
 
 def total_order(terms: tuple[str, ...], model: type[models.Model]) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """The service: the list of its entity sets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 

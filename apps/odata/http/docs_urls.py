@@ -1,7 +1,5 @@
 """The addresses under /docs/: the interface to read and to try, and its OpenAPI document."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from typing import Any

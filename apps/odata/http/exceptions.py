@@ -1,7 +1,5 @@
 """The exception handler: every exception becomes an OData error response (decisions.md 5)."""
 
-from __future__ import annotations
-
 import json
 import logging
 from typing import Any

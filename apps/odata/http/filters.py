@@ -1,7 +1,5 @@
 """Filter backends: $filter and $search, and the plain filters of django-filter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet
@@ -41,5 +39,5 @@ class PlainFilterBackend(DjangoFilterBackend):
             return queryset
         filterset = self.get_filterset(request, queryset, view)
         for name, errors in filterset.errors.as_data().items():
-            raise BadQuery(f"{name} {errors[0].message}.", target=name, code=errors[0].code or "")
+            raise BadQuery(f"{name} {errors[0].message}", target=name, code=errors[0].code or "")
         return filterset.qs

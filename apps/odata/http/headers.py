@@ -1,7 +1,5 @@
 """Headers of requests and responses: version, preferences, ETags, caching."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Content negotiation: the parser of a body, and the renderer that $format or the Accept header chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

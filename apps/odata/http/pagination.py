@@ -1,7 +1,5 @@
 """Keyset paging: each page links to the next one with a $skiptoken."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Parsers: the bytes of a body within its limit; ``apps.odata.write`` decodes the records in it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The permission to use a resource: 401 without credentials, 403 without the permission."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rest_framework.permissions import SAFE_METHODS, BasePermission

@@ -3,8 +3,6 @@
 The database writes the JSON of each record, so a renderer only joins texts and never encodes a record again.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The router: OData addresses in any case, with or without a trailing slash, keys in both spellings."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Views: the viewset that every resource derives from, the service document, $metadata, unknown addresses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial

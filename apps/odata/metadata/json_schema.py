@@ -4,8 +4,6 @@ Schemas of responses are made from the CSDL document, so that the two cannot dis
 bodies from the declarations, which alone have aliases, numbers of enumerations and required members.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ them their documented spelling, ``complete_document`` adds the schemas (``apps.o
 and the other components (``apps.odata.metadata.openapi_components``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the operations of the OpenAPI document share: parameters, error responses, security, service paths."""
 
-from __future__ import annotations
-
 from django.conf import settings
 
 from apps.odata.declaration.service import Service

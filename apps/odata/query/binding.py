@@ -6,8 +6,6 @@ is "unknown" where OData is "false". That makes no difference to WHERE, so plain
 that an index can answer; only below a ``not`` or another operator the comparison is made exact.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any

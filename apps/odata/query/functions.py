@@ -160,7 +160,6 @@ IS_TRUE = Template("({0} IS TRUE)")
 IS_NOT_TRUE = Template("({0} IS NOT TRUE)")
 IS_NULL = Template("({0} IS NULL)")
 IS_NOT_NULL = Template("({0} IS NOT NULL)")
-ALWAYS = Template("(1 = 1)")
 NEVER = Template("(1 = 0)")
 BOTH_NULL = Template("({0} IS NULL AND {1} IS NULL)")
 EQUAL = Template("({0} = {1})")
@@ -278,6 +277,7 @@ ROUNDING = {
     "ceiling": Template("CEIL({0}::numeric)", "odata_ceiling({0})", ValueKind.DECIMAL),
 }
 
+#: Where the parts stand in the text of a date or a time of SQLite: (first character, number of characters).
 _DATE_PLACES = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}
 _TIME_PLACES = {"hour": (1, 2), "minute": (4, 2), "second": (7, 2)}
 
@@ -286,28 +286,24 @@ def extract(part: str, of: str) -> str:
     return f"FLOOR(EXTRACT({part.upper()} FROM {of}))::integer"
 
 
-#: Parts of a date or a time; operand 0 is the value.
-PARTS_OF_DATE = {
-    part: Template(extract(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
-    for part, (at, n) in _DATE_PLACES.items()
-}
-PARTS_OF_TIME = {
-    part: Template(extract(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
-    for part, (at, n) in _TIME_PLACES.items()
-}
+def parts_of(places: dict[str, tuple[int, int]]) -> dict[str, Template]:
+    """Parts of a date or a time; operand 0 is the value."""
+    return {
+        part: Template(extract(part, "{0}"), f"CAST(SUBSTR({{0}}, {at}, {n}) AS INTEGER)", ValueKind.INTEGER)
+        for part, (at, n) in places.items()
+    }
+
+
+PARTS_OF_DATE, PARTS_OF_TIME = parts_of(_DATE_PLACES), parts_of(_TIME_PLACES)
+_LOCAL = "{0} AT TIME ZONE {1}"
 #: Parts of a date and time; operand 0 is the value, operand 1 the name of the zone.
 PARTS_OF_DATETIME = {
-    part: Template(
-        extract(part, "{0} AT TIME ZONE {1}"), f"odata_part('{part}', {{0}}, {{1}})", ValueKind.INTEGER
-    )
+    part: Template(extract(part, _LOCAL), f"odata_part('{part}', {{0}}, {{1}})", ValueKind.INTEGER)
     for part in (*_DATE_PLACES, *_TIME_PLACES)
+} | {
+    "date": Template(f"({_LOCAL})::date", "odata_part('date', {0}, {1})", ValueKind.DATE),
+    "time": Template(f"({_LOCAL})::time", "odata_part('time', {0}, {1})", ValueKind.TIME),
 }
-PARTS_OF_DATETIME["date"] = Template(
-    "({0} AT TIME ZONE {1})::date", "odata_part('date', {0}, {1})", ValueKind.DATE
-)
-PARTS_OF_DATETIME["time"] = Template(
-    "({0} AT TIME ZONE {1})::time", "odata_part('time', {0}, {1})", ValueKind.TIME
-)
 
 
 def like_pattern(text: str, before: str = "", after: str = "%") -> str:

@@ -1,13 +1,11 @@
 """Keys in addresses: ``/claim/{guid}``, ``/claim({guid})``, ``/claim(ClaimGuid={guid})``."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import unquote
 
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.values import TextValueError, parse_value
+from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import BadQuery
 
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
@@ -25,5 +23,5 @@ def read_key(entity_set: EntitySet, text: str) -> Any:
         value = value[1:-1]
     try:
         return parse_value(value, entity_set.key)
-    except TextValueError as error:
-        raise BadQuery(f"The key {value[:60]!r} {error}.", code=error.code) from None
+    except WireValueError as error:
+        raise BadQuery(f"The key {value[:60]!r} {error}", code=error.code) from None

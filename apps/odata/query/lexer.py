@@ -1,7 +1,5 @@
 """Tokens of $filter and $orderby expressions (OData 4.01, URL Conventions 5.1.1)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Operands of $filter and $orderby: SQL values, known values, and literals in the type of a property."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass

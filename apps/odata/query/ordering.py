@@ -1,7 +1,5 @@
 """$orderby, bound to a type: the keys of a total order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

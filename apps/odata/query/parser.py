@@ -1,7 +1,5 @@
 """The parser of $filter and $orderby expressions (OData 4.01, URL Conventions 5.1.1)."""
 
-from __future__ import annotations
-
 import difflib
 
 from apps.odata.query import ast

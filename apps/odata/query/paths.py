@@ -1,7 +1,5 @@
 """Paths of $filter and $orderby (``Address/Suburb``), resolved to columns through declared names only."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn

@@ -20,7 +20,7 @@ from django_filters import Filter, FilterSet
 
 from apps.odata.declaration.edm import INTEGER_RANGES
 from apps.odata.declaration.schema import EntitySet, StructuralProperty, StructuredType
-from apps.odata.declaration.values import TextValueError, parse_boolean, parse_value
+from apps.odata.declaration.values import WireValueError, parse_boolean, parse_value
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
@@ -66,7 +66,7 @@ class WireField(forms.Field):
     def clean(self, value: Any) -> Any:
         try:
             return parse_parameter(value, self.prop, self.operator)
-        except TextValueError as error:
+        except WireValueError as error:
             raise forms.ValidationError(str(error), code=error.code) from None
 
 
@@ -147,14 +147,14 @@ def parse_parameter(text: str, prop: StructuralProperty, operator: str) -> Any:
     """The value of a parameter; of the operator ``in`` several values, separated by commas."""
     code = "" if operator == "isnull" else _CODES.get(prop.edm.name, "")
     if not text:
-        raise TextValueError(code, "is empty; for null there is the suffix __isnull")
+        raise WireValueError(code, "is empty; for null there is the suffix __isnull.")
     if operator == "isnull":
         return parse_boolean(text)
     if operator != "in":
         return parse_value(with_plus_sign(text, prop), prop)
     items = text.split(",")
     if len(items) > MAX_OPTIONS:
-        raise TextValueError(code, f"holds at most {MAX_OPTIONS} values")
+        raise WireValueError(code, f"holds at most {MAX_OPTIONS} values.")
     return tuple(parse_value(with_plus_sign(item, prop), prop) for item in items)
 
 

@@ -1,7 +1,5 @@
 """$search: records that have all words in the declared search fields, in any case."""
 
-from __future__ import annotations
-
 import re
 
 from django.db.models import F, Q, Value

@@ -1,7 +1,5 @@
 """SQL functions that PostgreSQL has and SQLite does not: decimals, Unicode case mapping, times in a zone."""
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Records as rows of cells, with a column for each nested member (``Address/Suburb``)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,29 +45,26 @@ def columns(
 
     ``row_list`` is a list of the record whose items have columns of their own, and a row each.
     """
-    return tuple(_columns(type_, selection, "", (), row_list, in_row_list=False))
 
+    def columns_of(
+        type_: StructuredType,
+        selection: Selection,
+        prefix: str,
+        navigations: tuple[NavigationProperty, ...],
+        owner: NavigationProperty | None,
+    ) -> Iterator[Column]:
+        for name, prop in selection.properties_of(type_):
+            yield Column(prefix + name, navigations, prop, owner)
+        for name, nested in selection.navigations:
+            navigation, path = type_.navigations[name], f"{prefix}{name}/"
+            if navigation is row_list:
+                yield from columns_of(navigation.type, nested, path, (), row_list)
+            elif navigation.nesting is Nesting.CONTAINED:
+                yield Column(prefix + name, (*navigations, navigation), None, owner)
+            else:
+                yield from columns_of(navigation.type, nested, path, (*navigations, navigation), owner)
 
-def _columns(
-    type_: StructuredType,
-    selection: Selection,
-    prefix: str,
-    navigations: tuple[NavigationProperty, ...],
-    row_list: NavigationProperty | None,
-    in_row_list: bool,
-) -> Iterator[Column]:
-    owner = row_list if in_row_list else None
-    for name, prop in selection.properties_of(type_):
-        yield Column(prefix + name, navigations, prop, owner)
-    for name, nested in selection.navigations:
-        navigation = type_.navigations[name]
-        if navigation is row_list:
-            yield from _columns(navigation.type, nested, f"{prefix}{name}/", (), row_list, in_row_list=True)
-        elif navigation.nesting is Nesting.CONTAINED:
-            yield Column(prefix + name, (*navigations, navigation), None, owner)
-        else:
-            path = (*navigations, navigation)
-            yield from _columns(navigation.type, nested, f"{prefix}{name}/", path, row_list, in_row_list)
+    return tuple(columns_of(type_, selection, "", (), None))
 
 
 def rows(record: Mapping[str, Any], selected: Sequence[Column]) -> Iterator[list[Any]]:

@@ -1,7 +1,5 @@
 """Keyset paging: a $skiptoken holds the sort values of a row, so pages neither repeat nor skip rows."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

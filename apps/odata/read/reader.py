@@ -1,7 +1,5 @@
 """Records as the texts of their JSON: one record, a page, a stream."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -11,10 +11,10 @@ from django.conf import settings
 
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.drafts import Draft
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
-from apps.odata.write.json_values import JsonValueError, reader_of
 from apps.odata.write.targets import join_targets, record_target
 
 
@@ -246,7 +246,7 @@ class ReferenceMember(NestedMember):
         if key is not None:
             try:
                 return self.convert_key(key)
-            except JsonValueError as error:
+            except WireValueError as error:
                 code, sentence = error.code, error.sentence
         key_target = join_targets(target, self.key_name)
         contents.refuse(self.attribute, code, key_target, f"{self.key_name} {sentence}")
@@ -354,7 +354,7 @@ class RecordReader:
             if item is not None and member.convert is not None:
                 try:
                     item = member.convert(item)
-                except JsonValueError as error:
+                except WireValueError as error:
                     contents.refuse(
                         member.attribute, error.code, prefix + name, f"{member.name} {error.sentence}"
                     )

@@ -1,7 +1,5 @@
 """Saves request bodies, each as a whole or not at all, by the services of its resource."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

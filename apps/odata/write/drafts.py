@@ -3,8 +3,6 @@
 The API, the back office and imports hand drafts to the same services, which apply the same lists of rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Parses the JSON text of a body: exact numbers, repeated names, and the limits of its size and depth."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

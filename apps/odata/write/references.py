@@ -1,7 +1,5 @@
 """The records that drafts refer to: one query for each model, however many drafts there are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Targets of errors: the field ``country`` of an issue is ``value[0]/Address/Country`` in a response."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 
