@@ -420,7 +420,7 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         if connection.vendor != "postgresql":
             assignments = ", ".join(f"{name} = %s" for name in names[:-1])
             sql = f"UPDATE {table} SET {assignments} WHERE {names[-1]} = %s"  # noqa: S608  our own names
-            cursor.executemany(sql, zip(*values, strict=True))
+            cursor.executemany(sql, list(zip(*values, strict=True)))
             return
         assignments = ", ".join(f"{name} = new.{name}" for name in names[:-1])
         # Without the length of a type: a cast to it would cut longer texts off.

@@ -52,7 +52,7 @@ class BookingLine:
     participant_name: str = ""
     service_booking_id: str = ""
     booking_type: str = ""
-    product_category: int | None = None
+    product_category: Any = None
     product_category_item: str | None = None
     start_date: Any = None
     end_date: Any = None
