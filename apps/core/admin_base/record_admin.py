@@ -190,7 +190,7 @@ class RecordAdmin(ArchivingAdmin):
 
     # Django's own history would repeat ours with less detail.
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_addition(self, *args: Any, **options: Any) -> Any:
         return None
 
     log_change = log_addition
