@@ -107,7 +107,7 @@ def test_a_database_that_is_gone_from_the_start_is_503_in_the_same_shape(api, mo
 
 
 def test_a_database_that_goes_in_the_middle_of_a_write_is_503_and_nothing_is_stored(api, monkeypatch):
-    monkeypatch.setattr("apps.core.saving.history.write_changes", raising(OperationalError("gone")))
+    monkeypatch.setattr("apps.core.saving.history.write_entries", raising(OperationalError("gone")))
     for headers in ({}, {"Idempotency_Key": "k"}):
         refused(api.post("client", {"value": [a_client_body()]}, **headers), 503, "Unavailable")
     monkeypatch.undo()
@@ -116,7 +116,7 @@ def test_a_database_that_goes_in_the_middle_of_a_write_is_503_and_nothing_is_sto
 
 
 def test_what_fails_in_the_middle_of_a_write_is_500_and_nothing_is_stored(api, monkeypatch):
-    monkeypatch.setattr("apps.core.saving.history.write_changes", raising(RuntimeError(SECRET)))
+    monkeypatch.setattr("apps.core.saving.history.write_entries", raising(RuntimeError(SECRET)))
     refused(api.post("client", {"value": [a_client_body()]}), 500, "InternalError")
     monkeypatch.undo()
     assert not Client.objects.exists()
