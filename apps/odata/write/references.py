@@ -69,12 +69,12 @@ class References:
     def attach(self, rows: Sequence[Rows]) -> list[tuple[int, Issue]]:
         """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
         records: dict[type[models.Model], dict[Any, Any]] = {}
-        for (model, (columns, joined)), found in zip(self.columns.items(), rows, strict=True):
-            loaded = [model.from_db("default", columns, row[: len(columns)]) for row in found]
+        for (model, (columns, joined)), model_rows in zip(self.columns.items(), rows, strict=True):
+            loaded = [model.from_db("default", columns, row[: len(columns)]) for row in model_rows]
             records[model] = {record.pk: record for record in loaded}
-            for record, row in zip(loaded, found, strict=True) if joined else ():
-                for path, value in zip(joined, row[len(columns) :], strict=True):
-                    set_joined_column(record, path, value)
+            for record, row in zip(loaded, model_rows, strict=True) if joined else ():
+                for column, value in zip(joined, row[len(columns) :], strict=True):
+                    set_joined_column(record, column, value)
         issues: list[tuple[int, Issue]] = []
         for number, path, draft, reference in self.named:
             found = list(self.attach_one(draft, path, reference, records[reference.model]))
