@@ -193,7 +193,10 @@ class RecordAdmin(ArchivingAdmin):
     def log_addition(self, *args: Any, **options: Any) -> Any:
         return None
 
-    log_change = log_deletions = log_addition
+    log_change = log_addition
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        return None
 
     # --- history
 
