@@ -190,10 +190,13 @@ class RecordAdmin(ArchivingAdmin):
 
     # Django's own history would repeat ours with less detail.
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_addition(self, *args: Any, **options: Any) -> Any:
         return None
 
-    log_change = log_deletions = log_addition
+    log_change = log_addition
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        return None
 
     # --- history
 
