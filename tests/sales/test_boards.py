@@ -213,7 +213,7 @@ def titles(person):
     return {part.title: [card["name"] for card in part.cards] for part in pipeline.follow_up_periods(person)}
 
 
-def test_follow_ups_are_listed_by_when_they_are_due(on_a_wednesday):
+def test_follow_ups_are_grouped_by_the_period_they_are_due_in(on_a_wednesday):
     person, other = a_staff_member(), a_staff_member()
     for days in (-30, -1, 0, 1, 4, 5):
         due(an_opportunity(Name=f"in {days}"), person, days)
