@@ -81,9 +81,19 @@ class ODataView(APIView):
 
     @cached_property
     def query_string(self) -> bytes:
-        """The bytes of the query string, as they were sent."""
+        """The bytes of the query string as they were sent, of ``$query`` requests with those of the body."""
         text: str = self.request.META.get("QUERY_STRING", "")
-        return text.encode("latin-1", "replace")
+        sent = text.encode("latin-1", "replace")
+        if getattr(self, "action", None) != "query":
+            return sent
+        body: bytes = self.parse_body(self.request)
+        return b"&".join(filter(None, (sent, body.strip())))
+
+    def parse_body(self, request: Request) -> Any:
+        """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
+        negotiation: Any = request.negotiator
+        parser = negotiation.select_parser(request, request.parsers)
+        return parser.parse(request, request.content_type, request.parser_context)
 
     @cached_property
     def query_options(self) -> QueryOptions:
@@ -119,15 +129,6 @@ class ODataViewSet(GenericViewSet, ODataView):
     def get_queryset(self) -> QuerySet[Any]:
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
-
-    @cached_property
-    def query_string(self) -> bytes:
-        """The query string, of ``$query`` requests with the one in the body."""
-        own = super().query_string
-        if self.action != "query":
-            return own
-        body: bytes = self.parse_body(self.request)
-        return b"&".join(filter(None, (own, body.strip())))
 
     def context_url(self, fragment: str) -> str:
         return f"{self.base_url}$metadata#{fragment}"
@@ -254,12 +255,6 @@ class ODataViewSet(GenericViewSet, ODataView):
             return
         if not matches_etag(if_match, make_etag(getattr(record, self.entity_set.etag_field))):
             raise PreconditionFailed("The record was changed since it was read; read it again.")
-
-    def parse_body(self, request: Request) -> Any:
-        """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
-        negotiation: Any = request.negotiator
-        parser = negotiation.select_parser(request, request.parsers)
-        return parser.parse(request, request.content_type, request.parser_context)
 
 
 def respond(data: Any = None, status: int = 200, **headers: str) -> Response:

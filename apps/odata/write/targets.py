@@ -49,15 +49,10 @@ def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code:
     elif navigation.many:
         return name
     if navigation.nesting is Nesting.REFERENCE:
-        return name if code == "Required" else f"{name}/{key_name(navigation)}"
+        assert navigation.type.key is not None
+        return name if code == "Required" else f"{name}/{navigation.type.key.name}"
     inner = wire_target(navigation.type, tuple(rest), code) if rest else ""
     return f"{name}/{inner}" if inner else name
-
-
-def key_name(navigation: NavigationProperty) -> str:
-    """The wire name of the key by which bodies refer to a record."""
-    assert navigation.type.key is not None
-    return navigation.type.key.name
 
 
 def record_target(number: int, bare: bool) -> str:
