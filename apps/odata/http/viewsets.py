@@ -40,8 +40,7 @@ from apps.odata.http.renderers import (
     CSVRenderer,
     NDJSONRenderer,
     ODataJSONRenderer,
-    RecordPage,
-    SingleRecord,
+    RenderedRecords,
 )
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.keys import read_key
@@ -130,8 +129,11 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
 
-    def context_url(self, fragment: str) -> str:
-        return f"{self.base_url}$metadata#{fragment}"
+    def rendered(self, reader: JsonReader, records: Sequence[str], bare: bool) -> RenderedRecords:
+        return RenderedRecords(self.context_url(reader, bare), records, bare)
+
+    def context_url(self, reader: JsonReader, bare: bool) -> str:
+        return f"{self.base_url}$metadata#{reader.context}{'/$entity' if bare else ''}"
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -174,7 +176,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
             return Response(status=304, headers={"ETag": etag})
-        return respond(SingleRecord(self.context_url(f"{reader.context}/$entity"), record), ETag=etag)
+        return respond({"ETag": etag}, self.rendered(reader, [record], bare=True))
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -198,24 +200,13 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.refuse_plain_filters()
         created = self.store(request)
         preferences = read_preferences(request)
-        location = (
-            f"{self.base_url}{self.entity_set.name}({created.keys[0]})" if len(created.keys) == 1 else ""
-        )
+        keys = created.keys
+        location = f"{self.base_url}{self.entity_set.name}({keys[0]})" if len(keys) == 1 else ""
+        headers = {"Location": location, "Preference-Applied": preferences.applied}
         if preferences.minimal:
-            return respond(
-                status=204,
-                Location=location,
-                OData_EntityId=location,
-                Preference_Applied=preferences.applied,
-            )
+            return respond({**headers, "OData-EntityId": location}, status=204)
         reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL)
-        records = reader.records(created.keys)
-        data = (
-            SingleRecord(self.context_url(f"{reader.context}/$entity"), records[0])
-            if created.bare
-            else RecordPage(self.context_url(reader.context), records)
-        )
-        return respond(data, 201, Location=location, Preference_Applied=preferences.applied)
+        return respond(headers, self.rendered(reader, reader.records(keys), created.bare), 201)
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
@@ -240,13 +231,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL, item=True)
         record, modified = reader.record(record_key)
         preferences = read_preferences(request)
-        data = SingleRecord(self.context_url(f"{reader.context}/$entity"), record)
-        return respond(
-            None if preferences.minimal else data,
-            204 if preferences.minimal else 200,
-            ETag=make_etag(modified),
-            Preference_Applied=preferences.applied,
-        )
+        headers = {"ETag": make_etag(modified), "Preference-Applied": preferences.applied}
+        if preferences.minimal:
+            return respond(headers, status=204)
+        return respond(headers, self.rendered(reader, [record], bare=True))
 
     def check_if_match(self, record: Any) -> None:
         """Raise ``PreconditionFailed`` when the If-Match header does not name the record as it is now."""
@@ -257,11 +245,9 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise PreconditionFailed("The record was changed since it was read; read it again.")
 
 
-def respond(data: Any = None, status: int = 200, **headers: str) -> Response:
-    """A response with the headers that have a value; their names are written with underscores."""
-    return Response(
-        data, status, headers={name.replace("_", "-"): value for name, value in headers.items() if value}
-    )
+def respond(headers: dict[str, str], data: RenderedRecords | None = None, status: int = 200) -> Response:
+    """A response with those of the headers that have a value."""
+    return Response(data, status, headers={name: value for name, value in headers.items() if value})
 
 
 class ServiceDocumentView(ODataView):
