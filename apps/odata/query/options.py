@@ -6,7 +6,6 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
@@ -71,8 +70,8 @@ class QueryOptions(NestedOptions):
     search: str | None = None
     format: str | None = None
     skiptoken: str | None = None
-    aliases: Mapping[str, Literal] = field(default_factory=lambda: MappingProxyType({}))
-    service: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    aliases: Mapping[str, Literal] = field(default_factory=dict)
+    service: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[tuple[str, str], ...] = ()
 
 
@@ -102,12 +101,7 @@ def parse_options(query_string: bytes | str) -> QueryOptions:
             add_once(service, _SERVICE_NAMES[lower], value, name)
         else:
             add_once(plain, name, value, name)
-    return QueryOptions(
-        **options,
-        aliases=MappingProxyType(aliases),
-        service=MappingProxyType(service),
-        plain=tuple(plain.items()),
-    )
+    return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
 
 
 def parameters(query_string: bytes) -> Iterator[tuple[str, str]]:
