@@ -75,9 +75,8 @@ class PreparedQuery:
         self.texts[alias] = None if has_converters else (sql, tuple(params))
 
 
-def prepared_query(make: Callable[..., models.QuerySet[Any, Any]]) -> PreparedQuery:
-    """Prepare the query that a function makes of lists of values."""
-    return PreparedQuery(make)
+#: ``@prepared_query`` prepares the query that a function makes of lists of values.
+prepared_query = PreparedQuery
 
 
 @dataclass(frozen=True, slots=True)
