@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -58,6 +57,8 @@ class ODataView(APIView):
 
     renderer_classes: Sequence[type[BaseRenderer]] = (ODataJSONRenderer,)
     content_negotiation_class: type[BaseContentNegotiation] = ODataContentNegotiation
+    #: The query options, without the dollar sign, that the view reads itself.
+    own_options: Sequence[str] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
@@ -96,7 +97,7 @@ class ODataView(APIView):
 
     @cached_property
     def query_options(self) -> QueryOptions:
-        options = parse_options(self.query_string)
+        options = parse_options(self.query_string, self.own_options)
         check_version(options, self.request)
         return options
 
@@ -269,26 +270,18 @@ class MetadataView(ODataView):
     renderer_classes = (CSDLXMLRenderer, CSDLJSONRenderer)
     content_negotiation_class = MetadataNegotiation
 
-    @cached_property
-    def formats(self) -> list[str]:
-        """The values of $format, which are others here than of records."""
-        return [value for name, value in parameters(self.query_string) if is_format(name)]
+    #: The values of $format are others here than of records.
+    own_options = ("format",)
 
     @cached_property
-    def query_options(self) -> QueryOptions:
-        others = [pair for pair in parameters(self.query_string) if not is_format(pair[0])]
-        options = parse_options(urlencode(others))
-        check_version(options, self.request)
-        return options
+    def formats(self) -> list[str]:
+        names = ("$format", "format")
+        return [value for name, value in parameters(self.query_string) if name.lower() in names]
 
     def get(self, request: Request) -> Response:
         self.refuse_plain_filters()
         is_xml = request.accepted_renderer.format == "xml"
         return Response(csdl_xml(get_service()) if is_xml else csdl_json(get_service()))
-
-
-def is_format(name: str) -> bool:
-    return name.lower() in ("$format", "format")
 
 
 class UnknownAddressView(ODataView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
@@ -75,8 +75,8 @@ class QueryOptions(NestedOptions):
     plain: tuple[tuple[str, str], ...] = ()
 
 
-def parse_options(query_string: bytes | str) -> QueryOptions:
-    """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them.
+def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> QueryOptions:
+    """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them, without the ``ignored`` options.
 
     ``BadQuery`` names the invalid option, ``NotSupported`` features of OData that this service does not have,
     ``NotAcceptable`` a $format that it does not have.
@@ -90,11 +90,13 @@ def parse_options(query_string: bytes | str) -> QueryOptions:
     for name, value in parameters(query_string):
         lower = name.lower()
         option = lower.removeprefix("$")
-        if option in _PARSERS:
+        if option in ignored:
+            continue
+        if option in OPTION_PARSERS:
             target = "$" + option
-            add_once(options, option, _PARSERS[option](check_text(target, value), target), target)
+            add_once(options, option, OPTION_PARSERS[option](check_text(target, value), target), target)
         elif lower.startswith("$"):
-            raise unknown_option(name, _PARSERS)
+            raise unknown_option(name, OPTION_PARSERS)
         elif name.startswith("@"):
             add_once(aliases, name, parse_alias(name, value), name)
         elif lower in _SERVICE_NAMES:
@@ -302,7 +304,7 @@ _NESTED_PARSERS: dict[str, Any] = {
     "skip": parse_rows,
     "count": parse_count,
 }
-_PARSERS: dict[str, Any] = {
+OPTION_PARSERS: dict[str, Any] = {
     **_NESTED_PARSERS,
     "search": lambda text, target: text,
     "format": parse_format,
