@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain, islice
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -66,10 +66,10 @@ class WriteBatch:
         that the database numbers their number. The rows are taken when the batch is sent.
         """
         fields = {field.attname: field for field in model._meta.concrete_fields}
-        missing = dict(missing_columns(fields, columns))
-        if missing:
-            rows = rows_with(rows, list(missing.values()))
-        written = tuple(fields[name] for name in (*columns, *missing))
+        makers = value_makers(fields, columns)
+        if makers:
+            rows = ((*row, *[make(row) for make in makers.values()]) for row in rows)
+        written = tuple(fields[name] for name in (*columns, *makers))
         self.writes.append(Insert(model._meta.db_table, written, rows))
 
     def set_flag(self, model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
@@ -103,40 +103,31 @@ def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterabl
     batch.send()
 
 
-def missing_columns(
+def value_makers(
     fields: dict[str, models.Field], columns: Sequence[str]
-) -> Iterator[tuple[str, Callable[[Sequence[Any]], Any]]]:
-    """(column, what makes its value of a row) of the columns that the rows lack and cannot do without."""
+) -> dict[str, Callable[[Sequence[Any]], Any]]:
+    """What makes the values of columns that the rows lack, by column: normalised texts, and defaults."""
+    makers: dict[str, Callable[[Sequence[Any]], Any]] = {}
     for name, field in fields.items():
         text_field = getattr(field, "text_field", None)
         if name in columns:
             continue
-        if text_field is not None:
-            yield (
-                name,
-                normalised_of(columns.index(text_field)) if text_field in columns else lambda row: None,
-            )
+        if text_field in columns:
+            makers[name] = normalised_maker(columns.index(str(text_field)))
         elif field.has_default():
-            yield name, default_of(field)
+            makers[name] = default_maker(field)
+    return makers
 
 
-def normalised_of(position: int) -> Callable[[Sequence[Any]], Any]:
-    text = itemgetter(position)
-    return lambda row: normalised(text(row))
+def normalised_maker(position: int) -> Callable[[Sequence[Any]], Any]:
+    return lambda row: normalised(row[position])
 
 
-def default_of(field: models.Field) -> Callable[[Sequence[Any]], Any]:
+def default_maker(field: models.Field) -> Callable[[Sequence[Any]], Any]:
     if callable(field.default):
         return lambda row: field.get_default()
     constant = plain(field.get_default())
     return lambda row: constant
-
-
-def rows_with(
-    rows: Iterable[Sequence[Any]], makers: Sequence[Callable[[Any], Any]]
-) -> Iterator[Sequence[Any]]:
-    for row in rows:
-        yield (*row, *[make(row) for make in makers])
 
 
 # --- PostgreSQL -----------------------------------------------------------------------------------------

@@ -139,13 +139,14 @@ class Context:
     def create(
         self,
         model: type[Record],
-        service: Callable[[Sequence[Draft]], Sequence[Any]],
+        service: Callable[..., Sequence[Any]],
         drafts: Sequence[Draft],
+        **options: Any,
     ) -> list[Record]:
         """The records that a service makes of drafts, in the order of the drafts."""
         if not drafts:
             return []
-        keys = service(drafts)
+        keys = service(drafts, **options)
         found = model._default_manager.in_bulk(keys)
         made = [found[key] for key in keys]
         self.records[model] += made

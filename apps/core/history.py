@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
-from django.db import models
+from django.db import connection, models
+from psycopg.types.json import Jsonb
 
-from apps.core.bulk_insert import WriteBatch, bulk_insert
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert
 from apps.odata import clock
 
 
@@ -138,7 +139,24 @@ def write_entries(
     batch: WriteBatch | None = None,
 ) -> None:
     """One entry for each key, by the current author; sent with the ``batch`` when one is given."""
-    write_changes(model, ((key, kind, changed) for key in keys), batch)
+    keys = list(keys)
+    if connection.vendor != "postgresql" or len(keys) <= FEW:
+        write_changes(model, ((key, kind, changed) for key in keys), batch)
+        return
+    # PostgreSQL makes the rows of their keys, in a fraction of the time that it takes to write out each.
+    who, differences = author(), None if changed is None else Jsonb(changed)
+    own_batch = batch or WriteBatch()
+    own_batch.execute(
+        f"INSERT INTO core_change ({', '.join(COLUMNS)})"  # noqa: S608  our own names
+        " SELECT key, %s, %s, %s, %s, %s, %s, %s, %s FROM unnest(%s::text[]) AS key",
+        [
+            *(kind, differences, clock.now(), model._meta.label_lower),
+            *(who.staff_id, who.application, who.channel, who.request_id),
+            "{" + ",".join(map(str, keys)) + "}",
+        ],
+    )
+    if batch is None:
+        own_batch.send()
 
 
 #: The columns of an entry.

@@ -16,6 +16,11 @@ from apps.core.identifiers import new_guid, normalised
 from apps.odata import clock
 
 
+def optional_text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
+    """An optional text: null when not given, never empty."""
+    return models.CharField(label, max_length=length, null=True, blank=True, **options)
+
+
 class NormalisedField(models.CharField):
     """A hidden column with the normalised form of a text, by which texts are compared (``normalised``).
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, plain, quote_name
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
 from apps.core.identifiers import normalised
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
@@ -45,21 +45,9 @@ def in_transaction() -> Iterator[None]:
         yield
 
 
-def validate(
-    model: type[models.Model], drafts: Sequence[Draft], *rule_lists: Sequence[Rule], context: Any = None
-) -> None:
-    """Raise ``ValidationFailed`` with every issue that the lists of rules, and the unique columns, find.
-
-    Conflicts of unique columns are reported with the issues of the first list; each further list is applied
-    only when there are none so far. A ``context`` is passed to every rule after the draft.
-    """
-    issues = find_conflicts(model, drafts)
-    arguments = () if context is None else (context,)
-    for rules in rule_lists:
-        issues += apply_rules(drafts, rules, *arguments)
-        if issues:
-            break
-    raise_if_invalid(drafts, issues)
+def validate(model: type[models.Model], drafts: Sequence[Draft], rules: Sequence[Rule] = ()) -> None:
+    """Raise ``ValidationFailed`` with every issue that the rules, and the unique columns, find."""
+    raise_if_invalid(drafts, [*find_conflicts(model, drafts), *apply_rules(drafts, rules)])
 
 
 def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:
@@ -216,7 +204,16 @@ def insert_rows(
     """
     if not drafts:
         return []
-    keys, moment, members = new_keys(model, len(drafts)), clock.now(), drafts[0].member_names()
+    keys, members = new_keys(model, len(drafts)), drafts[0].member_names()
+    # On PostgreSQL as a text: else the driver makes the text for each row.
+    moment = str(clock.now()) if connection.vendor == "postgresql" else clock.now()
+    names = [
+        f.name for f in model._meta.concrete_fields if f.name in members and f.name not in SYSTEM_COLUMNS
+    ]
+    # Draft by draft: column by column many drafts would pass through the processor's cache again and again.
+    # Two more, since of one name there would be no tuples.
+    taken = ("key", "given", *names)
+    given = dict(zip(taken, zip(*map(attrgetter(*taken), drafts), strict=True), strict=True))
     columns: dict[str, Sequence[Any]] = {}
     for field in model._meta.concrete_fields:
         name, text_field = field.name, getattr(field, "text_field", None)
@@ -227,15 +224,17 @@ def insert_rows(
             values = extra_columns[name]
         elif text_field is not None:
             values = map(normalised, columns.get(text_field, [None] * len(drafts)))
-        elif name in SYSTEM_COLUMNS or name not in members:
+        elif name not in given:
             default = moment if field.default is clock.now else plain(field.get_default())
             values = [default] * len(drafts)
-        elif field.is_relation:
-            values = [value and value.pk for value in map(attrgetter(name), drafts)]
-        elif field.choices:
-            values = map(plain, map(attrgetter(name), drafts))
         else:
-            values = map(attrgetter(name), drafts)
+            values = given[name]
+            if given[name].count(None) == len(drafts):
+                pass
+            elif field.is_relation:
+                values = [value and value.pk for value in values]
+            elif field.choices:
+                values = map(plain, values)
         values = list(values)
         # Columns that are null in all of many rows are left out, which are most of an import's.
         is_needed = len(drafts) <= FEW or field.has_default() or text_field is not None
@@ -246,6 +245,12 @@ def insert_rows(
     if batch is None:
         own_batch.send()
     return keys
+
+
+def insert_instances(model: type[models.Model], instances: Sequence[Any]) -> None:
+    """Insert new instances of a model as they are, without history; normalised columns follow their texts."""
+    columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
+    bulk_insert(model, columns, ([getattr(each, name) for name in columns] for each in instances))
 
 
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
@@ -314,20 +319,24 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
     """
     key = model._meta.pk
     assert key is not None
-    records = model._base_manager.filter(AnyOf(key, [draft.key for draft in drafts])).select_for_update()
-    existing: dict[Any, Any] = {record.pk: record for record in records.order_by("pk")}
-    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    # No service reads the time stamps, which take the driver long to read.
+    stamps = [f.name for f in model._meta.concrete_fields if f.name in ("creation_date", "modify_date")]
+    records = model._base_manager.filter(AnyOf(key, [draft.key for draft in drafts])).defer(*stamps)
+    existing: dict[Any, Any] = {record.pk: record for record in records.select_for_update().order_by("pk")}
+    fields = [f for f in model._meta.concrete_fields if not f.primary_key and f.name not in stamps]
     relations = [field for field in fields if field.is_relation]
     names = [field.name for field in fields if not field.is_relation]
-    values_of = attrgetter(*names)
+    values_of = attrgetter("pk", "pk", *names)
     for draft in drafts:
         record = existing.get(draft.key)
         if record is None:
             continue
         known = draft.given | draft.invalid
-        values = dict(zip(names, values_of(record), strict=True))
-        values |= {field.name: existing_value(record, field) for field in relations}
-        draft.fill_all({name: value for name, value in values.items() if name not in known})
+        values = zip(names, values_of(record)[2:], strict=True)
+        draft.fill_all({name: value for name, value in values if name not in known})
+        for field in relations:
+            if field.name not in known:
+                draft.fill(field.name, existing_value(record, field))
     return existing
 
 
@@ -351,9 +360,7 @@ def save_changes(
     """
     row_changes = row_changes or {}
     fields = [f for f in model._meta.concrete_fields if f.name not in SYSTEM_COLUMNS and not f.primary_key]
-    changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
-    entries: list[tuple[Any, str, dict[str, list[Any]]]] = []
-    keys: list[Any] = []
+    changes: list[RecordChange] = []
     for draft in drafts:
         record = existing[draft.key]
         given = [field for field in fields if field.name in draft.given and draft.has(field.name)]
@@ -363,33 +370,32 @@ def save_changes(
         lists = [
             f for f in model._meta.many_to_many if f.name in draft.given and replace_list(record, f, draft)
         ]
-        entry = differences | row_changes.get(draft.key, {})
-        if entry or lists:
-            keys.append(record.pk)
-            changed[tuple(differences)].append(record)
-        if entry:
-            entries.append((record.pk, "Changed", entry))
-    for columns, records in changed.items():
-        update(model, columns, records)
-    history.write_changes(model, entries)
-    return keys
+        of_rows = row_changes.get(draft.key, {})
+        if differences or lists or of_rows:
+            changes.append((record, differences, of_rows))
+    save_differences(model, changes)
+    return [record.pk for record, _, _ in changes]
 
 
 def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
-    """Write what differs from what was loaded of the records, and their history.
+    """Write what differs from what was loaded of the records, and their history."""
+    changes: list[RecordChange] = [(record, history.differences(record), {}) for record in records]
+    save_differences(model, [change for change in changes if change[1]])
 
-    One statement for each set of columns that changed together, and one for the history.
-    """
+
+#: A record, the columns that differ from what was loaded, and what changed in its contained lists.
+RecordChange = tuple[Any, dict[str, list[Any]], dict[str, list[Any]]]
+
+
+def save_differences(model: type[models.Model], changes: Sequence[RecordChange]) -> None:
+    """One statement for each set of columns that changed together, and one for the history."""
     changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
-    entries: list[tuple[Any, str, dict[str, list[Any]]]] = []
-    for record in records:
-        if differences := history.differences(record):
-            changed[tuple(differences)].append(record)
-            entries.append((record.pk, "Changed", differences))
-    for columns, alike in changed.items():
-        update(model, columns, alike)
-    if entries:
-        history.write_changes(model, entries)
+    for record, differences, _ in changes:
+        changed[tuple(differences)].append(record)
+    for columns, records in changed.items():
+        update(model, columns, records)
+    entries = ((record, differences | of_rows) for record, differences, of_rows in changes)
+    history.write_changes(model, [(record.pk, "Changed", entry) for record, entry in entries if entry])
 
 
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
@@ -402,17 +408,19 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
     fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "text_field", None)} & written]
     key = model._meta.pk
     assert key is not None
-    rows = []
+    now = clock.now()
     for record in records:
-        record.modify_date = clock.now()
-        values = [*(field.pre_save(record, False) for field in fields), record.pk]
-        prepared = zip([*fields, key], values, strict=True)
-        rows.append([field.get_db_prep_save(value, connection) for field, value in prepared])
+        record.modify_date = now
+    values = [
+        [field.get_db_prep_save(field.pre_save(record, False), connection) for record in records]
+        for field in [*fields, key]
+    ]
     table, *names = map(quote_name, [model._meta.db_table, *(str(field.column) for field in [*fields, key])])
     with connection.cursor() as cursor:
         if connection.vendor != "postgresql":
             assignments = ", ".join(f"{name} = %s" for name in names[:-1])
-            cursor.executemany(f"UPDATE {table} SET {assignments} WHERE {names[-1]} = %s", rows)  # noqa: S608  our own names
+            sql = f"UPDATE {table} SET {assignments} WHERE {names[-1]} = %s"  # noqa: S608  our own names
+            cursor.executemany(sql, list(zip(*values, strict=True)))
             return
         assignments = ", ".join(f"{name} = new.{name}" for name in names[:-1])
         # Without the length of a type: a cast to it would cut longer texts off.
@@ -421,5 +429,5 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         cursor.execute(
             f"UPDATE {table} SET {assignments} FROM unnest({arrays}) AS new ({', '.join(names)})"  # noqa: S608  our own names
             f" WHERE {table}.{names[-1]} = new.{names[-1]}",
-            [list(column) for column in zip(*rows, strict=True)],
+            values,
         )

@@ -27,22 +27,20 @@ class DocumentImport(ImportDefinition):
     """Rows name files by their path from the index. The same row with the same bytes is there already."""
 
     header_synonyms = {
-        "Client": "ClientBusinessName",
-        "Client name": "ClientBusinessName",
-        "Client code": "ClientUniqueCode",
-        "Category": "DocumentCategory/Name",
-        "Category/DocumentCategoryGuid": "DocumentCategory/DocumentCategoryGuid",
-        "Category/Name": "DocumentCategory/Name",
-        "Created by": "CreatedByStaffPrimaryEmail",
-        "Created by email": "CreatedByStaffPrimaryEmail",
-        "Created by code": "CreatedByStaffUniqueCode",
-        "CreatedBy/PrimaryEmail": "CreatedByStaffPrimaryEmail",
-        "CreatedBy/UniqueCode": "CreatedByStaffUniqueCode",
-        "CreatedBy/StaffGuid": "CreatedByStaffGuid",
-        "Uploaded by": "CreatedByStaffPrimaryEmail",
-        "Name": "DocumentName",
-        "File name": "File",
-        "Path": "File",
+        "ClientBusinessName": ("Client", "Client name"),
+        "ClientUniqueCode": ("Client code",),
+        "DocumentCategory/Name": ("Category", "Category/Name"),
+        "DocumentCategory/DocumentCategoryGuid": ("Category/DocumentCategoryGuid",),
+        "CreatedByStaffPrimaryEmail": (
+            "Created by",
+            "Created by email",
+            "CreatedBy/PrimaryEmail",
+            "Uploaded by",
+        ),
+        "CreatedByStaffUniqueCode": ("Created by code", "CreatedBy/UniqueCode"),
+        "CreatedByStaffGuid": ("CreatedBy/StaffGuid",),
+        "DocumentName": ("Name",),
+        "File": ("File name", "Path"),
     }
     fields = (Optional("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
 

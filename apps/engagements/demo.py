@@ -6,13 +6,10 @@ import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from random import Random
 from typing import Any
 
-from apps.core.demo import Context, DemoSet, draft_of, existing
-from apps.core.models import Record
-from apps.core.services import Service
+from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.choices import ManagementType, ParticipantType
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
@@ -24,54 +21,26 @@ from apps.engagements.services import (
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
 
+DATA = read_data(__file__)
 YEAR = 365
 AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.SELF
+#: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
+SPENT_ELSEWHERE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A plan at a point of its life.
-
-    ``begun``: so many days ago it started (negative: it is still to start); ``spent``: the share of each
-    budget that is gone; ``total``: the plan's budget as a share of its bookings' (1.1: some is left).
-    """
+    """A plan at a point of its life, as ``demo.toml`` describes it."""
 
     begun: int
     spent: float
     total: Decimal = Decimal("1.1")
-    management: ManagementType = PLAN
+    management: str = PLAN.value
     is_pace: bool = False
     length: int = YEAR
 
 
-#: The stages of the participants' current plans, in turn.
-STAGES = (
-    Stage(182, 0.5),
-    Stage(240, 0.93, total=Decimal("1")),
-    Stage(YEAR - 22, 0.88),
-    Stage(9, 0.0),
-    Stage(120, 0.3, total=Decimal("0.9")),
-    Stage(YEAR - 51, 0.61),
-    Stage(YEAR + 40, 0.97),
-    Stage(75, 0.22, is_pace=True),
-    Stage(YEAR - 80, 0.74),
-    Stage(150, 0.4, management=SELF),
-    Stage(100, 0.62, total=Decimal("1")),
-    Stage(-12, 0.0),
-    Stage(YEAR, 0.52, length=2 * YEAR),
-    Stage(60, 0.1, management=AGENCY),
-    Stage(290, 0.35),
-)
-#: The support categories of bookings, several to a plan.
-CATEGORIES = ((1, 4, 7, 15), (1, 14, 15), (3, 4, 9, 14), (1, 5, 7, 15), (2, 4, 12, 14, 15), (4, 7, 10))
-CATEGORIES_OF_PACE = ((1, 4, 16, 20), (1, 15, 17, 20), (2, 4, 15, 19, 21))
-#: Some bookings are for one item of their category.
-ITEMS = {7: "07_002_0106_8_3", 14: "14_034_0127_8_3", 15: "15_056_0128_1_3"}
-#: The usual budget of a category for a year, in dollars; others have the last.
-USUAL = {1: 38_000, 2: 2_400, 3: 1_800, 4: 16_000, 5: 5_500, 7: 4_200, 15: 11_000, 16: 60_000, 17: 48_000}
-USUAL_OTHERWISE = 3_600
-#: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
-SPENT_ELSEWHERE = 0.6
+STAGES = tuple(Stage(**row) for row in DATA["stages"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +69,15 @@ def load(context: Context) -> None:
             months[plan.entered.year, plan.entered.month].append(plan)
     for _, plans in sorted(months.items()):
         with context.clock_at(max(plan.entered for plan in plans), 8.5):
-            made = create(context, ClientEngagement, create_engagements, [plan.plan for plan in plans])
+            drafts = [plan.plan for plan in plans]
+            made = context.create(ClientEngagement, create_engagements, drafts, ignore_warnings=True)
             for plan, engagement in zip(plans, made, strict=True):
                 for draft in (*plan.bookings, *plan.budgets):
                     draft.fill("engagement", engagement)
             bookings = [draft for plan in plans for draft in plan.bookings]
-            create(context, ServiceBooking, create_bookings, bookings)
+            context.create(ServiceBooking, create_bookings, bookings, ignore_warnings=True)
             budgets = [draft for plan in plans for draft in plan.budgets]
-            create(context, CategoryBudget, create_category_budgets, budgets)
-
-
-def create(context: Context, model: type[Record], service: Service, drafts: list[Draft]) -> list[Record]:
-    """Create records that have warnings, as some plans do."""
-    return context.create(model, partial(service, ignore_warnings=True), drafts)
+            context.create(CategoryBudget, create_category_budgets, budgets, ignore_warnings=True)
 
 
 def plan_of(
@@ -127,7 +92,7 @@ def plan_of(
     start = context.day(stage.begun)
     end = start + dt.timedelta(days=stage.length - 1)
     known = max(start - dt.timedelta(days=6), participant.creation_date.astimezone(context.zone).date())
-    choices = CATEGORIES_OF_PACE if stage.is_pace else CATEGORIES
+    choices = DATA["categories_of_pace" if stage.is_pace else "categories"]
     parts = [
         budget_draft(context, chance, number, stage, start, end, categories[category])
         for category in choices[number % len(choices)]
@@ -166,12 +131,12 @@ def budget_draft(
     category: SupportCategory,
 ) -> Draft:
     """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
-    usual = USUAL.get(category.number, USUAL_OTHERWISE) * stage.length / YEAR
-    budget = cents(usual * chance.uniform(0.6, 1.6))
-    share = min(stage.spent * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
+    usual = DATA["usual"].get(str(category.number), DATA["usual"]["others"])
+    budget = cents(usual * stage.length / YEAR * chance.uniform(0.6, 1.6))
+    share = min(float(stage.spent) * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
     values: dict[str, Any] = {
         "category": category,
-        "management_type": stage.management.value,
+        "management_type": stage.management,
         "budget": budget,
         "used_elsewhere": cents(float(budget) * share),
     }
@@ -181,7 +146,7 @@ def budget_draft(
     return draft_of(
         ServiceBooking,
         support_purpose=category.support_purpose,
-        support_item=ITEMS.get(category.number) if chance.random() < 0.25 else None,
+        support_item=DATA["items"].get(str(category.number)) if chance.random() < 0.25 else None,
         budget_manager=managers[number % len(managers)] if managers else None,
         booking_start_date=start,
         booking_end_date=end,

@@ -11,7 +11,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.core.computed import ComputedDecimal
-from apps.core.models import Lookup, NormalisedField, Record
+from apps.core.models import Lookup, NormalisedField, Record, optional_text
 from apps.engagements.categories import LAST_CATEGORY
 from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.spending import Spending
@@ -245,9 +245,7 @@ class ServiceBooking(Budget):
         ClientEngagement, on_delete=models.PROTECT, related_name="bookings", verbose_name="plan"
     )
     support_purpose = models.CharField(max_length=17, choices=SupportPurpose)
-    support_item = models.CharField(
-        max_length=50, null=True, blank=True, help_text="A code of the price guide: 01_011_0107_1_1"
-    )
+    support_item = optional_text(length=50, help_text="A code of the price guide: 01_011_0107_1_1")
     category = models.ForeignKey(
         SupportCategory, null=True, blank=True, on_delete=models.PROTECT, related_name="bookings"
     )
@@ -256,7 +254,7 @@ class ServiceBooking(Budget):
     )
     booking_start_date = models.DateField("from", null=True, blank=True)
     booking_end_date = models.DateField("to", null=True, blank=True)
-    booking_number = models.CharField("number", max_length=50, null=True, blank=True)
+    booking_number = optional_text("number", 50)
     booking_number_key = NormalisedField(of="booking_number", unique=True, max_length=150)
     balance_date = models.DateField(
         "used elsewhere as of", null=True, blank=True, help_text="The day the agency told the balance of."

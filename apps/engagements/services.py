@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from decimal import Decimal
+from functools import partial
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -36,8 +38,7 @@ from apps.engagements.validation import (
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
 )
-from apps.odata.any_of import AnyOf
-from apps.odata.write.drafts import Draft
+from apps.odata.write.drafts import Draft, Rule
 
 # --- plans ----------------------------------------------------------------------------------------------
 
@@ -91,44 +92,38 @@ def create_support_categories() -> int:
 # --- service bookings and category budgets --------------------------------------------------------------
 
 
-def create_bookings(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new service bookings."""
-    return create_budgets(ServiceBooking, drafts, ignore_warnings)
+#: The rules and the warnings of each kind of budget.
+BUDGET_RULES: dict[type[Budget], tuple[Sequence[Rule], Sequence[Rule]]] = {
+    ServiceBooking: (BOOKING_RULES, BOOKING_WARNINGS),
+    CategoryBudget: (CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS),
+}
 
 
-def update_bookings(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing bookings give; the keys of the bookings that changed."""
-    return update_budgets(ServiceBooking, drafts, ignore_warnings)
-
-
-def create_category_budgets(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new category budgets of PACE plans."""
-    return create_budgets(CategoryBudget, drafts, ignore_warnings)
-
-
-def update_category_budgets(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing category budgets give; the keys of the budgets that changed."""
-    return update_budgets(CategoryBudget, drafts, ignore_warnings)
-
-
-def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Store new service bookings, or new category budgets of PACE plans."""
     saving.apply_model_defaults(model, drafts)
     check_budgets(model, drafts, ignore_warnings)
     return saving.insert_records(model, drafts)
 
 
-def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+    """Change what drafts of existing budgets give; the keys of the budgets that changed."""
     existing = saving.load_existing(model, drafts)
     check_budgets(model, drafts, ignore_warnings)
     return saving.save_changes(model, drafts, existing)
 
 
 def check_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> None:
+    rules, warnings = BUDGET_RULES[model]
     load_booking_context(drafts)
-    is_booking = model is ServiceBooking
-    saving.validate(model, drafts, BOOKING_RULES if is_booking else CATEGORY_BUDGET_RULES)
-    warnings = BOOKING_WARNINGS if is_booking else CATEGORY_BUDGET_WARNINGS
+    saving.validate(model, drafts, rules)
     saving.check_warnings(drafts, warnings, ignore_warnings)
+
+
+create_bookings = partial(create_budgets, ServiceBooking)
+update_bookings = partial(update_budgets, ServiceBooking)
+create_category_budgets = partial(create_budgets, CategoryBudget)
+update_category_budgets = partial(update_budgets, CategoryBudget)
 
 
 def load_booking_context(drafts: Sequence[Draft]) -> None:
@@ -186,6 +181,9 @@ class Amounts:
         return Amounts(-self.claimed, -self.paid, -self.waiting)
 
 
+AMOUNT_COLUMNS = ("claimed", "paid", "waiting")
+
+
 def record_amounts(
     changes: Mapping[UUID, Amounts],
     model: type[Budget] = ServiceBooking,
@@ -195,74 +193,54 @@ def record_amounts(
 
     To be called in the transaction that enters, claims or cancels. The database adds, so that two writers at
     once lose nothing; rows are locked in the order of their keys, so that two writers never wait for each
-    other. ``KeyError`` names a missing budget; the transaction must not be committed then. With a ``batch``
-    the amounts are sent with the lines of these budgets, whose foreign keys find a missing one.
+    other. The statements, of a constant number, are sent with the ``batch`` when one is given.
     """
-    _write_amounts(model, changes, "{column} = _budget.{column} + _change.{column}", batch)
+    if not changes:
+        return
+    own_batch = batch or WriteBatch()
+    for sql, params in amount_statements(model, sorted(changes.items(), key=itemgetter(0))):
+        own_batch.execute(sql, params)
+    if batch is None:
+        with saving.in_transaction():
+            own_batch.send()
 
 
+def amount_statements(
+    model: type[Budget], changes: Sequence[tuple[UUID, Amounts]]
+) -> Iterator[tuple[str, list[Any]]]:
+    table = connection.ops.quote_name(model._meta.db_table)
+    if connection.vendor == "postgresql":
+        params: list[Any] = [
+            [key for key, _ in changes],
+            *([getattr(amounts, name) for _, amounts in changes] for name in AMOUNT_COLUMNS),
+        ]
+        if len(changes) > 1:
+            # An UPDATE locks rows in the order it meets them: several rows are locked in key order before.
+            yield f"SELECT FROM {table} WHERE guid = ANY(%s::uuid[]) ORDER BY guid FOR UPDATE", params[:1]
+        arrays = "%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[]"
+        rows = f"unnest({arrays}) _change (guid, claimed, paid, waiting)"
+    else:
+        names = enumerate(("guid", *AMOUNT_COLUMNS))
+        members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
+        rows = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
+        texts = [[key.hex, *map(str, astuple(amounts))] for key, amounts in changes]
+        params = [json.dumps(texts)]
+    sums = ", ".join(f"{name} = _budget.{name} + _change.{name}" for name in AMOUNT_COLUMNS)
+    update = f"UPDATE {table} AS _budget SET {sums} FROM {rows}"  # noqa: S608  our own names
+    yield f"{update} WHERE _budget.guid = _change.guid", params
+
+
+@transaction.atomic
 def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceBooking) -> int:
     """Replace the amounts of all budgets by these sums, or zero; how many budgets differed.
 
     For the recount of all claims from their lines.
     """
-    with transaction.atomic():
-        rows = model._default_manager.select_for_update().order_by("pk")
-        stored = {key: Amounts(*amounts) for key, *amounts in rows.values_list("pk", *AMOUNT_COLUMNS)}
-        if unknown := sums.keys() - stored.keys():
-            raise KeyError(min(unknown))
-        correct = {key: sums.get(key, Amounts()) for key in stored}
-        differing = {key: amounts for key, amounts in correct.items() if amounts != stored[key]}
-        _write_amounts(model, differing, "{column} = _change.{column}")
+    differing = []
+    for budget in model._default_manager.select_for_update().order_by("pk"):
+        correct = sums.get(budget.pk, Amounts())
+        if Amounts(budget.claimed, budget.paid, budget.waiting) != correct:
+            budget.claimed, budget.paid, budget.waiting = astuple(correct)
+            differing.append(budget)
+    model._default_manager.bulk_update(differing, AMOUNT_COLUMNS, batch_size=500)
     return len(differing)
-
-
-AMOUNT_COLUMNS = ("claimed", "paid", "waiting")
-
-
-def _write_amounts(
-    model: type[Budget],
-    amounts: Mapping[UUID, Amounts],
-    assignment: str,
-    batch: WriteBatch | None = None,
-) -> None:
-    """A constant number of statements; ``assignment`` is the SQL of a column's new value."""
-    if not amounts:
-        return
-    keys = sorted(amounts)
-    statements = _amount_statements(model, [(key, amounts[key]) for key in keys], assignment)
-    if batch is not None:
-        for sql, params in statements:
-            batch.execute(sql, params)
-        return
-    with saving.in_transaction(), connection.cursor() as cursor:
-        for sql, params in statements:
-            cursor.execute(sql, params)
-        if cursor.rowcount < len(keys):
-            existing = model._default_manager.filter(AnyOf(model._meta.get_field("guid"), keys))
-            raise KeyError(min(set(keys) - set(existing.values_list("pk", flat=True))))
-
-
-def _amount_statements(
-    model: type[Budget], rows: Sequence[tuple[UUID, Amounts]], assignment: str
-) -> Iterator[tuple[str, list[Any]]]:
-    table = connection.ops.quote_name(model._meta.db_table)
-    columns: list[Any] = [
-        [guid for guid, _ in rows],
-        *([getattr(a, name) for _, a in rows] for name in AMOUNT_COLUMNS),
-    ]
-    if connection.vendor == "postgresql":
-        if len(rows) > 1:
-            # An UPDATE locks rows in the order it meets them: several rows are locked in key order before.
-            yield f"SELECT FROM {table} WHERE guid = ANY(%s::uuid[]) ORDER BY guid FOR UPDATE", columns[:1]
-        arrays = "%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[]"
-        changes, params = f"unnest({arrays}) _change (guid, claimed, paid, waiting)", columns
-    else:
-        names = enumerate(("guid", *AMOUNT_COLUMNS))
-        members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
-        changes = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
-        texts = [[guid.hex, *(str(getattr(each, name)) for name in AMOUNT_COLUMNS)] for guid, each in rows]
-        params = [json.dumps(texts)]
-    assignments = ", ".join(assignment.format(column=name) for name in AMOUNT_COLUMNS)
-    update = f"UPDATE {table} AS _budget SET {assignments} FROM {changes}"  # noqa: S608  our own names
-    yield f"{update} WHERE _budget.guid = _change.guid", params

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
 from apps.engagements.coverage import Coverage, CoveringBudget
+from apps.funding.models import ProviderInvoice
 from apps.funding.pricing import EffectivePrice
 from apps.odata.write.drafts import Draft
 
@@ -43,6 +45,13 @@ class ClaimDraft(Draft):
     missing_abn_reason_code: str | None
     takes_provider_invoice: bool
     previous_provider_invoice_id: UUID | None
+
+
+class ProviderInvoiceDraft(Draft):
+    """A provider invoice. Updates set the record as it is, and the numbers of the current claims on it."""
+
+    existing: ProviderInvoice | None = None
+    claim_numbers: Sequence[str] = ()
 
 
 # --- context --------------------------------------------------------------------------------------------

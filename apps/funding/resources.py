@@ -1,7 +1,7 @@
 """The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
 
 from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
-from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
+from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
     Claim,
@@ -235,6 +235,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
     """What a provider billed, for claims to be built on."""
 
     model = ProviderInvoice
+    draft_class = ProviderInvoiceDraft
     path = "providerInvoice"
     search = ("reference",)
     methods = GET, POST

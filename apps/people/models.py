@@ -12,14 +12,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.core.identifiers import normalised
-from apps.core.models import Consent, Lookup, NormalisedField, Record, TimestampedModel
+from apps.core.models import Consent, Lookup, NormalisedField, Record, TimestampedModel, optional_text
 from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
-
-
-def text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
-    """An optional text: null when not given, never empty."""
-    return models.CharField(label, max_length=length, null=True, blank=True, **options)
 
 
 def index_of_given(name: str) -> models.Index:
@@ -65,19 +60,19 @@ class Team(Lookup, TimestampedModel):
 class Addressed(models.Model):
     """A street address and a postal one."""
 
-    street_address = text()
-    street_address2 = text("street address, second line")
-    suburb = text()
-    city = text()
-    state = text()
-    country = text()
-    post_code = text("postcode")
-    postal_street_address = text("postal address")
-    postal_street_address2 = text("postal address, second line")
-    postal_suburb = text()
-    postal_city = text()
-    postal_state = text()
-    postal_post_code = text("postal postcode")
+    street_address = optional_text()
+    street_address2 = optional_text("street address, second line")
+    suburb = optional_text()
+    city = optional_text()
+    state = optional_text()
+    country = optional_text()
+    post_code = optional_text("postcode")
+    postal_street_address = optional_text("postal address")
+    postal_street_address2 = optional_text("postal address, second line")
+    postal_suburb = optional_text()
+    postal_city = optional_text()
+    postal_state = optional_text()
+    postal_post_code = optional_text("postal postcode")
 
     class Meta:
         abstract = True
@@ -88,37 +83,37 @@ class Person(Addressed):
 
     first_name = models.CharField(max_length=90)
     last_name = models.CharField(max_length=90)
-    personal_title = text("title", 5, choices=PersonalTitle)
-    personal_title_other = text("other title")
+    personal_title = optional_text("title", 5, choices=PersonalTitle)
+    personal_title_other = optional_text("other title")
     accepts_email_contact = models.CharField(max_length=12, choices=Consent, default=Consent.YES)
     accepts_sms_contact = models.CharField(
         "accepts SMS contact", max_length=12, choices=Consent, default=Consent.YES
     )
-    unique_code = text()
+    unique_code = optional_text()
     unique_code_key = NormalisedField(of="unique_code", unique=True)
-    scheme_number = text(length=20)
-    gender = text(length=11, choices=Gender)
+    scheme_number = optional_text(length=20)
+    gender = optional_text(length=11, choices=Gender)
     send_birthday_reminder = models.BooleanField(default=False)
     birthday = models.DateField(null=True, blank=True)
     send_partner_birthday_reminder = models.BooleanField(default=False)
     partner_birthday = models.DateField("partner's birthday", null=True, blank=True)
-    partner_first_name = text("partner's first name")
-    partner_last_name = text("partner's last name")
+    partner_first_name = optional_text("partner's first name")
+    partner_last_name = optional_text("partner's last name")
     number_of_children = models.IntegerField(null=True, blank=True, validators=[MinValueValidator(0)])
-    hobbies_interests = text("hobbies and interests", 400)
-    additional_information = text(length=400)
+    hobbies_interests = optional_text("hobbies and interests", 400)
+    additional_information = optional_text(length=400)
     use_primary_email = models.BooleanField(default=False)
     use_secondary_email = models.BooleanField(default=False)
     secondary_email = models.EmailField(max_length=90, null=True, blank=True)
-    phone1 = text("phone 1")
-    phone2 = text("phone 2")
-    fax = text()
-    home_phone = text()
-    social_network_a_url = text("social network A")
-    social_network_b_url = text("social network B")
-    video_channel_url = text("video channel")
-    professional_network_url = text("professional network")
-    other_social_media_url = text("other social media")
+    phone1 = optional_text("phone 1")
+    phone2 = optional_text("phone 2")
+    fax = optional_text()
+    home_phone = optional_text()
+    social_network_a_url = optional_text("social network A")
+    social_network_b_url = optional_text("social network B")
+    video_channel_url = optional_text("video channel")
+    professional_network_url = optional_text("professional network")
+    other_social_media_url = optional_text("other social media")
 
     class Meta:
         abstract = True
@@ -141,13 +136,13 @@ class StaffManager(BaseUserManager["Staff"]):
 class Staff(Person, AbstractBaseUser, Record):
     """Somebody who works for the subscriber, and so a user of the back office."""
 
-    abbreviation = text("initials", 5)
+    abbreviation = optional_text("initials", 5)
     primary_email = models.EmailField(max_length=90, help_text="The login.")
     primary_email_key = NormalisedField(of="primary_email", unique=True)
     working_hours_per_week = models.SmallIntegerField(
         null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(168)]
     )
-    employment_type = text()
+    employment_type = optional_text()
     commencement_date = models.DateField(null=True, blank=True)
     disable_login_date = models.DateTimeField("login disabled from", null=True, blank=True)
     role = models.ForeignKey(Role, on_delete=models.PROTECT, related_name="staff")
@@ -219,15 +214,15 @@ class Client(Addressed, Record):
 
     business_name = models.CharField(max_length=255)
     business_name_key = NormalisedField(of="business_name", unique=True, max_length=765)
-    business_number = text("business number (ABN)")
-    unique_code = text()
+    business_number = optional_text("business number (ABN)")
+    unique_code = optional_text()
     unique_code_key = NormalisedField(of="unique_code", unique=True)
     is_self = models.BooleanField("the subscriber itself", default=False, editable=False)
-    external_reference = text()
-    business_phone = text()
-    business_phone2 = text("business phone 2")
-    business_fax = text()
-    web_address = text()
+    external_reference = optional_text()
+    business_phone = optional_text()
+    business_phone2 = optional_text("business phone 2")
+    business_fax = optional_text()
+    web_address = optional_text()
     key_contact = models.ForeignKey(
         "Contact", null=True, blank=True, on_delete=models.PROTECT, related_name="key_contact_of"
     )
@@ -260,12 +255,12 @@ class Contact(Person, Record):
     role = models.ForeignKey(
         Role, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
     )
-    position_title = text()
-    scheme_price_guide_region = text("price guide region", 20, choices=PriceGuideRegion)
+    position_title = optional_text()
+    scheme_price_guide_region = optional_text("price guide region", 20, choices=PriceGuideRegion)
     representative = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="represents", db_index=False
     )
-    representative_relationship = text()
+    representative_relationship = optional_text()
     account_manager = models.ForeignKey(
         Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
     )

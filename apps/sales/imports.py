@@ -6,46 +6,36 @@ from apps.core.importing.definition import ImportDefinition
 from apps.odata.declaration.resource import Optional
 
 PROSPECT_HEADERS = {
-    "Lead source": "Source",
-    "Details": "SourceDetails",
-    "Referrer": "ReferrerLastName",
-    "Referred by": "ReferrerOrganisation",
-    "Value": "UpfrontValueOfSale",
-    "Amount": "UpfrontValueOfSale",
-    "Upfront value": "UpfrontValueOfSale",
-    "Recurring value": "RecurringAnnualValue",
-    "Annual value": "RecurringAnnualValue",
-    "Chance": "ChanceOfSales",
-    "Probability": "ChanceOfSales",
-    "Probability (%)": "ChanceOfSales",
-    "Owner": "OpportunityOwner/PrimaryEmail",
-    "Owner email": "OpportunityOwner/PrimaryEmail",
-    "Team": "Team/Name",
-    "Type": "Type/Name",
-    "Stage": "Stage/Name",
-    "Follow up by": "FollowUpStaff/PrimaryEmail",
-    "Follow-up email": "FollowUpStaff/PrimaryEmail",
+    "Source": ("Lead source",),
+    "SourceDetails": ("Details",),
+    "ReferrerLastName": ("Referrer",),
+    "ReferrerOrganisation": ("Referred by",),
+    "UpfrontValueOfSale": ("Value", "Amount", "Upfront value"),
+    "RecurringAnnualValue": ("Recurring value", "Annual value"),
+    "ChanceOfSales": ("Chance", "Probability", "Probability (%)"),
+    "OpportunityOwner/PrimaryEmail": ("Owner", "Owner email"),
+    "Team/Name": ("Team",),
+    "Type/Name": ("Type",),
+    "Stage/Name": ("Stage",),
+    "FollowUpStaff/PrimaryEmail": ("Follow up by", "Follow-up email"),
 }
 
 OPPORTUNITY_HEADERS = {
     **PROSPECT_HEADERS,
-    "Opportunity": "Name",
-    "Opportunity name": "Name",
-    "Contact": "PrimaryContact/ContactGuid",
-    "Result": "Outcome",
-    "Closed on": "OutcomeDate",
-    "Close date": "ExpectedDate",
-    "Expected close": "ExpectedDate",
-    "Next step on": "FollowUpDate",
-    "Expires": "ExpiryDate",
+    "Name": ("Opportunity", "Opportunity name"),
+    "PrimaryContact/ContactGuid": ("Contact",),
+    "Outcome": ("Result",),
+    "OutcomeDate": ("Closed on",),
+    "ExpectedDate": ("Close date", "Expected close"),
+    "FollowUpDate": ("Next step on",),
+    "ExpiryDate": ("Expires",),
 }
 
 TEMPLATE_HEADERS = {
     **PROSPECT_HEADERS,
-    "Template": "TemplateName",
-    "Name": "TemplateName",
-    "Expires after": "ExpiryDateInterval",
-    "Follow up after": "FollowUpDateInterval",
+    "TemplateName": ("Template", "Name"),
+    "ExpiryDateInterval": ("Expires after",),
+    "FollowUpDateInterval": ("Follow up after",),
 }
 
 

@@ -8,17 +8,12 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import Lookup, NormalisedField, Record, TimestampedModel
+from apps.core.models import Lookup, NormalisedField, Record, TimestampedModel, optional_text
 from apps.people.models import Contact, Staff, Team
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Outcome, Source
 
 #: The longest interval of a template, in days: a hundred years.
 MAX_INTERVAL = 36_525
-
-
-def text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
-    """An optional text: null when not given, never empty."""
-    return models.CharField(label, max_length=length, null=True, blank=True, **options)
 
 
 def money(label: str) -> models.DecimalField:
@@ -92,12 +87,12 @@ class OpportunityOutcomeReason(Lookup, TimestampedModel):
 class Prospect(models.Model):
     """The columns that opportunities share with the templates they are created from."""
 
-    source = text(length=14, choices=Source)
-    source_details = text()
+    source = optional_text(length=14, choices=Source)
+    source_details = optional_text()
     referrer_email = models.EmailField(max_length=90, null=True, blank=True)
-    referrer_first_name = text()
-    referrer_last_name = text()
-    referrer_organisation = text()
+    referrer_first_name = optional_text()
+    referrer_last_name = optional_text()
+    referrer_organisation = optional_text()
     upfront_value_of_sale = money("upfront value")
     chance_of_sales = models.DecimalField(
         "chance, %",
@@ -141,7 +136,9 @@ class Prospect(models.Model):
 class OpportunityTemplate(Lookup, Prospect, Record):
     """The first values of new opportunities of one kind; only its name is required."""
 
-    opportunity_name = text(length=100, help_text="The name that opportunities made from it are given.")
+    opportunity_name = optional_text(
+        length=100, help_text="The name that opportunities made from it are given."
+    )
     owner = reference(Staff, "owner", "opportunitytemplate_owned")
     stage = reference(OpportunityStage, "stage", "opportunitytemplate_set")
     expiry_date_interval = days_ahead("expires after", "Days from the day an opportunity is made from it.")
@@ -176,7 +173,7 @@ class Opportunity(Prospect, TimestampedModel):
     owner = models.ForeignKey(Staff, on_delete=models.PROTECT, related_name="opportunity_owned")
     stage = models.ForeignKey(OpportunityStage, on_delete=models.PROTECT, related_name="opportunities")
     primary_contact = reference(Contact, "primary contact", "opportunities")
-    outcome = text(length=16, choices=Outcome)
+    outcome = optional_text(length=16, choices=Outcome)
     outcome_moment = models.DateTimeField("outcome date", null=True, blank=True)
     outcome_date = models.DateField("outcome day", null=True, blank=True, editable=False)
     outcome_reasons = models.ManyToManyField(

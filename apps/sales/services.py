@@ -18,14 +18,17 @@ from apps.core import saving
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
-from apps.sales.choices import DECIDED, Outcome, Source
+from apps.sales.choices import DECIDED, Outcome
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from apps.sales.validation import (
+    AVAILABILITY,
+    AVAILABILITY_BY_SOURCE,
     FUTURE_DATES,
+    MAILING_LIST,
     OPPORTUNITY_RULES,
     REFERRER,
     TEMPLATE_RULES,
-    has_details,
+    Availability,
     is_in_result_stage,
     may_join_mailing_list,
 )
@@ -44,9 +47,6 @@ TEMPLATE_MEMBERS = {
 }
 #: Dates that lie so many days after the day an opportunity is created.
 TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "follow_up_date_interval"}
-#: Members of the result stage only.
-MAILING_LIST = "add_e_marketing_contact_list"
-RESULT_MEMBERS = ("outcome", "outcome_moment", "outcome_reasons", MAILING_LIST)
 
 # --- opportunities --------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]
 def create_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Store new templates (interface.md 2.8)."""
     for draft in drafts:
-        clear(draft, unavailable_source_members(draft))
+        clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
     saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
     return saving.insert_records(OpportunityTemplate, drafts)
 
@@ -126,7 +126,7 @@ def update_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing templates give; the keys of those that changed."""
     existing = saving.load_existing(OpportunityTemplate, drafts)
     for draft in drafts:
-        clear(draft, unavailable_source_members(draft))
+        clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
     saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
     return saving.save_changes(OpportunityTemplate, drafts, existing)
 
@@ -164,7 +164,7 @@ def apply_defaults(draft: Draft) -> None:
     The default of Outcome is Deferred, that of OutcomeDate is now (interface.md 4.7). Whatever depends on an
     invalid member stays as it is.
     """
-    clear(draft, unavailable_members(draft))
+    clear_unavailable(draft)
     with suppress(InvalidValue):
         apply_outcome_defaults(draft)
 
@@ -185,35 +185,21 @@ def apply_outcome_defaults(draft: Draft) -> None:
     set_member(draft, "outcome_date", moment and timezone.localtime(moment).date())
 
 
-def unavailable_members(draft: Draft) -> set[str]:
-    """The members that the source, the stage and the outcome of an opportunity make unavailable."""
-    unavailable = unavailable_source_members(draft)
-    with suppress(InvalidValue):
-        if not is_in_result_stage(draft):
-            unavailable.update(RESULT_MEMBERS)
-        elif draft.outcome not in DECIDED:
-            unavailable.add("outcome_moment")
-    with suppress(InvalidValue):
-        if not may_join_mailing_list(draft):
-            unavailable.add(MAILING_LIST)
-    return unavailable
-
-
-def unavailable_source_members(draft: Draft) -> set[str]:
-    """The details or the referrer that the source does not have."""
+def unavailable_members(draft: Draft, availability: Availability = AVAILABILITY) -> set[str]:
+    """The members that the source, the stage and the outcome make unavailable."""
     unavailable: set[str] = set()
-    with suppress(InvalidValue):
-        if not has_details(draft.source):
-            unavailable.add("source_details")
-        if draft.source != Source.REFERRAL:
-            unavailable.update(REFERRER)
-    return unavailable
+    for name, (condition, _) in availability.items():
+        with suppress(InvalidValue):
+            if not condition(draft):
+                unavailable.add(name)
+    # The mailing list depends on an outcome that is available itself.
+    return unavailable | {MAILING_LIST} if "outcome" in unavailable else unavailable
 
 
-def clear(draft: Draft, names: Iterable[str]) -> None:
-    """Clear the members that were not given."""
-    for name in names:
-        if name not in draft.given | draft.invalid and draft.get(name):
+def clear_unavailable(draft: Draft, availability: Availability = AVAILABILITY) -> None:
+    """Clear the members that are not available and were not given."""
+    for name in unavailable_members(draft, availability) - draft.given - draft.invalid:
+        if draft.get(name):
             set_member(draft, name, [] if isinstance(draft.get(name), list) else None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from apps.core.models import Subscriber
 from apps.odata import clock
@@ -10,51 +10,78 @@ from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
 
 REFERRER = ("referrer_email", "referrer_first_name", "referrer_last_name", "referrer_organisation")
+MAILING_LIST = "add_e_marketing_contact_list"
 
 #: Dates that lie after today when they are set.
 FUTURE_DATES = ("expiry_date", "follow_up_date", "expected_date")
 
-# --- opportunities and templates ------------------------------------------------------------------------
+# --- members that are available only with others --------------------------------------------------------
 
 
-def has_details(source: str | None) -> bool:
+def has_details(draft: Draft) -> bool:
     """Whether the source can be described: a referral is described by its referrer."""
-    return source is not None and source != Source.REFERRAL
+    return draft.source is not None and draft.source != Source.REFERRAL
 
 
-def source_details_have_a_source(draft: Draft) -> Iterator[Issue]:
-    if draft.source_details is not None and not has_details(draft.source):
-        yield Issue(
-            "NotAllowed", "source_details", "It is allowed only with a source, and not with a referral."
-        )
-
-
-def is_allowed_for_referrals_only(name: str) -> Rule:
-    """The rule for one of the referrer's members."""
-
-    def rule(draft: Draft) -> Iterator[Issue]:
-        if getattr(draft, name) is not None and draft.source != Source.REFERRAL:
-            yield Issue("NotAllowed", name, "It is allowed only when the source is Referral.")
-
-    return rule
-
-
-TEMPLATE_RULES: tuple[Rule, ...] = (
-    source_details_have_a_source,
-    *(is_allowed_for_referrals_only(name) for name in REFERRER),
-)
-
-
-# --- opportunities --------------------------------------------------------------------------------------
+def is_referral(draft: Draft) -> bool:
+    return bool(draft.source == Source.REFERRAL)
 
 
 def is_in_result_stage(draft: Draft) -> bool:
     return draft.stage is not None and draft.stage.is_result
 
 
+def is_decided(draft: Draft) -> bool:
+    return is_in_result_stage(draft) and draft.outcome in DECIDED
+
+
 def may_join_mailing_list(draft: Draft) -> bool:
     """Whether AddEMarketingContactList is available (interface.md 2.7, rule 5)."""
     return Subscriber.current().email_marketing_module and draft.outcome in MAILING_LIST_OUTCOMES
+
+
+#: When a member is available, and what is said of it when it is given all the same.
+Availability = Mapping[str, tuple[Callable[[Draft], bool], str]]
+
+IN_RESULT_STAGE = (is_in_result_stage, "It is allowed only in the stage that is the result.")
+AVAILABILITY_BY_SOURCE: Availability = {
+    "source_details": (has_details, "It is allowed only with a source, and not with a referral."),
+    **dict.fromkeys(REFERRER, (is_referral, "It is allowed only when the source is Referral.")),
+}
+AVAILABILITY: Availability = {
+    **AVAILABILITY_BY_SOURCE,
+    "outcome": IN_RESULT_STAGE,
+    "outcome_moment": (
+        is_decided,
+        "It is allowed only in the result stage, with an outcome other than Deferred.",
+    ),
+    "outcome_reasons": IN_RESULT_STAGE,
+    MAILING_LIST: (
+        may_join_mailing_list,
+        "It needs the email marketing module and an outcome that is Deferred or SaleUnsuccessful.",
+    ),
+}
+
+
+def is_available(name: str) -> Rule:
+    """The rule that a member is given only when it is available."""
+    condition, message = AVAILABILITY[name]
+
+    def rule(draft: Draft) -> Iterator[Issue]:
+        value = getattr(draft, name)
+        if not value or condition(draft):
+            return
+        items = [(name, number) for number in range(len(value))] if isinstance(value, list) else [name]
+        for field in items:
+            yield Issue("NotAllowed", field, message)
+
+    return rule
+
+
+TEMPLATE_RULES: tuple[Rule, ...] = tuple(map(is_available, AVAILABILITY_BY_SOURCE))
+
+
+# --- opportunities --------------------------------------------------------------------------------------
 
 
 def is_given_or_in_the_template(name: str, message: str) -> Rule:
@@ -78,20 +105,6 @@ def values_of_the_template_are_current(draft: Draft) -> Iterator[Issue]:
             yield Issue("Archived", name, f"The template's {name}, {record}, is archived; name another.")
 
 
-def outcome_is_in_the_result_stage(draft: Draft) -> Iterator[Issue]:
-    if draft.outcome is not None and not is_in_result_stage(draft):
-        yield Issue("NotAllowed", "outcome", "It is allowed only in the stage that is the result.")
-
-
-def outcome_date_belongs_to_a_decision(draft: Draft) -> Iterator[Issue]:
-    if draft.outcome_moment is not None and not (is_in_result_stage(draft) and draft.outcome in DECIDED):
-        yield Issue(
-            "NotAllowed",
-            "outcome_moment",
-            "It is allowed only in the result stage, with an outcome other than Deferred.",
-        )
-
-
 def outcome_date_is_past(draft: Draft) -> Iterator[Issue]:
     if draft.outcome_moment is not None and draft.outcome_moment > clock.now():
         yield Issue("MustBePast", "outcome_moment", "An outcome date lies in the past.")
@@ -99,27 +112,9 @@ def outcome_date_is_past(draft: Draft) -> Iterator[Issue]:
 
 def outcome_reasons_are_of_the_outcome(draft: Draft) -> Iterator[Issue]:
     for number, reason in enumerate(draft.outcome_reasons):
-        if not is_in_result_stage(draft):
-            yield Issue(
-                "NotAllowed",
-                ("outcome_reasons", number),
-                "It is allowed only in the stage that is the result.",
-            )
-        elif reason.outcome != draft.outcome:
-            yield Issue(
-                "NotAllowed",
-                ("outcome_reasons", number),
-                f"{reason} is a reason of {reason.outcome}, not of {draft.outcome}.",
-            )
-
-
-def mailing_list_is_available(draft: Draft) -> Iterator[Issue]:
-    if draft.add_e_marketing_contact_list and not may_join_mailing_list(draft):
-        yield Issue(
-            "NotAllowed",
-            "add_e_marketing_contact_list",
-            "It needs the email marketing module and an outcome that is Deferred or SaleUnsuccessful.",
-        )
+        if is_in_result_stage(draft) and reason.outcome != draft.outcome:
+            message = f"{reason} is a reason of {reason.outcome}, not of {draft.outcome}."
+            yield Issue("NotAllowed", ("outcome_reasons", number), message)
 
 
 def is_future_when_set(name: str) -> Rule:
@@ -152,11 +147,12 @@ OPPORTUNITY_RULES: tuple[Rule, ...] = (
     is_given_or_in_the_template("stage", "A stage is required, here or in the template."),
     values_of_the_template_are_current,
     *TEMPLATE_RULES,
-    outcome_is_in_the_result_stage,
-    outcome_date_belongs_to_a_decision,
+    is_available("outcome"),
+    is_available("outcome_moment"),
     outcome_date_is_past,
+    is_available("outcome_reasons"),
     outcome_reasons_are_of_the_outcome,
-    mailing_list_is_available,
+    is_available(MAILING_LIST),
     *(is_future_when_set(name) for name in FUTURE_DATES),
     team_is_named_when_the_owner_has_one,
     follow_up_has_a_staff_member,

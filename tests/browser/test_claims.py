@@ -13,7 +13,7 @@ from tests.people.records import a_client, a_contact
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-class Office:
+class Scene:
     """A participant with a plan, a provider, a price book of two products; all of them plain names."""
 
     def __init__(self):
@@ -40,7 +40,7 @@ class Office:
         a_booking(plan, category=1, budget=Decimal(10_000))
         self.day = today
 
-    def paper(self, reference, **columns):
+    def provider_invoice(self, reference, **columns):
         return a_provider_invoice(
             reference=reference,
             contact=self.mia,
@@ -52,8 +52,8 @@ class Office:
 
 
 @pytest.fixture
-def office():
-    return Office()
+def scene():
+    return Scene()
 
 
 def press(page, *keys):
@@ -61,78 +61,78 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
-def chosen(page):
+def focused_name(page):
     """The name of the field that the cursor is in."""
     return page.evaluate("document.activeElement.name || document.activeElement.textContent.trim()")
 
 
-def shown(page, place):
-    return page.inner_text(f"[data-{place}]").strip()
+def text_of(page, name):
+    return page.inner_text(f"[data-{name}]").strip()
 
 
-def offer(page, words):
+def search_product(page, words):
     """Type into the field of a product, and wait until something is offered."""
     page.keyboard.type(words)
     page.wait_for_selector("[data-options]:not([hidden]) [aria-selected=true]")
 
 
-def look_up(page, words, shown_as):
+def look_up(page, words, label):
     """Choose a record by typing, and go on. Each step waits for what the one before brings about."""
     page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
     page.keyboard.press(words[0])  # typing opens what is looked up
     page.wait_for_function("document.activeElement.classList.contains('select2-search__field')")
     page.keyboard.type(words[1:])
     page.wait_for_function("words => document.activeElement.value === words", arg=words)
-    page.wait_for_selector(f".select2-results__option--highlighted >> text={shown_as}")
+    page.wait_for_selector(f".select2-results__option--highlighted >> text={label}")
     press(page, "Enter")
     page.wait_for_selector(".select2-container--open", state="detached")
     page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
     press(page, "Tab")
 
 
-def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(open_window, office):
-    first = office.paper("INV-1", invoice_total=Decimal("205.11"))
-    second = office.paper("INV-2")
+def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(open_window, scene):
+    first = scene.provider_invoice("INV-1", invoice_total=Decimal("205.11"))
+    second = scene.provider_invoice("INV-2")
     page = open_window()
     page.goto(f"/admin/funding/claim/add/?provider_invoice={first.pk}")
-    assert chosen(page) == "lines-0-product"  # the head is filled from the invoice
-    offer(page, "self")
+    assert focused_name(page) == "lines-0-product"  # the head is filled from the invoice
+    search_product(page, "self")
     press(page, "Enter")
-    assert chosen(page) == "lines-0-from_date"
+    assert focused_name(page) == "lines-0-from_date"
     press(page, "Tab", "Tab")
     page.keyboard.type("1.5")
     assert page.input_value("[name=lines-0-price]") == "70.05"
-    assert shown(page, "total") == "105.08"  # 105.075, half up
+    assert text_of(page, "total") == "105.08"  # 105.075, half up
     press(page, "Enter")
-    assert chosen(page) == "lines-1-product"
-    offer(page, "0101")
+    assert focused_name(page) == "lines-1-product"
+    search_product(page, "0101")
     press(page, "ArrowDown", "Tab", "Tab", "Tab")
     assert page.input_value("[name=lines-1-product]") == "01_012_0107_1_1"
     page.keyboard.type("3")
-    assert shown(page, "sum") == "205.09"  # 100.005 is 100.01
-    assert shown(page, "difference") == "−0.02"
+    assert text_of(page, "sum") == "205.09"  # 100.005 is 100.01
+    assert text_of(page, "difference") == "−0.02"
     press(page, "Enter", "Enter")
-    assert chosen(page) == "_next"
+    assert focused_name(page) == "_next"
     with page.expect_navigation():
         press(page, "Enter")
     page.wait_for_url(f"**/add/?provider_invoice={second.pk}")
     claim = Claim.objects.get()
     assert (claim.total, claim.provider_invoice) == (Decimal("205.09"), first)
-    assert [line.product for line in claim.line_items.all()] == [office.care.product, office.walk.product]
+    assert [line.product for line in claim.line_items.all()] == [scene.care.product, scene.walk.product]
     assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
 
 
-def test_warnings_are_read_and_confirmed_by_keyboard(open_window, office):
-    paper = office.paper("INV-1")
+def test_warnings_are_read_and_confirmed_by_keyboard(open_window, scene):
+    provider_invoice = scene.provider_invoice("INV-1")
     page = open_window()
-    page.goto(f"/admin/funding/claim/add/?provider_invoice={paper.pk}")
-    offer(page, "walk")
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={provider_invoice.pk}")
+    search_product(page, "walk")
     press(page, "Enter", "Tab", "Tab")
     page.keyboard.type("2")
     press(page, "Tab", "Control+a")
     page.keyboard.type("40")
     page.wait_for_selector("[data-cap].fu-over-cap")
-    assert "over 33.335" in shown(page, "cap")
+    assert "over 33.335" in text_of(page, "cap")
     with page.expect_navigation():
         press(page, "Control+Enter")
     page.wait_for_selector("[data-warnings]")
@@ -144,12 +144,12 @@ def test_warnings_are_read_and_confirmed_by_keyboard(open_window, office):
     assert page.errors == []
 
 
-def test_rows_are_copied_and_removed_and_sent_in_their_order(open_window, office):
-    paper = office.paper("INV-1")
+def test_rows_are_copied_and_removed_and_sent_in_their_order(open_window, scene):
+    provider_invoice = scene.provider_invoice("INV-1")
     page = open_window()
-    page.goto(f"/admin/funding/claim/add/?provider_invoice={paper.pk}")
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={provider_invoice.pk}")
     for words, quantity in (("self", "1"), ("walk", "2")):
-        offer(page, words)
+        search_product(page, words)
         press(page, "Enter", "Tab", "Tab")
         page.keyboard.type(quantity)
         press(page, "Enter")
@@ -157,20 +157,20 @@ def test_rows_are_copied_and_removed_and_sent_in_their_order(open_window, office
     press(page, "Control+Shift+ArrowDown")
     copied = page.locator("[data-row]").nth(1).locator("[name$=quantity]")
     copied.fill("3")
-    assert shown(page, "sum") == "346.87"  # 70.05 + 210.15 + 66.67
+    assert text_of(page, "sum") == "346.87"  # 70.05 + 210.15 + 66.67
     page.focus("[name=lines-0-quantity]")
     press(page, "Control+Shift+Backspace")
-    assert shown(page, "sum") == "276.82"
+    assert text_of(page, "sum") == "276.82"
     with page.expect_navigation():
         press(page, "Control+Enter")
     quantities = list(Claim.objects.get().line_items.order_by("position").values_list("quantity", flat=True))
     assert quantities == [Decimal(3), Decimal(2)]
 
 
-def test_days_are_typed_as_people_write_them(open_window, office):
+def test_days_are_typed_as_people_write_them(open_window, scene):
     page = open_window()
     page.goto("/admin/funding/invoice/add/")
-    today, start = office.day, "[name=start_date]"
+    today, start = scene.day, "[name=start_date]"
     for typed, meant in (
         ("t", today.strftime("%d/%m/%Y")),
         ("1/7/25", "01/07/2025"),
@@ -187,7 +187,7 @@ def test_days_are_typed_as_people_write_them(open_window, office):
     assert page.errors == []
 
 
-def test_sums_are_exact_where_floating_point_is_not(open_window, office):
+def test_sums_are_exact_where_floating_point_is_not(open_window, scene):
     page = open_window()
     page.goto("/admin/funding/invoice/add/")
     for quantity, price, total in (
@@ -201,34 +201,34 @@ def test_sums_are_exact_where_floating_point_is_not(open_window, office):
     ):
         page.fill("[name=lines-0-quantity]", quantity)
         page.fill("[name=lines-0-price]", price)
-        assert shown(page, "total") == total
+        assert text_of(page, "total") == total
     page.fill("[name=lines-0-price]", "10")
     page.check("[name=lines-0-is_credit_item]")
-    assert shown(page, "total") == "−20.00"
+    assert text_of(page, "total") == "−20.00"
 
 
-def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, office):
+def test_an_invoice_is_entered_by_keyboard_from_its_first_field(open_window, scene):
     page = open_window()
     page.goto("/admin/funding/invoice/add/")
     look_up(page, "430 123", "Mia Nguyen")
-    assert chosen(page) == "invoice_claim_type"
+    assert focused_name(page) == "invoice_claim_type"
     press(page, "Tab")
     page.keyboard.type("t")
     press(page, "Tab")
     page.keyboard.type("t")
     press(page, "Enter")
-    assert chosen(page) == "lines-0-product"
-    offer(page, "self")
+    assert focused_name(page) == "lines-0-product"
+    search_product(page, "self")
     press(page, "Enter", "Tab", "Tab")
     page.keyboard.type("2")
     with page.expect_navigation():
         press(page, "Control+Enter")
     invoice = Invoice.objects.get()
-    assert (invoice.contact, invoice.total, invoice.start_date) == (office.mia, Decimal("140.10"), office.day)
+    assert (invoice.contact, invoice.total, invoice.start_date) == (scene.mia, Decimal("140.10"), scene.day)
     assert page.errors == []
 
 
-def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_window, office):
+def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_window, scene):
     page = open_window()
     page.goto("/admin/funding/providerinvoice/add/")
     look_up(page, "harbour", "Harbour Lights")
@@ -238,44 +238,44 @@ def test_a_provider_invoice_is_entered_by_keyboard_and_leads_to_its_claim(open_w
         press(page, "Tab")
     with page.expect_navigation():
         press(page, "Control+Enter")
-    paper = ProviderInvoice.objects.get()
-    assert (paper.reference, paper.contact, paper.provider) == ("INV-77", office.mia, office.harbour)
-    assert (paper.invoice_total, paper.service_end_date) == (Decimal("140.10"), office.day)
-    page.wait_for_url(f"**/claim/add/?provider_invoice={paper.pk}")
+    entered = ProviderInvoice.objects.get()
+    assert (entered.reference, entered.contact, entered.provider) == ("INV-77", scene.mia, scene.harbour)
+    assert (entered.invoice_total, entered.service_end_date) == (Decimal("140.10"), scene.day)
+    page.wait_for_url(f"**/claim/add/?provider_invoice={entered.pk}")
     page.wait_for_function("document.activeElement.name === 'lines-0-product'")
     assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
 
 
-def test_a_hundred_lines_can_be_worked_on(open_window, office):
+def test_a_hundred_lines_can_be_worked_on(open_window, scene):
     claim = a_claim(
-        [{"entry": office.care, "price": "70.05", "quantity": "1"}] * 100,
-        contact=office.mia,
-        provider=office.harbour,
-        start_date=office.day,
-        end_date=office.day,
+        [{"entry": scene.care, "price": "70.05", "quantity": "1"}] * 100,
+        contact=scene.mia,
+        provider=scene.harbour,
+        start_date=scene.day,
+        end_date=scene.day,
     )
     page = open_window()
     page.goto(f"/admin/funding/claim/{claim.pk}/change/")
-    assert shown(page, "sum") == "7,005.00"
+    assert text_of(page, "sum") == "7,005.00"
     assert page.is_disabled("[data-add]")
     page.fill("[name=lines-99-quantity]", "2")
-    assert shown(page, "sum") == "7,075.05"
+    assert text_of(page, "sum") == "7,075.05"
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_page_of_funding_scrolls_sideways(open_window, office, width):
-    claim = a_claim(contact=office.mia, provider=office.harbour, start_date=office.day, end_date=office.day)
-    paper = office.paper("INV-1")
+def test_no_page_of_funding_scrolls_sideways(open_window, scene, width):
+    claim = a_claim(contact=scene.mia, provider=scene.harbour, start_date=scene.day, end_date=scene.day)
+    provider_invoice = scene.provider_invoice("INV-1")
     page = open_window(width=width)
     for address in (
         "claim/",
         "claim/?status=OnHold",
-        f"claim/add/?provider_invoice={paper.pk}",
+        f"claim/add/?provider_invoice={provider_invoice.pk}",
         f"claim/{claim.pk}/change/",
         f"claim/{claim.pk}/do/hold/",
         "invoice/add/",
         "providerinvoice/",
-        f"providerinvoice/{paper.pk}/change/",
+        f"providerinvoice/{provider_invoice.pk}/change/",
     ):
         page.goto(f"/admin/funding/{address}")
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -286,10 +286,11 @@ def test_no_page_of_funding_scrolls_sideways(open_window, office, width):
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
 
 
-def test_chosen_claims_are_approved_from_their_list(open_window, office):
+def test_chosen_claims_are_approved_from_their_list(open_window, scene):
     for number in range(3):
-        paper = a_provider_invoice(contact=office.mia, provider=office.harbour, reference=f"R-{number}")
-        a_claim(contact=office.mia, provider=office.harbour, provider_invoice=paper)
+        invoiced = {"contact": scene.mia, "provider": scene.harbour}
+        provider_invoice = a_provider_invoice(**invoiced, reference=f"R-{number}")
+        a_claim(**invoiced, provider_invoice=provider_invoice)
     ProviderInvoice.objects.filter(reference="R-0").update(approval_status="OnHoldByClient")
     page = open_window()
     page.goto("/admin/funding/claim/?status=AwaitingStaffApproval")

@@ -3,7 +3,9 @@
 from tests.people.records import form_data
 
 BACKEND = "apps.people.authentication.StaffBackend"
-CLAIMS, INVOICES, PAPERS = (f"/admin/funding/{name}/" for name in ("claim", "invoice", "providerinvoice"))
+CLAIMS, INVOICES, PROVIDER_INVOICES = (
+    f"/admin/funding/{name}/" for name in ("claim", "invoice", "providerinvoice")
+)
 
 
 def line(entry, quantity="2", **cells):
@@ -16,7 +18,7 @@ def line(entry, quantity="2", **cells):
     }
 
 
-def sent(page, *lines, **fields):
+def bill_form_data(page, *lines, **fields):
     """The head of the form as it stands with some fields changed, and these lines instead of its own."""
     data = form_data(page, **fields)
     data["lines-TOTAL_FORMS"], data["lines-INITIAL_FORMS"] = str(len(lines)), "0"
@@ -32,13 +34,13 @@ def rows_of(page):
     ]
 
 
-def faults(page):
-    """What is wrong with the head, and with each line."""
+def errors_of(page):
+    """The errors of the head, and those of each line."""
     head = dict(page.context["adminform"].form.errors.items())
     return head, [dict(row.errors.items()) for row in page.context["rows"].forms]
 
 
-def warned(page):
+def warning_labels(page):
     return [warning["label"] for warning in page.context["warnings"]]
 
 

@@ -12,12 +12,12 @@ from tests.funding.admin_forms import (
     BACKEND,
     CLAIMS,
     INVOICES,
-    faults,
+    bill_form_data,
+    errors_of,
     line,
     rows_of,
     save_anyway,
-    sent,
-    warned,
+    warning_labels,
 )
 from tests.funding.builders import (
     END_OF_JUNE,
@@ -47,23 +47,23 @@ def scene():
     return Scene()
 
 
-def claim_form(client, paper):
-    return client.get(f"{CLAIMS}add/", {"provider_invoice": str(paper.pk)})
+def open_claim_form(client, provider_invoice):
+    return client.get(f"{CLAIMS}add/", {"provider_invoice": str(provider_invoice.pk)})
 
 
-def a_paper(scene, **columns):
+def a_new_provider_invoice(scene, **columns):
     return scene.paper(**{"service_start_date": WEDNESDAY, "service_end_date": WEDNESDAY, **columns})
 
 
-def enter(client, scene, *lines, paper=None, **fields):
-    page = claim_form(client, paper or a_paper(scene))
-    return client.post(f"{CLAIMS}add/", sent(page, *(lines or [line(scene.entry)]), **fields))
+def enter(client, scene, *lines, provider_invoice=None, **fields):
+    page = open_claim_form(client, provider_invoice or a_new_provider_invoice(scene))
+    return client.post(f"{CLAIMS}add/", bill_form_data(page, *(lines or [line(scene.entry)]), **fields))
 
 
 def enter_anyway(client, scene, *lines, **fields):
-    """A claim stored in spite of all its warnings."""
-    page = claim_form(client, a_paper(scene))
-    data = sent(page, *lines, **fields)
+    """A claim saved anyway, with all its warnings."""
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    data = bill_form_data(page, *lines, **fields)
     answer = client.post(f"{CLAIMS}add/", data)
     assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
     return Claim.objects.get()
@@ -73,8 +73,8 @@ def enter_anyway(client, scene, *lines, **fields):
 
 
 def test_the_form_of_a_claim_is_filled_from_its_provider_invoice(client, ada, scene):
-    paper = a_paper(scene, reference="INV-7", send_payment_to="Client")
-    initial = claim_form(client, paper).context["adminform"].form.initial
+    provider_invoice = a_new_provider_invoice(scene, reference="INV-7", send_payment_to="Client")
+    initial = open_claim_form(client, provider_invoice).context["adminform"].form.initial
     assert (initial["contact"], initial["provider"]) == (scene.participant.pk, scene.provider.pk)
     assert (initial["provider_invoice_reference"], initial["send_payment_to"]) == ("INV-7", "Client")
     assert (initial["start_date"], initial["end_date"], initial["staff"]) == (WEDNESDAY, WEDNESDAY, ada.pk)
@@ -101,8 +101,15 @@ def test_a_claim_is_entered_with_its_lines_and_history(client, ada, scene):
 
 
 def test_what_the_provider_invoice_says_may_be_left_out(client, scene):
-    paper = a_paper(scene, reference="INV-7")
-    answer = enter(client, scene, paper=paper, contact="", provider="", provider_invoice_reference="")
+    provider_invoice = a_new_provider_invoice(scene, reference="INV-7")
+    answer = enter(
+        client,
+        scene,
+        provider_invoice=provider_invoice,
+        contact="",
+        provider="",
+        provider_invoice_reference="",
+    )
     assert answer.status_code == 302
     claim = Claim.objects.get()
     assert (claim.contact, claim.provider) == (scene.participant, scene.provider)
@@ -121,7 +128,7 @@ def test_issues_are_shown_on_their_fields_and_lines(client, scene):
         end_date="",
     )
     assert answer.status_code == 200
-    head, lines = faults(answer)
+    head, lines = errors_of(answer)
     assert set(head) == {"start_date", "end_date"}
     assert lines[0] == {}
     assert set(lines[1]) == {"quantity", "from_date"}
@@ -136,7 +143,7 @@ def test_invalid_values_are_shown_on_their_fields(client, scene):
     cancelled = {"cancellation_reason": "HealthReason", "from_date": "13/08/2026", "to_date": "12/08/2026"}
     days = {"start_date": "13/08/2026", "end_date": "12/08/2026"}
     answer = enter(client, scene, line(scene.entry, "0"), line(scene.entry, **cancelled), **days)
-    head, lines = faults(answer)
+    head, lines = errors_of(answer)
     assert set(head) == {"end_date"}
     assert lines[0]["quantity"] == ["Quantity must be more than 0."]
     assert set(lines[1]) == {"cancellation_reason", "to_date"}
@@ -159,7 +166,7 @@ def test_numbers_are_read_as_invoices_show_them(client, scene):
 @pytest.mark.parametrize("typed", ["1e3", "NaN", "Infinity", "1.2.3", "--1", "1 hour", "0.00001", "١٢"])
 def test_an_invalid_number_is_shown_in_its_cell(client, scene, typed):
     answer = enter(client, scene, line(scene.entry, typed))
-    assert set(faults(answer)[1][0]) == {"quantity"}
+    assert set(errors_of(answer)[1][0]) == {"quantity"}
     assert not Claim.objects.exists()
 
 
@@ -178,7 +185,7 @@ def test_empty_rows_between_lines_are_no_lines(client, scene):
 
 def test_an_issue_of_a_line_after_an_empty_row_is_shown_on_that_line(client, scene):
     answer = enter(client, scene, {}, line(scene.entry), line(scene.entry, "0"))
-    assert [sorted(found) for found in faults(answer)[1]] == [[], [], ["quantity"]]
+    assert [sorted(found) for found in errors_of(answer)[1]] == [[], [], ["quantity"]]
 
 
 def test_a_product_is_named_by_its_code_in_any_case(client, scene):
@@ -187,18 +194,20 @@ def test_a_product_is_named_by_its_code_in_any_case(client, scene):
 
 
 def test_a_provider_invoice_gives_one_claim(client, scene):
-    paper = a_paper(scene)
-    page = claim_form(client, paper)
-    data = sent(page, line(scene.entry))
+    provider_invoice = a_new_provider_invoice(scene)
+    page = open_claim_form(client, provider_invoice)
+    data = bill_form_data(page, line(scene.entry))
     assert client.post(f"{CLAIMS}add/", data).status_code == 302
     answer = client.post(f"{CLAIMS}add/", data | {"provider_invoice_reference": "Another"})
-    assert "provider_invoice" in faults(answer)[0]
+    assert "provider_invoice" in errors_of(answer)[0]
     assert Claim.objects.count() == 1
 
 
 def test_more_rows_come_without_scripts(client, scene):
-    page = claim_form(client, a_paper(scene))
-    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, notes="Kept")) | {"_more": "1"})
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    answer = client.post(
+        f"{CLAIMS}add/", bill_form_data(page, line(scene.entry, notes="Kept")) | {"_more": "1"}
+    )
     assert len(answer.context["rows"].forms) >= 6
     assert b"Kept" in answer.content
     assert not Claim.objects.exists()
@@ -216,11 +225,11 @@ def test_more_lines_than_the_limit_are_refused(client, scene, settings):
 
 
 def test_nothing_is_stored_before_the_warnings_are_confirmed(client, ada, scene):
-    page = claim_form(client, a_paper(scene))
-    data = sent(page, line(scene.entry, price="80"), line(scene.entry, "20"))
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    data = bill_form_data(page, line(scene.entry, price="80"), line(scene.entry, "20"))
     answer = client.post(f"{CLAIMS}add/", data)
     assert answer.status_code == 200
-    assert sorted(set(warned(answer))) == ["Over budget", "Price over cap"]
+    assert sorted(set(warning_labels(answer))) == ["Over budget", "Price over cap"]
     places = {warning["place"] for warning in answer.context["warnings"]}
     assert "Line 1, price" in places
     assert b"Save anyway" in answer.content
@@ -230,30 +239,30 @@ def test_nothing_is_stored_before_the_warnings_are_confirmed(client, ada, scene)
     ProviderInvoice.objects.get(claims=None)
 
     assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
-    kept = AcknowledgedWarning.objects.filter(claim=Claim.objects.get())
-    assert {each.code for each in kept} == {"PriceOverCap", "OverBudget"}
-    assert {each.staff for each in kept} == {ada}
+    acknowledged = AcknowledgedWarning.objects.filter(claim=Claim.objects.get())
+    assert {each.code for each in acknowledged} == {"PriceOverCap", "OverBudget"}
+    assert {each.staff for each in acknowledged} == {ada}
 
 
 def test_a_warning_that_was_not_seen_is_shown_first(client, scene):
-    page = claim_form(client, a_paper(scene))
-    data = sent(page, line(scene.entry, price="80"))
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    data = bill_form_data(page, line(scene.entry, price="80"))
     answer = client.post(f"{CLAIMS}add/", data)
-    assert warned(answer) == ["Price over cap"]
+    assert warning_labels(answer) == ["Price over cap"]
     ServiceBooking.objects.update(waiting=Decimal("900.00"))  # somebody else's claim, meanwhile
     again = client.post(f"{CLAIMS}add/", data | save_anyway(answer))
     assert again.status_code == 200
-    assert sorted(warned(again)) == ["Over budget", "Price over cap"]
+    assert sorted(warning_labels(again)) == ["Over budget", "Price over cap"]
     assert not Claim.objects.exists()
     assert not AcknowledgedWarning.objects.exists()
     assert client.post(f"{CLAIMS}add/", data | save_anyway(again)).status_code == 302
 
 
 def test_another_figure_is_another_warning(client, scene):
-    page = claim_form(client, a_paper(scene))
-    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, price="80")))
-    dearer = sent(page, line(scene.entry, price="90")) | save_anyway(answer)
-    assert warned(client.post(f"{CLAIMS}add/", dearer)) == ["Price over cap"]
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    answer = client.post(f"{CLAIMS}add/", bill_form_data(page, line(scene.entry, price="80")))
+    dearer = bill_form_data(page, line(scene.entry, price="90")) | save_anyway(answer)
+    assert warning_labels(client.post(f"{CLAIMS}add/", dearer)) == ["Price over cap"]
     assert not Claim.objects.exists()
 
 
@@ -275,9 +284,11 @@ def test_a_claim_that_awaits_approval_is_changed_line_by_line(client, scene):
     page = client.get(address)
     rows = rows_of(page)
     assert [row["quantity"] for row in rows] == ["1", "2", "3"]
-    kept = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
+    rows_before = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
     keys = [str(each.pk) for each in claim.line_items.order_by("position")]
-    data = sent(page, kept[0] | {"quantity": "4", "notes": ""}, kept[2], line(scene.entry, "5"))
+    data = bill_form_data(
+        page, rows_before[0] | {"quantity": "4", "notes": ""}, rows_before[2], line(scene.entry, "5")
+    )
     assert client.post(address, data).status_code == 302
     claim.refresh_from_db()
     lines = claim.line_items.order_by("position")
@@ -293,7 +304,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     address = f"{CLAIMS}{claim.pk}/change/"
     page = client.get(address)
     Claim.objects.update(modify_date=claim.modify_date + dt.timedelta(minutes=1))
-    answer = client.post(address, sent(page, line(scene.entry, "9")))
+    answer = client.post(address, bill_form_data(page, line(scene.entry, "9")))
     assert b"Nothing was saved" in answer.content
     assert claim.line_items.get().quantity == 2
 
@@ -301,7 +312,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
 def test_an_approved_claim_is_shown_and_not_changed(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
-    data = sent(client.get(f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
+    data = bill_form_data(client.get(f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
     Claim.objects.update(funding_status="Approved")
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert page.templates[0].name == "funding/bill.html"
@@ -315,40 +326,40 @@ def test_an_approved_claim_is_shown_and_not_changed(client, scene):
 
 
 def test_the_next_provider_invoice_without_a_claim_comes_next(client, scene):
-    first, claimed, _rejected, last = (a_paper(scene) for _ in range(4))
-    enter(client, scene, paper=claimed)
-    ProviderInvoice.objects.filter(pk=_rejected.pk).update(approval_status="Rejected")
-    page = claim_form(client, first)
-    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, "3")) | {"_next": "1"})
+    first, claimed, rejected, last = (a_new_provider_invoice(scene) for _ in range(4))
+    enter(client, scene, provider_invoice=claimed)
+    ProviderInvoice.objects.filter(pk=rejected.pk).update(approval_status="Rejected")
+    page = open_claim_form(client, first)
+    answer = client.post(f"{CLAIMS}add/", bill_form_data(page, line(scene.entry, "3")) | {"_next": "1"})
     assert answer.url == f"{CLAIMS}add/?provider_invoice={last.pk}"
-    page = claim_form(client, last)
-    answer = client.post(f"{CLAIMS}add/", sent(page, line(scene.entry, "4")) | {"_next": "1"})
+    page = open_claim_form(client, last)
+    answer = client.post(f"{CLAIMS}add/", bill_form_data(page, line(scene.entry, "4")) | {"_next": "1"})
     assert answer.url == "/admin/funding/providerinvoice/?status=waiting"
 
 
 def test_warnings_do_not_forget_what_was_to_come_after_storing(client, scene):
-    following = a_paper(scene)
-    page = claim_form(client, a_paper(scene))
-    data = sent(page, line(scene.entry, price="80"))
+    following = a_new_provider_invoice(scene)
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    data = bill_form_data(page, line(scene.entry, price="80"))
     answer = client.post(f"{CLAIMS}add/", data | {"_next": "1"})
     assert b'name="then" value="_next"' in answer.content
     answer = client.post(f"{CLAIMS}add/", data | save_anyway(answer) | {"then": "_next"})
     assert answer.url == f"{CLAIMS}add/?provider_invoice={following.pk}"
 
 
-def test_the_price_book_of_the_last_line_is_the_next_one_s(client, scene):
+def test_the_price_book_of_the_last_line_is_that_of_the_next(client, scene):
     a_price_book(name="Another")
-    page = claim_form(client, a_paper(scene))
+    page = open_claim_form(client, a_new_provider_invoice(scene))
     assert page.context["rows"].forms[0]["price_book"].value() is None
     enter(client, scene)
-    page = claim_form(client, a_paper(scene))
+    page = open_claim_form(client, a_new_provider_invoice(scene))
     assert page.context["rows"].forms[0]["price_book"].value() == str(scene.entry.price_book_id)
 
 
 # --- invoices -------------------------------------------------------------------------------------------
 
 
-def an_invoice_sent(client, scene, *lines, **fields):
+def post_invoice(client, scene, *lines, **fields):
     page = client.get(f"{INVOICES}add/")
     usual = {
         "contact": str(scene.participant.pk),
@@ -356,7 +367,7 @@ def an_invoice_sent(client, scene, *lines, **fields):
         "start_date": "12/08/2026",
         "end_date": "12/08/2026",
     }
-    return client.post(f"{INVOICES}add/", sent(page, *lines, **{**usual, **fields}))
+    return client.post(f"{INVOICES}add/", bill_form_data(page, *lines, **{**usual, **fields}))
 
 
 def test_an_invoice_has_credits_and_cost_centres(client, scene):
@@ -365,7 +376,7 @@ def test_an_invoice_has_credits_and_cost_centres(client, scene):
         line(scene.entry, "3", cost_centre="north"),
         line(scene.entry, "1", price="10.005", is_credit_item="on"),
     )
-    assert an_invoice_sent(client, scene, *lines).status_code == 302
+    assert post_invoice(client, scene, *lines).status_code == 302
     invoice = Invoice.objects.get()
     first, second = invoice.line_items.order_by("position")
     assert (first.cost_centre.name, first.is_credit_item) == ("North", False)
@@ -374,35 +385,35 @@ def test_an_invoice_has_credits_and_cost_centres(client, scene):
 
 
 def test_an_unknown_cost_centre_is_refused(client, scene):
-    answer = an_invoice_sent(client, scene, line(scene.entry, cost_centre="Nowhere"))
-    assert faults(answer)[1] == [{"cost_centre": ["No cost centre has this name."]}]
+    answer = post_invoice(client, scene, line(scene.entry, cost_centre="Nowhere"))
+    assert errors_of(answer)[1] == [{"cost_centre": ["No cost centre has this name."]}]
 
 
 def test_a_recurring_invoice_needs_its_beginning_and_its_frequency(client, scene):
-    answer = an_invoice_sent(client, scene, line(scene.entry), is_recurring="on")
-    assert set(faults(answer)[0]) == {"recurring_start_date", "recurring_frequency"}
+    answer = post_invoice(client, scene, line(scene.entry), is_recurring="on")
+    assert set(errors_of(answer)[0]) == {"recurring_start_date", "recurring_frequency"}
     assert not Invoice.objects.exists()
 
 
 def test_credits_need_their_own_permission(client, scene):
     role = a_role("funding.add_invoice", "funding.view_invoice", "funding.administer_funding_invoices")
     client.force_login(a_staff_member(role=role), BACKEND)
-    answer = an_invoice_sent(client, scene, line(scene.entry, is_credit_item="on"))
+    answer = post_invoice(client, scene, line(scene.entry, is_credit_item="on"))
     assert answer.status_code == 200
     assert not Invoice.objects.exists()
 
 
-# --- what the grid asks ---------------------------------------------------------------------------------
+# --- what the grid of lines requests --------------------------------------------------------------------
 
 
-def asked(client, address, **words):
-    answer = client.get(f"{CLAIMS}{address}/", words)
+def fetch_json(client, address, **query):
+    answer = client.get(f"{CLAIMS}{address}/", query)
     assert answer.status_code == 200
     return answer.json()
 
 
-def products(client, entry, words, **asked_for):
-    found = asked(client, "products", book=str(entry.price_book_id), q=words, **asked_for)
+def product_codes(client, entry, words, **query):
+    found = fetch_json(client, "products", book=str(entry.price_book_id), q=words, **query)
     return [each["code"] for each in found["products"]]
 
 
@@ -410,27 +421,27 @@ def test_products_are_found_by_code_and_name_within_their_price_book(client, sce
     book = scene.entry.price_book
     an_entry(book, a_product(code="04_104_0125_6_1", name="Access community, weekday"))
     an_entry(a_price_book(), a_product(code="04_999_0125_6_1", name="Access elsewhere"))
-    gone = an_entry(book, a_product(code="04_105_0125_6_1", name="Access archived"))
-    gone.product.archive_date = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    gone.product.save()
-    assert products(client, scene.entry, "access") == ["04_104_0125_6_1"]
-    assert products(client, scene.entry, "weekday COMM") == ["04_104_0125_6_1"]
-    assert products(client, scene.entry, "04104") == ["04_104_0125_6_1"]
-    assert products(client, scene.entry, "01_011_0107_1_1") == ["01_011_0107_1_1"]
-    assert len(products(client, scene.entry, "")) == 2
-    assert products(client, scene.entry, "nothing of the kind") == []
+    archived = an_entry(book, a_product(code="04_105_0125_6_1", name="Access archived"))
+    archived.product.archive_date = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    archived.product.save()
+    assert product_codes(client, scene.entry, "access") == ["04_104_0125_6_1"]
+    assert product_codes(client, scene.entry, "weekday COMM") == ["04_104_0125_6_1"]
+    assert product_codes(client, scene.entry, "04104") == ["04_104_0125_6_1"]
+    assert product_codes(client, scene.entry, "01_011_0107_1_1") == ["01_011_0107_1_1"]
+    assert len(product_codes(client, scene.entry, "")) == 2
+    assert product_codes(client, scene.entry, "nothing of the kind") == []
 
 
 def test_the_best_match_comes_first(client, scene):
     book = scene.entry.price_book
     for code, name in (("09_1", "Like 05_9"), ("05_9", "Other"), ("05_99", "More")):
         an_entry(book, a_product(code=code, name=name))
-    assert products(client, scene.entry, "05_9") == ["05_9", "05_99", "09_1"]
+    assert product_codes(client, scene.entry, "05_9") == ["05_9", "05_99", "09_1"]
 
 
 @pytest.mark.parametrize("book", ["", "x", "00000000-0000-0000-0000-000000000000"])
 def test_without_a_price_book_nothing_is_offered(client, scene, book):
-    assert asked(client, "products", book=book, q="a")["products"] == []
+    assert fetch_json(client, "products", book=book, q="a")["products"] == []
 
 
 def test_prices_are_those_of_the_participant_s_zone_on_the_day_of_the_line(client):
@@ -442,14 +453,14 @@ def test_prices_are_those_of_the_participant_s_zone_on_the_day_of_the_line(clien
 
     def priced(contact, *days):
         lines = [f"{entry.price_book_id}|{entry.product.code}|{day}" for day in days]
-        return [each["price"] for each in asked(client, "prices", contact=contact, line=lines)["lines"]]
+        return [each["price"] for each in fetch_json(client, "prices", contact=contact, line=lines)["lines"]]
 
     assert priced("", "2026-06-30", "2026-07-01") == ["70.00", "80.00"]
     assert priced(str(remote.pk), "2026-07-01", "2026-06-30") == ["112.50", "70.00"]  # none: the national one
-    told = asked(
+    found = fetch_json(
         client, "prices", line=[f"{entry.price_book_id}|{entry.product.code}|2020-01-01", "x", "a|b|c"]
     )
-    assert told["lines"] == [
+    assert found["lines"] == [
         {"code": entry.product.code, "name": entry.product.name, "unit": "", "quote": False}
         | {"current": False, "price": None},
         None,
@@ -486,13 +497,13 @@ def test_who_may_only_look_sees_the_claim_and_no_form(client, scene):
     assert claim.funding_status == "AwaitingStaffApproval"
 
 
-@pytest.mark.parametrize("shown", ["Approved", "AwaitingStaffApproval"])
+@pytest.mark.parametrize("status", ["Approved", "AwaitingStaffApproval"])
 def test_a_page_takes_the_same_statements_for_any_number_of_lines(
-    client, scene, shown, django_assert_max_num_queries
+    client, scene, status, django_assert_max_num_queries
 ):
     enter(client, scene, *[line(scene.entry, f"0.{n:04}") for n in range(1, 61)])
     claim = Claim.objects.get()
-    Claim.objects.update(funding_status=shown)
+    Claim.objects.update(funding_status=status)
     client.get(f"{CLAIMS}{claim.pk}/change/")  # what is read once for all pages
     with django_assert_max_num_queries(30) as counted:
         client.get(f"{CLAIMS}{claim.pk}/change/")
@@ -508,8 +519,10 @@ def test_storing_takes_the_same_statements_for_any_number_of_lines(
 ):
     counts = []
     for number in (10, 40):  # up to three go as a plain INSERT, with others
-        page = claim_form(client, a_paper(scene))
-        data = sent(page, *[line(scene.entry, f"0.{number * 50 + n:04}") for n in range(1, number + 1)])
+        page = open_claim_form(client, a_new_provider_invoice(scene))
+        data = bill_form_data(
+            page, *[line(scene.entry, f"0.{number * 50 + n:04}") for n in range(1, number + 1)]
+        )
         with django_assert_max_num_queries(60) as counted:
             assert client.post(f"{CLAIMS}add/", data).status_code == 302
         counts.append(len(counted))
@@ -517,20 +530,22 @@ def test_storing_takes_the_same_statements_for_any_number_of_lines(
 
 
 def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
-    paper = a_provider_invoice(contact=scene.participant, provider=scene.provider, is_reusable=True)
+    provider_invoice = a_provider_invoice(
+        contact=scene.participant, provider=scene.provider, is_reusable=True
+    )
     days = {"start_date": "12/08/2026", "end_date": "12/08/2026"}
-    enter(client, scene, paper=paper, **days)
-    page = claim_form(client, paper)
-    data = sent(page, line(scene.entry, "1"), **days)
+    enter(client, scene, provider_invoice=provider_invoice, **days)
+    page = open_claim_form(client, provider_invoice)
+    data = bill_form_data(page, line(scene.entry, "1"), **days)
     answer = client.post(f"{CLAIMS}add/", data)
     assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
-    assert paper.claims.count() == 2
+    assert provider_invoice.claims.count() == 2
 
 
 @pytest.mark.parametrize("total", [None, "", "x", "-1", "100000"])
 def test_a_form_that_lost_its_count_of_rows_stores_nothing(client, scene, total):
-    page = claim_form(client, a_paper(scene))
-    data = sent(page, line(scene.entry)) | {"lines-TOTAL_FORMS": total or ""}
+    page = open_claim_form(client, a_new_provider_invoice(scene))
+    data = bill_form_data(page, line(scene.entry)) | {"lines-TOTAL_FORMS": total or ""}
     if total is None:
         del data["lines-TOTAL_FORMS"]
     answer = client.post(f"{CLAIMS}add/", data)

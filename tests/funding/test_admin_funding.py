@@ -32,9 +32,9 @@ def entry():
     return entry
 
 
-def rows(client, **asked):
+def rows(client, **query):
     """What each row of the list of prices shows: code, national, remote, very remote."""
-    page = client.get(ENTRIES, asked)
+    page = client.get(ENTRIES, query)
     assert page.status_code == 200
     prices = page.context["cl"].model_admin.list_display[3:6]
     return [
@@ -47,7 +47,7 @@ def inline_of(page):
     return inline.formset
 
 
-def sent(page, **changed):
+def form_with_prices(page, **changed):
     """The form as it stands, its prices with it."""
     data = form_data(page)
     formset = inline_of(page)
@@ -57,23 +57,23 @@ def sent(page, **changed):
     return {**data, **changed}
 
 
-def test_prices_are_shown_for_each_zone_on_the_day_asked_for(client, ada, entry):
+def test_prices_are_shown_for_each_zone_on_the_day_of_the_filter(client, ada, entry):
     assert rows(client, on="2026-06-30") == [("01_011_0107_1_1", "1,616.26", "2,262.7612", None)]
     assert rows(client, on="2026-07-01") == [("01_011_0107_1_1", "1,700.50", "2,262.7612", None)]
     assert rows(client, on="2025-06-30") == [("01_011_0107_1_1", None, None, None)]
 
 
-@pytest.mark.parametrize("asked", [{}, {"on": ""}, {"on": "yesterday"}])
-def test_without_a_day_prices_are_today_s(client, ada, entry, at, asked):
+@pytest.mark.parametrize("query", [{}, {"on": ""}, {"on": "yesterday"}])
+def test_without_a_day_prices_are_those_of_today(client, ada, entry, at, query):
     at("2026-07-01 00:30")
     client.force_login(ada, BACKEND)
-    assert rows(client, **asked)[0][1] == "1,700.50"
+    assert rows(client, **query)[0][1] == "1,700.50"
 
 
 def test_prices_are_found_by_code_and_by_name(client, ada, entry):
     an_entry(entry.price_book, a_product(code="15_056_0128_1_3", name="Swim"))
-    for words in ("01_011", "walk"):
-        assert [row[0] for row in rows(client, q=words)] == ["01_011_0107_1_1"]
+    for term in ("01_011", "walk"):
+        assert [row[0] for row in rows(client, q=term)] == ["01_011_0107_1_1"]
     assert len(rows(client, q="0")) == 2
 
 
@@ -96,10 +96,10 @@ def test_a_price_book_leads_to_its_prices(client, ada, entry):
     ]
 
 
-def test_a_new_price_is_stored_and_the_history_tells_it(client, ada, entry):
+def test_a_new_price_is_stored_with_its_history(client, ada, entry):
     address = f"{ENTRIES}{entry.pk}/change/"
     page = client.get(address)
-    data = sent(
+    data = form_with_prices(
         page,
         **{
             "prices-TOTAL_FORMS": "4",
@@ -115,14 +115,14 @@ def test_a_new_price_is_stored_and_the_history_tells_it(client, ada, entry):
     assert (price.amount, price.end_date) == (Decimal("99.5"), None)
     assert Change.objects.filter(record_key=str(price.pk), kind="Created", staff=ada).exists()
     line = Change.objects.get(record_key=str(entry.pk), kind="Changed")
-    assert [told for told in line.differences["prices"][1] if "99.5" in told]
+    assert [label for label in line.differences["prices"][1] if "99.5" in label]
 
 
 def test_overlapping_prices_are_refused_on_their_row(client, ada, entry):
     address = f"{ENTRIES}{entry.pk}/change/"
     page = client.get(address)
     (place,) = [form.prefix for form in inline_of(page).forms if form.instance.end_date == END_OF_JUNE]
-    answer = client.post(address, sent(page, **{f"{place}-end_date": "2026-07-01"}))
+    answer = client.post(address, form_with_prices(page, **{f"{place}-end_date": "2026-07-01"}))
     assert answer.status_code == 200
     refused = [form.errors for form in inline_of(answer).forms if form.errors]
     assert refused == [{"start_date": ["Another National price holds from 2025-07-01 to 2026-07-01."]}]
@@ -134,7 +134,7 @@ def test_the_product_of_prices_stays(client, ada, entry):
     assert {"price_book", "product"}.isdisjoint(page.context["adminform"].form.fields)
 
 
-def test_a_product_is_entered_with_a_caution_about_its_code(client, ada):
+def test_a_product_is_entered_with_a_warning_about_its_code(client, ada):
     address = "/admin/funding/product/add/"
     answer = client.post(
         address, form_data(client.get(address), code="GYM-01", name="Gym session"), follow=True
@@ -150,7 +150,7 @@ def test_two_products_cannot_share_a_code(client, ada):
     assert answer.context["adminform"].form.errors["code"] == ["Another product has it already."]
 
 
-def test_a_product_tells_its_purpose_and_its_price_books(client, ada, entry):
+def test_a_product_shows_its_purpose_and_its_price_books(client, ada, entry):
     page = client.get(f"/admin/funding/product/{entry.product_id}/change/").content.decode()
     assert "In Price guide" in page
     assert f"?product__guid__exact={entry.product_id}" in page

@@ -8,7 +8,7 @@ import pytest
 from apps.funding.models import Claim
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
-from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PAPERS
+from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
@@ -24,11 +24,11 @@ def ada(client, at):
     return person
 
 
-def a_paper(**columns):
+def an_unclaimed_invoice(**columns):
     return a_provider_invoice(contact=a_contact(), provider=a_client(), **columns)
 
 
-def waiting(client):
+def queues_of(client):
     page = client.get(QUEUES)
     return {
         title: {each["queue"].label: (each["queue"].count_label, each["queue"].days) for each in queues}
@@ -36,12 +36,12 @@ def waiting(client):
     }
 
 
-def entered(claim, moment, **columns):
+def set_entry_date(claim, moment, **columns):
     at = dt.datetime.fromisoformat(moment)
     Claim.objects.filter(pk=claim.pk).update(creation_date=at, status_date=at, **columns)
 
 
-def row_told(row, months):
+def sums_by_month(row, months):
     """The sums of a row that has any, by month."""
     return {month: cell.total for month, cell in zip(months, row.cells, strict=True) if cell.count}
 
@@ -51,8 +51,8 @@ def test_queues_say_how_many_wait_and_for_how_long(client):
     a_claim(status_date=now - dt.timedelta(days=9)), a_claim(status_date=now - dt.timedelta(days=2))
     a_claim(funding_status="OnHold", status_date=now)
     an_invoice(funding_status="Sent", status_date=now - dt.timedelta(days=30))
-    a_paper(creation_date=now - dt.timedelta(days=4))
-    found = waiting(client)
+    an_unclaimed_invoice(creation_date=now - dt.timedelta(days=4))
+    found = queues_of(client)
     assert found["Claims"] == {"Awaiting staff approval": ("2", 9), "On hold": ("1", 0)}
     assert found["Invoices"] == {"Sent": ("1", 30)}
     assert found["Provider invoices"]["To be claimed"] == ("1", 4)
@@ -60,27 +60,29 @@ def test_queues_say_how_many_wait_and_for_how_long(client):
 
 
 def test_the_next_claim_is_of_the_provider_invoice_that_waits_longest(client):
-    assert client.get(f"{CLAIMS}next/").url == f"{PAPERS}?status=waiting"
+    assert client.get(f"{CLAIMS}next/").url == f"{PROVIDER_INVOICES}?status=waiting"
     assert client.get(QUEUES).context["next_link"] is None
     now = clock.now()
-    a_paper(creation_date=now)
-    oldest = a_paper(creation_date=now - dt.timedelta(days=1))
+    an_unclaimed_invoice(creation_date=now)
+    oldest = an_unclaimed_invoice(creation_date=now - dt.timedelta(days=1))
     address = f"{CLAIMS}add/?provider_invoice={oldest.pk}"
     assert client.get(f"{CLAIMS}next/").url == address
     assert address in client.get(QUEUES).content.decode()
 
 
 def test_months_are_the_subscriber_s_and_archived_claims_are_not_counted(client):
-    june, july, gone, old = a_claim(), a_claim(), a_claim(), a_claim()
-    entered(june, "2026-06-30T13:59:59+00:00", funding_status="AgencyFullyPaid", total=Decimal("10.00"))
-    entered(july, "2026-06-30T14:00:00+00:00", total=Decimal("20.50"))  # already July in Sydney
-    entered(gone, "2026-07-01T00:00:00+00:00", archive_date=clock.now())
-    entered(old, "2025-08-01T00:00:00+00:00")
+    june, july, archived, old = a_claim(), a_claim(), a_claim(), a_claim()
+    set_entry_date(
+        june, "2026-06-30T13:59:59+00:00", funding_status="AgencyFullyPaid", total=Decimal("10.00")
+    )
+    set_entry_date(july, "2026-06-30T14:00:00+00:00", total=Decimal("20.50"))  # already July in Sydney
+    set_entry_date(archived, "2026-07-01T00:00:00+00:00", archive_date=clock.now())
+    set_entry_date(old, "2025-08-01T00:00:00+00:00")
     page = client.get(MONTH_END)
     months = [f"{month:%Y-%m}" for month in page.context["months"]]
     assert (months[0], months[-1], len(months)) == ("2026-08", "2025-09", 12)
-    told = {row.label: row_told(row, months) for row in page.context["rows"]}
-    assert told == {
+    sums = {row.label: sums_by_month(row, months) for row in page.context["rows"]}
+    assert sums == {
         "Awaiting staff approval": {"2026-07": Decimal("20.50")},
         "Fully paid by the agency": {"2026-06": Decimal("10.00")},
     }

@@ -1,4 +1,4 @@
-"""Claims, invoices and provider invoices are moved in the back office, one or many; queues say what waits."""
+"""Transitions of one or many records in the back office, and the queues of those that wait."""
 
 import datetime as dt
 from decimal import Decimal
@@ -7,7 +7,7 @@ import pytest
 
 from apps.core.models import Subscriber
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
-from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PAPERS
+from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
 
@@ -22,27 +22,27 @@ def ada(client):
     return person
 
 
-def fresh(record):
+def reloaded(record):
     return type(record).objects.get(pk=record.pk)
 
 
-def do(client, record, verb, **told):
-    name = record._meta.model_name
-    return client.post(f"/admin/funding/{name}/{record.pk}/do/{verb}/", told, follow=True)
+def run_action(client, record, name, **answers):
+    model = record._meta.model_name
+    return client.post(f"/admin/funding/{model}/{record.pk}/do/{name}/", answers, follow=True)
 
 
-def do_to_many(client, address, verb, records, **told):
-    """What the bar below a list sends; the button says which of the hidden verbs it is."""
-    data = {"action": [verb], "index": "0", "_selected_action": [str(each.pk) for each in records], **told}
+def run_list_action(client, address, name, records, **answers):
+    """What the bar below a list sends; the button says which of the hidden actions it is."""
+    data = {"action": [name], "index": "0", "_selected_action": [str(each.pk) for each in records], **answers}
     return client.post(address, data, follow=True)
 
 
-def verbs(client, record):
+def button_labels(client, record):
     page = client.get(f"/admin/funding/{record._meta.model_name}/{record.pk}/change/")
     return [button["label"] for button in page.context["buttons"]]
 
 
-def offered(client, address):
+def list_actions(client, address):
     page = client.get(address)
     return [label for name, label in page.context["action_form"].fields["action"].choices if name]
 
@@ -50,63 +50,66 @@ def offered(client, address):
 # --- one ------------------------------------------------------------------------------------------------
 
 
-def test_a_record_offers_what_may_be_done_with_it(client):
-    assert verbs(client, a_claim()) == ["Approve", "Hold", "Archive"]
-    assert verbs(client, a_claim(funding_status=ON_HOLD)) == ["Approve", "Release", "Archive"]
+def test_a_record_offers_the_actions_that_are_possible(client):
+    assert button_labels(client, a_claim()) == ["Approve", "Hold", "Archive"]
+    assert button_labels(client, a_claim(funding_status=ON_HOLD)) == ["Approve", "Release", "Archive"]
     partly = a_claim(funding_status="AgencyPartiallyPaid", amount_paid=Decimal("10.00"))
-    assert verbs(client, partly)[:2] == ["Paid the rest", "Write off the gap"]
-    assert verbs(client, a_claim(funding_status="AgencyFullyPaid")) == []
+    assert button_labels(client, partly)[:2] == ["Paid the rest", "Write off the gap"]
+    assert button_labels(client, a_claim(funding_status="AgencyFullyPaid")) == []
     invoice = an_invoice(funding_status=APPROVED, invoice_claim_type="InvoiceToClient")
-    assert verbs(client, invoice) == ["Send", "Withdraw approval"]
+    assert button_labels(client, invoice) == ["Send", "Withdraw approval"]
 
 
-def test_a_claim_is_approved_with_one_click_and_the_page_tells_who_did_it(client, ada):
+def test_a_claim_is_approved_with_one_click_and_the_page_names_who_did_it(client, ada):
     claim = a_claim()
-    answer = do(client, claim, "approve")
-    assert fresh(claim).funding_status == APPROVED
+    answer = run_action(client, claim, "approve")
+    assert reloaded(claim).funding_status == APPROVED
     move = StatusMove.objects.get(claim=claim)
     assert (move.staff, move.from_status, move.to_status) == (ada, AWAITING, APPROVED)
-    (told,) = answer.context["moves"]
-    assert (told["label"], told["to"], told["who"]) == ("Approve", "Approved", ada)
+    (entry,) = answer.context["moves"]
+    assert (entry["label"], entry["to"], entry["who"]) == ("Approve", "Approved", ada)
 
 
 def test_a_hold_asks_for_its_reason(client):
     claim = a_claim()
     page = client.get(f"{CLAIMS}{claim.pk}/do/hold/")
     assert "reason" in page.context["form"].fields
-    do(client, claim, "hold", reason=" ")
-    assert fresh(claim).funding_status == AWAITING
-    do(client, claim, "hold", reason="Hours to be confirmed")
-    assert (fresh(claim).funding_status, fresh(claim).status_reason) == (ON_HOLD, "Hours to be confirmed")
+    run_action(client, claim, "hold", reason=" ")
+    assert reloaded(claim).funding_status == AWAITING
+    run_action(client, claim, "hold", reason="Hours to be confirmed")
+    assert (reloaded(claim).funding_status, reloaded(claim).status_reason) == (
+        ON_HOLD,
+        "Hours to be confirmed",
+    )
 
 
 def test_opening_the_form_of_an_action_changes_nothing(client):
     claim = a_claim()
     assert client.get(f"{CLAIMS}{claim.pk}/do/approve/").status_code == 200
-    assert fresh(claim).funding_status == AWAITING
+    assert reloaded(claim).funding_status == AWAITING
 
 
 def test_a_part_payment_asks_for_its_amount(client):
     claim = a_claim(funding_status="AgencyClaimed")
-    answer = do(client, claim, "pay-in-part", amount="200", day="01/07/2025")
+    answer = run_action(client, claim, "pay-in-part", amount="200", day="01/07/2025")
     assert "more than the 140.00 that is outstanding" in answer.content.decode()
-    do(client, claim, "pay-in-part", amount="40.50", day="01/07/2025")
-    claim = fresh(claim)
+    run_action(client, claim, "pay-in-part", amount="40.50", day="01/07/2025")
+    claim = reloaded(claim)
     assert (claim.funding_status, claim.amount_paid) == ("AgencyPartiallyPaid", Decimal("40.50"))
 
 
 def test_a_resubmitted_claim_leads_to_its_successor(client):
     claim = a_claim(funding_status="PaymentProviderRejected")
-    answer = do(client, claim, "resubmit")
+    answer = run_action(client, claim, "resubmit")
     new = Claim.objects.get(resubmission_of=claim)
     assert answer.redirect_chain[-1][0] == f"{CLAIMS}{new.pk}/change/"
 
 
 def test_an_action_that_is_no_longer_possible_is_refused(client):
     claim = a_claim(funding_status=APPROVED)
-    assert "has changed" in do(client, claim, "hold", reason="x").content.decode()
-    assert "has changed" in do(client, claim, "no-such-verb").content.decode()
-    assert fresh(claim).funding_status == APPROVED
+    assert "has changed" in run_action(client, claim, "hold", reason="x").content.decode()
+    assert "has changed" in run_action(client, claim, "no-such-action").content.decode()
+    assert reloaded(claim).funding_status == APPROVED
 
 
 def test_with_four_eyes_the_page_says_why_it_cannot_be_approved(client, ada):
@@ -115,114 +118,118 @@ def test_with_four_eyes_the_page_says_why_it_cannot_be_approved(client, ada):
     claim = a_claim(staff=ada)
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert "You entered it yourself" in page.content.decode()
-    assert "Approve" not in verbs(client, claim)
-    do(client, claim, "approve")
-    assert fresh(claim).funding_status == AWAITING
+    assert "Approve" not in button_labels(client, claim)
+    run_action(client, claim, "approve")
+    assert reloaded(claim).funding_status == AWAITING
 
 
 # --- many -----------------------------------------------------------------------------------------------
 
 
-def test_a_tab_offers_what_its_rows_may_do(client):
+def test_a_tab_offers_the_actions_of_its_rows(client):
     a_claim()
-    assert offered(client, f"{CLAIMS}?status={AWAITING}") == ["Approve", "Hold…", "Archive"]
-    assert offered(client, CLAIMS) == ["Approve", "Release", "Hold…", "Archive"]
-    assert offered(client, f"{CLAIMS}?archived=yes") == ["Restore"]
-    assert "Withdraw approval" not in offered(client, f"{CLAIMS}?status={APPROVED}")
-    assert "Send" in offered(client, f"{INVOICES}?status={APPROVED}")
-    assert offered(client, f"{INVOICES}?status=Sent") == ["Paid…", "Client rejects…", "Plan manager rejects…"]
+    assert list_actions(client, f"{CLAIMS}?status={AWAITING}") == ["Approve", "Hold…", "Archive"]
+    assert list_actions(client, CLAIMS) == ["Approve", "Release", "Hold…", "Archive"]
+    assert list_actions(client, f"{CLAIMS}?archived=yes") == ["Restore"]
+    assert "Withdraw approval" not in list_actions(client, f"{CLAIMS}?status={APPROVED}")
+    assert "Send" in list_actions(client, f"{INVOICES}?status={APPROVED}")
+    assert list_actions(client, f"{INVOICES}?status=Sent") == [
+        "Paid…",
+        "Client rejects…",
+        "Plan manager rejects…",
+    ]
 
 
 def test_many_claims_are_approved_with_one_click(client, django_assert_max_num_queries):
     claims = [a_claim() for _ in range(12)]
     with django_assert_max_num_queries(60):
-        answer = do_to_many(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
+        answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
     assert "Approve: 12 claims." in answer.content.decode()
     assert set(Claim.objects.values_list("funding_status", flat=True)) == {APPROVED}
 
 
-def test_refused_ones_are_listed_with_their_reasons_and_the_others_done(client):
-    paper = a_provider_invoice(
+def test_refused_claims_are_listed_with_their_reasons_and_the_others_are_approved(client):
+    provider_invoice = a_provider_invoice(
         contact=a_contact(), provider=a_client(), approval_status="OnHoldByClient", reference="INV-9"
     )
-    held, fine = a_claim(provider_invoice=paper), a_claim()
-    answer = do_to_many(client, f"{CLAIMS}?status={AWAITING}", "approve", [held, fine])
-    assert (fresh(held).funding_status, fresh(fine).funding_status) == (AWAITING, APPROVED)
+    on_hold, free = a_claim(provider_invoice=provider_invoice), a_claim()
+    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", [on_hold, free])
+    assert (reloaded(on_hold).funding_status, reloaded(free).funding_status) == (AWAITING, APPROVED)
     assert "Approve: <strong>1</strong> done, <strong>1</strong> refused" in answer.content.decode()
     (refused,) = answer.context["refused"]
-    assert refused["label"] == held.claim_number
+    assert refused["label"] == on_hold.claim_number
     assert "INV-9 is on hold by the client" in refused["message"]
-    assert refused["link"] == f"{CLAIMS}{held.pk}/change/"
+    assert refused["link"] == f"{CLAIMS}{on_hold.pk}/change/"
 
 
 def test_an_action_on_all_of_a_filter_changes_no_others(client, ada):
     mine = [a_claim(staff=ada) for _ in range(3)]
     other = a_claim()
     address = f"{CLAIMS}?status={AWAITING}&staff={ada.pk}"
-    do_to_many(client, address, "approve", mine[:1], select_across="1")
-    assert {fresh(each).funding_status for each in mine} == {APPROVED}
-    assert fresh(other).funding_status == AWAITING
+    run_list_action(client, address, "approve", mine[:1], select_across="1")
+    assert {reloaded(each).funding_status for each in mine} == {APPROVED}
+    assert reloaded(other).funding_status == AWAITING
 
 
 def test_holding_many_claims_asks_for_the_reason_first(client):
     claims = [a_claim(), a_claim()]
     address = f"{CLAIMS}?status={AWAITING}"
-    page = do_to_many(client, address, "hold", claims)
+    page = run_list_action(client, address, "hold", claims)
     assert "reason" in page.context["form"].fields
     assert "2 claims selected" in page.content.decode()
-    assert {fresh(each).funding_status for each in claims} == {AWAITING}
-    do_to_many(client, address, "hold", claims, _do="1", reason="Plan under review")
-    assert {fresh(each).status_reason for each in claims} == {"Plan under review"}
+    assert {reloaded(each).funding_status for each in claims} == {AWAITING}
+    run_list_action(client, address, "hold", claims, _do="1", reason="Plan under review")
+    assert {reloaded(each).status_reason for each in claims} == {"Plan under review"}
 
 
-def test_no_more_go_at_once_than_the_limit(client, monkeypatch):
+def test_an_action_changes_no_more_records_at_once_than_the_limit(client, monkeypatch):
     monkeypatch.setattr("apps.funding.admin.actions.ACTION_LIMIT", 2)
     claims = [a_claim() for _ in range(3)]
-    answer = do_to_many(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
+    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
     assert "2 go at once" in answer.content.decode()
     assert Claim.objects.filter(funding_status=APPROVED).count() == 2
 
 
 def test_archived_claims_are_restored_from_their_list(client):
     claim = a_claim()
-    do_to_many(client, f"{CLAIMS}?status={AWAITING}", "archive", [claim])
-    assert fresh(claim).is_archived
-    assert not fresh(claim).takes_provider_invoice
-    do_to_many(client, f"{CLAIMS}?archived=yes", "restore", [claim])
-    assert not fresh(claim).is_archived
-    assert fresh(claim).takes_provider_invoice
+    run_list_action(client, f"{CLAIMS}?status={AWAITING}", "archive", [claim])
+    assert reloaded(claim).is_archived
+    assert not reloaded(claim).takes_provider_invoice
+    run_list_action(client, f"{CLAIMS}?archived=yes", "restore", [claim])
+    assert not reloaded(claim).is_archived
+    assert reloaded(claim).takes_provider_invoice
 
 
 def test_without_the_permission_no_status_changes(client):
     claim = a_claim()
     role = a_role("funding.view_claim", "funding.administer_funding_invoices")
     client.force_login(a_staff_member(role=role), BACKEND)
-    do_to_many(client, f"{CLAIMS}?status={AWAITING}", "approve", [claim])
-    assert fresh(claim).funding_status == AWAITING
+    run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", [claim])
+    assert reloaded(claim).funding_status == AWAITING
     client.force_login(a_staff_member(role=a_role("funding.change_claim", "funding.view_claim")), BACKEND)
-    assert do_to_many(client, CLAIMS, "approve", [claim]).status_code == 403
-    assert do(client, claim, "approve").status_code == 403
-    assert fresh(claim).funding_status == AWAITING
+    assert run_list_action(client, CLAIMS, "approve", [claim]).status_code == 403
+    assert run_action(client, claim, "approve").status_code == 403
+    assert reloaded(claim).funding_status == AWAITING
 
 
 # --- lists and queues -----------------------------------------------------------------------------------
 
 
-def listed(client, address, **asked):
-    page = client.get(address, asked)
+def listed(client, address, **query):
+    page = client.get(address, query)
     assert page.status_code == 200
     return [str(record) for record in page.context["cl"].result_list]
 
 
 def test_tabs_say_how_many_wait_and_archived_ones_do_not(client):
     a_claim(), a_claim(), a_claim(funding_status=APPROVED)
-    gone = a_claim()
-    Claim.objects.filter(pk=gone.pk).update(archive_date=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    archived = a_claim()
+    Claim.objects.filter(pk=archived.pk).update(archive_date=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     tabs = {tab["label"]: tab["count"] for tab in client.get(CLAIMS).context["tabs"]}
     assert tabs == {"All": "", "Awaiting staff approval": "2", "Approved": "1"}
 
 
-def test_counts_stop_at_the_cap(client, monkeypatch):
+def test_counts_stop_at_the_limit(client, monkeypatch):
     monkeypatch.setattr("apps.funding.admin.queues.COUNT_LIMIT", 2)
     for _ in range(3):
         a_claim()
@@ -233,12 +240,12 @@ def test_counts_stop_at_the_cap(client, monkeypatch):
 
 def test_the_hold_list_is_worked_by_reason_and_age(client):
     now = dt.datetime.now(tz=dt.UTC)
-    held = [
+    on_hold = [
         a_claim(funding_status=ON_HOLD, status_reason=reason, status_date=now - dt.timedelta(days=days))
         for reason, days in (("Hours", 3), ("Hours", 40), ("Plan", 10))
     ]
     a_claim()
-    numbers = [str(each) for each in held]
+    numbers = [str(each) for each in on_hold]
     assert listed(client, CLAIMS, status=ON_HOLD) == [numbers[1], numbers[2], numbers[0]]  # the oldest first
     assert listed(client, CLAIMS, status=ON_HOLD, reason="Hours") == [numbers[1], numbers[0]]
     assert listed(client, CLAIMS, status=ON_HOLD, age="7") == [numbers[1], numbers[2]]
@@ -280,7 +287,7 @@ def test_of_many_people_of_a_name_none_is_left_out(client, monkeypatch):
     assert set(listed(client, CLAIMS, q="smith")) == {str(each) for each in claims}
 
 
-@pytest.mark.parametrize("address", [CLAIMS, f"{CLAIMS}?status={AWAITING}", PAPERS, INVOICES])
+@pytest.mark.parametrize("address", [CLAIMS, f"{CLAIMS}?status={AWAITING}", PROVIDER_INVOICES, INVOICES])
 def test_a_list_takes_the_same_statements_for_any_number_of_rows(
     client, address, django_assert_max_num_queries
 ):
@@ -297,17 +304,17 @@ def test_a_list_takes_the_same_statements_for_any_number_of_rows(
 # --- provider invoices ----------------------------------------------------------------------------------
 
 
-def a_paper(**columns):
+def an_unclaimed_invoice(**columns):
     return a_provider_invoice(**{"contact": a_contact(), "provider": a_client(), **columns})
 
 
 def test_provider_invoices_without_a_claim_are_listed_oldest_first(client):
-    first, claimed, rejected, held, last = (a_paper() for _ in range(5))
+    first, claimed, rejected, on_hold, last = (an_unclaimed_invoice() for _ in range(5))
     a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
-    for paper, status in ((rejected, "Rejected"), (held, "OnHoldByClient")):
-        ProviderInvoice.objects.filter(pk=paper.pk).update(approval_status=status)
-    assert listed(client, PAPERS, status="waiting") == [str(first), str(last)]
-    page = client.get(PAPERS, {"status": "waiting"})
+    for provider_invoice, status in ((rejected, "Rejected"), (on_hold, "OnHoldByClient")):
+        ProviderInvoice.objects.filter(pk=provider_invoice.pk).update(approval_status=status)
+    assert listed(client, PROVIDER_INVOICES, status="waiting") == [str(first), str(last)]
+    page = client.get(PROVIDER_INVOICES, {"status": "waiting"})
     tabs = {tab["label"]: tab["count"] for tab in page.context["tabs"]}
     assert tabs["To be claimed"] == "2"
     assert f"{CLAIMS}add/?provider_invoice={first.pk}" in page.content.decode()
@@ -315,16 +322,20 @@ def test_provider_invoices_without_a_claim_are_listed_oldest_first(client):
 
 
 def test_a_list_of_provider_invoices_leads_to_their_claims(client):
-    paper = a_paper()
-    claim = a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
-    page = client.get(PAPERS).content.decode()
+    provider_invoice = an_unclaimed_invoice()
+    claim = a_claim(
+        provider_invoice=provider_invoice,
+        contact=provider_invoice.contact,
+        provider=provider_invoice.provider,
+    )
+    page = client.get(PROVIDER_INVOICES).content.decode()
     assert f"{CLAIMS}{claim.pk}/change/" in page
     assert "Create claim" not in page
 
 
 def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
     contact, provider = a_contact(), a_client()
-    address = f"{PAPERS}add/"
+    address = f"{PROVIDER_INVOICES}add/"
     data = form_data(
         client.get(address),
         contact=str(contact.pk),
@@ -334,72 +345,96 @@ def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
         service_start_date="01/07/2025",
     )
     answer = client.post(address, data | {"_claim": "1"})
-    paper = ProviderInvoice.objects.get()
-    assert answer.url == f"{CLAIMS}add/?provider_invoice={paper.pk}"
-    assert (paper.created_by, paper.approval_status) == (ada, "Unactioned")
+    provider_invoice = ProviderInvoice.objects.get()
+    assert answer.url == f"{CLAIMS}add/?provider_invoice={provider_invoice.pk}"
+    assert (provider_invoice.created_by, provider_invoice.approval_status) == (ada, "Unactioned")
     again = client.post(address, data)
     assert again.context["adminform"].form.errors
     assert ProviderInvoice.objects.count() == 1
 
 
-def test_a_provider_invoice_says_something(client):
-    address = f"{PAPERS}add/"
+def test_a_provider_invoice_needs_a_value(client):
+    address = f"{PROVIDER_INVOICES}add/"
     answer = client.post(address, form_data(client.get(address)))
     assert "reference" in answer.context["adminform"].form.errors
     assert not ProviderInvoice.objects.exists()
 
 
 def test_what_a_claim_is_built_on_stays_reusable_or_not(client):
-    paper = a_paper()
-    a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
-    address = f"{PAPERS}{paper.pk}/change/"
+    provider_invoice = an_unclaimed_invoice()
+    a_claim(
+        provider_invoice=provider_invoice,
+        contact=provider_invoice.contact,
+        provider=provider_invoice.provider,
+    )
+    address = f"{PROVIDER_INVOICES}{provider_invoice.pk}/change/"
     answer = client.post(address, form_data(client.get(address), is_reusable="on"))
     assert "is_reusable" in answer.context["adminform"].form.errors
-    assert not fresh(paper).is_reusable
+    assert not reloaded(provider_invoice).is_reusable
 
 
 def test_an_action_is_applied_to_one_provider_invoice(client, ada):
-    paper = a_paper()
-    assert verbs(client, paper) == ["Approve", "Reject", "Hold for the client", "Hold for the plan manager"]
-    do(client, paper, "HoldByClient", reason="Not my signature")
-    assert (fresh(paper).approval_status, fresh(paper).actioned_by) == ("OnHoldByClient", ada)
-    answer = do(client, paper, "Release")
-    assert fresh(paper).approval_status == "Unactioned"
+    provider_invoice = an_unclaimed_invoice()
+    assert button_labels(client, provider_invoice) == [
+        "Approve",
+        "Reject",
+        "Hold for the client",
+        "Hold for the plan manager",
+    ]
+    run_action(client, provider_invoice, "HoldByClient", reason="Not my signature")
+    assert (reloaded(provider_invoice).approval_status, reloaded(provider_invoice).actioned_by) == (
+        "OnHoldByClient",
+        ada,
+    )
+    answer = run_action(client, provider_invoice, "Release")
+    assert reloaded(provider_invoice).approval_status == "Unactioned"
     assert [move["label"] for move in answer.context["moves"]] == ["Release", "Hold for the client"]
 
 
 def test_an_action_is_applied_to_many_provider_invoices_and_refused_ones_are_listed(client):
-    claimed, free = a_paper(), a_paper()
+    claimed, free = an_unclaimed_invoice(), an_unclaimed_invoice()
     claim = a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
-    page = do_to_many(client, PAPERS, "Reject", [claimed, free])
+    page = run_list_action(client, PROVIDER_INVOICES, "Reject", [claimed, free])
     assert "reason" in page.context["form"].fields
-    answer = do_to_many(client, PAPERS, "Reject", [claimed, free], _do="1", reason="Sent twice")
-    assert (fresh(claimed).approval_status, fresh(free).approval_status) == ("Unactioned", "Rejected")
+    answer = run_list_action(
+        client, PROVIDER_INVOICES, "Reject", [claimed, free], _do="1", reason="Sent twice"
+    )
+    assert (reloaded(claimed).approval_status, reloaded(free).approval_status) == ("Unactioned", "Rejected")
     (refused,) = answer.context["refused"]
     assert claim.claim_number in refused["message"]
 
 
 def test_provider_invoices_with_a_claim_are_not_archived(client):
-    claimed, free = a_paper(), a_paper()
+    claimed, free = an_unclaimed_invoice(), an_unclaimed_invoice()
     a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
-    answer = do_to_many(client, f"{PAPERS}?status=Unactioned", "archive", [claimed, free])
-    assert (fresh(claimed).is_archived, fresh(free).is_archived) == (False, True)
+    answer = run_list_action(client, f"{PROVIDER_INVOICES}?status=Unactioned", "archive", [claimed, free])
+    assert (reloaded(claimed).is_archived, reloaded(free).is_archived) == (False, True)
     (refused,) = answer.context["refused"]
     assert refused["message"] == "A claim is built on it: archive the claim first."
-    client.post(f"{PAPERS}{claimed.pk}/archiving/")
-    assert not fresh(claimed).is_archived
-    do_to_many(client, f"{PAPERS}?archived=yes", "restore", [free])
-    assert not fresh(free).is_archived
+    client.post(f"{PROVIDER_INVOICES}{claimed.pk}/archiving/")
+    assert not reloaded(claimed).is_archived
+    run_list_action(client, f"{PROVIDER_INVOICES}?archived=yes", "restore", [free])
+    assert not reloaded(free).is_archived
 
 
 def test_only_unclaimed_provider_invoices_are_offered_to_a_claim(client):
     free, claimed, rejected, reusable = (
-        a_paper(reference=f"Paper {name}") for name in ("free", "claimed", "rejected", "reusable")
+        an_unclaimed_invoice(reference=f"Paper {name}")
+        for name in ("free", "claimed", "rejected", "reusable")
     )
     ProviderInvoice.objects.filter(pk=rejected.pk).update(approval_status="Rejected")
     ProviderInvoice.objects.filter(pk=reusable.pk).update(is_reusable=True)
-    for paper in (claimed, fresh(reusable)):
-        a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
-    asked = {"app_label": "funding", "model_name": "claim", "field_name": "provider_invoice", "term": "paper"}
-    found = client.get("/admin/autocomplete/", asked).json()["results"]
+    for provider_invoice in (claimed, reloaded(reusable)):
+        a_claim(
+            provider_invoice=provider_invoice,
+            contact=provider_invoice.contact,
+            provider=provider_invoice.provider,
+        )
+    query = {
+        "app_label": "funding",
+        "model_name": "claim",
+        "field_name": "provider_invoice",
+        "term": "paper",
+    }
+    found = client.get("/admin/autocomplete/", query).json()["results"]
     assert {each["id"] for each in found} == {str(free.pk), str(reusable.pk)}

@@ -26,7 +26,7 @@ from apps.funding.services.update import update_claims
 from apps.funding.statuses import TransitionName
 from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, ValidationFailed
-from tests.funding.admin_forms import BACKEND, PAPERS
+from tests.funding.admin_forms import BACKEND, PROVIDER_INVOICES
 from tests.funding.bodies import a_claim_body, a_funder, a_paper, a_priced_entry, submitted
 from tests.funding.builders import a_claim, act
 from tests.people.records import form_data
@@ -168,7 +168,7 @@ def test_a_form_that_was_read_before_the_claim_came_does_not_undo_it(client):
     """What the form had read may be old when it is stored."""
     client.force_login(a_funder(), BACKEND)
     paper = a_paper()
-    page = f"{PAPERS}{paper.pk}/change/"
+    page = f"{PROVIDER_INVOICES}{paper.pk}/change/"
     form = form_data(client.get(page), invoice_total="12.50")
     a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
     ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=True)

@@ -16,7 +16,7 @@ from django.http.response import HttpResponseBase
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.filters import ArchivedFilter
-from apps.core.admin_base.forms import RecordForm
+from apps.core.admin_base.forms import RecordForm, fieldset
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.services import Service, service_of
@@ -108,16 +108,16 @@ class RecordAdmin(ArchivingAdmin):
         return (*super().get_readonly_fields(request, obj), *fixed, *self.system_fields())
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        fieldsets = list(self.fieldsets or [(None, {"fields": self.editable_fields(request, obj)})])
-        if obj is not None:
-            in_tabs = any("tab" in options.get("classes", ()) for _, options in fieldsets)
-            classes = ("tab",) if in_tabs else ("collapse",)
-            fieldsets.append(("Record information", {"fields": self.system_fields(), "classes": classes}))
-        return fieldsets
-
-    def editable_fields(self, request: HttpRequest, obj: Any) -> list[str]:
         left_out = {*self.system_fields(), "opened_version"}
-        return [name for name in self.get_fields(request, obj) if name not in left_out]
+        fieldsets = list(
+            self.fieldsets
+            or [fieldset(None, *(name for name in self.get_fields(request, obj) if name not in left_out))]
+        )
+        if obj is not None:
+            in_tabs = any("tab" in options["classes"] for _, options in fieldsets)
+            style = "tab" if in_tabs else "collapse"
+            fieldsets.append(fieldset("Record information", *self.system_fields(), style=style))
+        return fieldsets
 
     def system_fields(self) -> list[str]:
         names = ("creation_date", "modify_date", "archive_date", self.opts.pk.name)
@@ -190,11 +190,10 @@ class RecordAdmin(ArchivingAdmin):
 
     # Django's own history would repeat ours with less detail.
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_addition(self, *args: Any, **options: Any) -> Any:
         return None
 
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        return None
+    log_change = log_addition
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         return None

@@ -63,7 +63,8 @@ def cleaned(text: str) -> str:
 
 def cleaned_and_restored(text: str) -> str:
     """The cleaned text, without the apostrophe that keeps spreadsheets from taking it for a formula."""
-    return formula_restored(cleaned(text))
+    text = cleaned(text)
+    return formula_restored(text) if text[:1] == "'" else text
 
 
 def is_same(existing: Any, value: Any) -> bool:

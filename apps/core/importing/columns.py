@@ -166,22 +166,22 @@ def _reference_members(
             yield replace(member, is_read_only=True)
 
 
-def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, str]) -> dict[str, Member]:
+def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, Sequence[str]]) -> dict[str, Member]:
     """Every way to spell a member, in letters alone.
 
     Its name, its aliases, the synonyms, and the last step of its path where only one member ends on it.
     """
-    found: dict[str, Member] = {}
+    found = {letters_of(name): member for name, member in known.items()}
     last_steps: dict[str, list[Member]] = defaultdict(list)
     for name, member in known.items():
-        found[letters_of(name)] = member
         before, _, own = name.rpartition("/")
         for alias in member.prop.declaration.aliases:
             found.setdefault(letters_of(f"{before}/{alias}"), member)
             last_steps[letters_of(alias)].append(member)
         last_steps[letters_of(own)].append(member)
-    for text, name in synonyms.items():
-        found.setdefault(letters_of(text), known[name])
+    for name, headers in synonyms.items():
+        for header in headers:
+            found.setdefault(letters_of(header), known[name])
     for text, ending in last_steps.items():
         if len(ending) == 1 and not ending[0].is_read_only:
             found.setdefault(text, ending[0])

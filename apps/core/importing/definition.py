@@ -61,7 +61,7 @@ class RelatedColumn:
 class ImportDefinition:
     """How a resource is imported.
 
-    ``header_synonyms`` are headers that mean a member (``{"Surname": "LastName"}``), compared without case,
+    ``header_synonyms`` are other headers of a member (``{"LastName": ("Surname",)}``), compared without case,
     blanks and punctuation. ``match_fields`` name the members by which rows find the records they change, the
     first that a row gives; the record's own key comes before them. A row that gives none of them is the
     record that equals it in every column. ``fields`` are members that files have and the interface does not,
@@ -71,7 +71,7 @@ class ImportDefinition:
     ``group_fields`` names are one record: the first of its combinations that the first row gives.
     """
 
-    header_synonyms: ClassVar[Mapping[str, str]] = {}
+    header_synonyms: ClassVar[Mapping[str, Sequence[str]]] = {}
     match_fields: ClassVar[Sequence[str]] = ()
     #: Match fields that identify a record only together with another member: a reference with its provider.
     match_scopes: ClassVar[Mapping[str, str]] = {}

@@ -124,10 +124,15 @@ class ComparedColumns:
         return given is None and name in self.kept_when_empty
 
     def draft(self, reader: RowReader, one: ReadRecord) -> Draft:
-        """The draft of a new record, or of what a row gives of an existing one."""
+        """The draft of a new record, or of what a row gives of an existing one and that has not."""
         if one.existing is None:
             return reader.new_draft(one)
-        given = {name: value for name, value in one.values.items() if not self.is_kept(name, value)}
+        before = one.existing.values
+        given = {
+            name: value
+            for name, value in one.values.items()
+            if name not in before or not self.has_value(name, before[name], value)
+        }
         given.pop(ARCHIVE_DATE, None)
         return reader.draft_class(given, given, one.invalid, key=one.existing.key)
 

@@ -42,14 +42,14 @@ class RowGrouper:
 
     def batches(self, rows: Iterable[Row], size: int) -> Iterator[list[RecordRows]]:
         """Records of about so many rows; the rows of one are never in two batches."""
-        records = self.records(rows)
         if not self.has_items:
-            while batch := list(islice(records, size)):
+            rows = iter(rows)
+            while batch := [RecordRows([row]) for row in islice(rows, size)]:
                 yield batch
             return
         batch = []
         number = 0
-        for record in records:
+        for record in self.records(rows):
             batch.append(record)
             number += len(record.rows)
             if number >= size:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from apps.core.importing.definition import ImportDefinition
 
 HEADERS = {
-    "Plan start": "PlanStartDate",
-    "Plan end": "PlanEndDate",
-    "Start date": "PlanStartDate",
-    "End date": "PlanEndDate",
-    "Plan commencement": "PlanCommencementDate",
-    "Agency managed": "IsAgencyManaged",
-    "Self managed": "IsSelfManaged",
-    "Plan managed": "IsPlanManaged",
-    "Support coordinator": "SupportCoordinatorContactGuid",
-    "Plan manager": "PlanManagerClientGuid",
-    "Budget": "TotalBudgetAmount",
-    "Total budget": "TotalBudgetAmount",
-    "Plan budget": "TotalBudgetAmount",
+    "PlanStartDate": ("Plan start", "Start date"),
+    "PlanEndDate": ("Plan end", "End date"),
+    "PlanCommencementDate": ("Plan commencement",),
+    "IsAgencyManaged": ("Agency managed",),
+    "IsSelfManaged": ("Self managed",),
+    "IsPlanManaged": ("Plan managed",),
+    "SupportCoordinatorContactGuid": ("Support coordinator",),
+    "PlanManagerClientGuid": ("Plan manager",),
+    "TotalBudgetAmount": ("Budget", "Total budget", "Plan budget"),
 }
 
 

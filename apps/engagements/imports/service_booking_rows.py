@@ -18,46 +18,49 @@ from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError
 from apps.people.models import Contact
 
-PARTICIPANT, NAME, NUMBER = "participant", "participant_name", "service_booking_id"
-TYPE, CATEGORY, ITEM = "booking_type", "product_category", "product_category_item"
-START, END, AS_OF, STATUS = "start_date", "end_date", "last_modified_date", "status"
-ALLOCATED, REMAINING, ACCRUED = "allocated_amount", "remaining_amount", "accrual_amount"
+REQUIRED = (
+    *("participant", "service_booking_id", "booking_type", "product_category"),
+    *("start_date", "end_date", "allocated_amount"),
+)
 
-REQUIRED = (PARTICIPANT, NUMBER, TYPE, CATEGORY, START, END, ALLOCATED)
-COLUMNS = (*REQUIRED, NAME, ITEM, AS_OF, STATUS, REMAINING, ACCRUED)
-
-#: The column that gives a member, for the issues of the rules.
-COLUMN_OF_MEMBER = {
-    "participant": PARTICIPANT,
-    "scheme_number": PARTICIPANT,
-    "first_name": NAME,
-    "last_name": NAME,
-    "engagement": PARTICIPANT,
-    "category": CATEGORY,
-    "support_purpose": CATEGORY,
-    "support_item": ITEM,
-    "booking_number": NUMBER,
-    "management_type": TYPE,
-    "budget": ALLOCATED,
-    "total_budget_amount": ALLOCATED,
-    "used_elsewhere": REMAINING,
-    "balance_date": AS_OF,
-    "booking_start_date": START,
-    "plan_start_date": START,
-    "booking_end_date": END,
-    "plan_end_date": END,
+#: The members that a column gives, for the issues of the rules.
+MEMBERS_OF_COLUMN = {
+    "participant": ("participant", "scheme_number", "engagement"),
+    "participant_name": ("first_name", "last_name"),
+    "service_booking_id": ("booking_number",),
+    "booking_type": ("management_type",),
+    "product_category": ("category", "support_purpose"),
+    "product_category_item": ("support_item",),
+    "allocated_amount": ("budget", "total_budget_amount"),
+    "remaining_amount": ("used_elsewhere",),
+    "last_modified_date": ("balance_date",),
+    "start_date": ("booking_start_date", "plan_start_date"),
+    "end_date": ("booking_end_date", "plan_end_date"),
 }
+COLUMN_OF_MEMBER = {member: column for column, members in MEMBERS_OF_COLUMN.items() for member in members}
 
 MANAGEMENT = {name.casefold(): name for name in ManagementType.values}
 
 
 @dataclass(eq=False)
 class BookingLine:
-    """A row of the file with its values, its issues, and the records that it is about."""
+    """A row of the file: the values of its columns, its issues, and the records that it is about."""
 
     row: Row
     column_indexes: Mapping[str, int]
-    values: dict[str, Any] = field(default_factory=dict)
+    participant: str = ""
+    participant_name: str = ""
+    service_booking_id: str = ""
+    booking_type: str = ""
+    product_category: Any = None
+    product_category_item: str | None = None
+    start_date: Any = None
+    end_date: Any = None
+    last_modified_date: Any = None
+    status: str = "active"
+    allocated_amount: Any = None
+    remaining_amount: Any = None
+    accrual_amount: Any = None
     errors: list[RowIssue] = field(default_factory=list)
     warnings: list[RowIssue] = field(default_factory=list)
     contact: Contact | None = None
@@ -65,27 +68,23 @@ class BookingLine:
     plan: ClientEngagement | None = None
     is_changed: bool = False
 
-    def __getitem__(self, column: str) -> Any:
-        return self.values.get(column)
-
     def add_error(self, column: str, code: str, message: str) -> None:
         self.errors.append(RowIssue(self.row, self.column_indexes.get(column), code, message))
 
     def add_warning(self, column: str, code: str, message: str) -> None:
-        self.warnings.append(
-            RowIssue(self.row, self.column_indexes.get(column), code, message, is_warning=True)
-        )
+        index = self.column_indexes.get(column)
+        self.warnings.append(RowIssue(self.row, index, code, message, is_warning=True))
 
 
 def find_columns(table: Table, display: ImportDisplay) -> Mapping[str, int]:
     """The index of each column; ``ImportFileError`` when a required one is missing."""
-    known = {letters_of(name): name for name in COLUMNS}
+    known = {letters_of(name): name for name in cell_readers()}
     column_indexes: dict[str, int] = {}
-    unknown_headers = []
+    unknown = []
     for index, header in enumerate(table.header):
         name = known.get(letters_of(header))
         if name is None:
-            unknown_headers.append(header)
+            unknown += [header] if header.strip() and letters_of(header) != "reason" else []
         elif column_indexes.setdefault(name, index) != index:
             raise ImportFileError(f"The file has two columns {header}.")
     missing = [name for name in REQUIRED if name not in column_indexes]
@@ -93,11 +92,8 @@ def find_columns(table: Table, display: ImportDisplay) -> Mapping[str, int]:
         raise ImportFileError(
             f"The file lacks {', '.join(missing)}; is it the portal's list of service bookings?"
         )
-    unknown_headers = [
-        header for header in unknown_headers if header.strip() and letters_of(header) != "reason"
-    ]
-    if unknown_headers:
-        display.show_notice(f"Not read: {', '.join(unknown_headers)}.")
+    if unknown:
+        display.show_notice(f"Not read: {', '.join(unknown)}.")
     return column_indexes
 
 
@@ -107,9 +103,10 @@ def read_lines(rows: Iterable[Row], column_indexes: Mapping[str, int]) -> list[B
     lines = [read_line(row, column_indexes, readers) for row in rows]
     first: dict[str, int] = {}
     for line in lines:
-        number = normalised(line[NUMBER])
+        number = normalised(line.service_booking_id)
         if number is not None and first.setdefault(number, line.row.number) != line.row.number:
-            line.add_error(NUMBER, "NotUnique", f"Row {first[number]:,} of the file has it already.")
+            message = f"Row {first[number]:,} of the file has it already."
+            line.add_error("service_booking_id", "NotUnique", message)
     return lines
 
 
@@ -125,12 +122,11 @@ def read_line(row: Row, column_indexes: Mapping[str, int], readers: Mapping[str,
                 line.add_error(name, "Required", "It is required.")
             continue
         try:
-            line.values[name] = readers[name](text)
+            setattr(line, name, readers[name](text))
         except WireValueError as error:
             line.add_error(name, error.code, f"It {error.sentence}")
-    status = line[STATUS]
-    if status is not None and status.casefold() != "active":
-        line.add_error(STATUS, "NotActive", "Only active bookings are imported.")
+    if line.status.casefold() != "active":
+        line.add_error("status", "NotActive", "Only active bookings are imported.")
     return line
 
 
@@ -144,19 +140,15 @@ def cell_readers() -> Mapping[str, CellReader]:
     money = cell_reader(booking.properties["Budget"])
     scheme_number = cell_reader(get_service().by_model[Contact].type.properties["SchemeNumber"])
     return {
-        PARTICIPANT: lambda text: scheme_number("".join(text.split())),
-        NAME: lambda text: " ".join(text.split()),
-        NUMBER: cell_reader(booking.properties["BookingNumber"]),
-        TYPE: management_cell,
-        CATEGORY: category_cell,
-        ITEM: cell_reader(booking.properties["SupportItem"]),
-        START: date,
-        END: date,
-        AS_OF: date,
-        STATUS: str,
-        ALLOCATED: money,
-        REMAINING: money,
-        ACCRUED: money,
+        "participant": lambda text: scheme_number("".join(text.split())),
+        "participant_name": lambda text: " ".join(text.split()),
+        "service_booking_id": cell_reader(booking.properties["BookingNumber"]),
+        "booking_type": management_cell,
+        "product_category": category_cell,
+        "product_category_item": cell_reader(booking.properties["SupportItem"]),
+        "status": str,
+        **dict.fromkeys(("start_date", "end_date", "last_modified_date"), date),
+        **dict.fromkeys(("allocated_amount", "remaining_amount", "accrual_amount"), money),
     }
 
 

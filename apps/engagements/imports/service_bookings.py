@@ -33,19 +33,7 @@ from apps.core.models import Subscriber
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.imports.service_booking_rows import (
-    ACCRUED,
-    ALLOCATED,
-    AS_OF,
-    CATEGORY,
     COLUMN_OF_MEMBER,
-    END,
-    ITEM,
-    NAME,
-    NUMBER,
-    PARTICIPANT,
-    REMAINING,
-    START,
-    TYPE,
     BookingLine,
     find_columns,
     read_lines,
@@ -124,9 +112,11 @@ class PortalImport:
 
     def check_categories(self, lines: Iterable[BookingLine]) -> None:
         for line in lines:
-            number = line[CATEGORY]
+            number = line.product_category
             if number is not None and number not in self.categories:
-                line.add_error(CATEGORY, "NotFound", "There is no support category with that number.")
+                line.add_error(
+                    "product_category", "NotFound", "There is no support category with that number."
+                )
 
     # --- storing
 
@@ -164,39 +154,43 @@ class PortalImport:
 
     def find_participants(self, lines: Sequence[BookingLine]) -> int:
         """Find the participant of each line; how many were created."""
-        known = contacts_by_number({line[PARTICIPANT] for line in lines})
+        known = contacts_by_number({line.participant for line in lines})
         unknown: dict[str, list[BookingLine]] = defaultdict(list)
         for line in lines:
-            found = known.get(line[PARTICIPANT], ())
+            found = known.get(line.participant, ())
             if len(found) == 1:
                 line.contact = found[0]
                 self.compare_name(line, found[0])
             elif found:
                 message = f"{len(found)} contacts have this scheme number; which one is meant?"
-                line.add_error(PARTICIPANT, "Ambiguous", message)
+                line.add_error("participant", "Ambiguous", message)
             else:
-                unknown[line[PARTICIPANT]].append(line)
+                unknown[line.participant].append(line)
         if not self.create_participants:
             for line in (line for lines in unknown.values() for line in lines):
                 message = "No contact has this scheme number. --create-participants would create one."
-                line.add_error(PARTICIPANT, "NotFound", message)
+                line.add_error("participant", "NotFound", message)
             return 0
         return self.create_participants_of(list(unknown.values()))
 
     def compare_name(self, line: BookingLine, contact: Contact) -> None:
-        if line[NAME] and normalised(line[NAME]) != normalised(contact.full_name):
-            line.add_warning(NAME, "NameDiffers", f"The contact of this number is {contact.full_name}.")
+        if line.participant_name and normalised(line.participant_name) != normalised(contact.full_name):
+            line.add_warning(
+                "participant_name", "NameDiffers", f"The contact of this number is {contact.full_name}."
+            )
 
     def create_participants_of(self, unknown: Sequence[Sequence[BookingLine]]) -> int:
         """Create a contact for the lines of each unknown participant; how many were created."""
         named = []
         for lines in unknown:
             try:
-                named.append((lines, read_name(lines[0][NAME] or "")))
+                named.append((lines, read_name(lines[0].participant_name or "")))
             except WireValueError as error:
                 for line in lines:
-                    line.add_error(NAME, error.code, f"A new participant's name {error.sentence}")
-        drafts = [new_contact({**name, "scheme_number": lines[0][PARTICIPANT]}) for lines, name in named]
+                    line.add_error(
+                        "participant_name", error.code, f"A new participant's name {error.sentence}"
+                    )
+        drafts = [new_contact({**name, "scheme_number": lines[0].participant}) for lines, name in named]
         keys = self.call_service(create_contacts, drafts, [lines for lines, _ in named])
         contacts = Contact.objects.in_bulk([key for key in keys if key is not None])
         for (lines, _), key in zip(named, keys, strict=True):
@@ -208,22 +202,28 @@ class PortalImport:
 
     def find_bookings(self, lines: Sequence[BookingLine]) -> None:
         """Find the existing booking of each line by its number."""
-        numbers = {normalised(line[NUMBER]) for line in lines}
+        numbers = {normalised(line.service_booking_id) for line in lines}
         key_column = ServiceBooking._meta.get_field("booking_number_key")
         existing = ServiceBooking.objects.filter(AnyOf(key_column, numbers)).select_related(
             "engagement__participant", "category"
         )
         by_number = {booking.booking_number_key: booking for booking in existing}
         for line in lines:
-            booking = by_number.get(normalised(line[NUMBER]) or "")
+            booking = by_number.get(normalised(line.service_booking_id) or "")
             if booking is None:
                 continue
             if line.contact is None or booking.engagement.participant_id != line.contact.pk:
                 participant = booking.engagement.participant
-                line.add_error(NUMBER, "AlreadyUsed", f"It is the number of a booking of {participant}.")
-            elif booking.balance_date and line[AS_OF] and line[AS_OF] < booking.balance_date:
+                line.add_error(
+                    "service_booking_id", "AlreadyUsed", f"It is the number of a booking of {participant}."
+                )
+            elif (
+                booking.balance_date
+                and line.last_modified_date
+                and line.last_modified_date < booking.balance_date
+            ):
                 message = f"The balance of {booking.balance_date:%d %b %Y} is known already."
-                line.add_error(AS_OF, "Outdated", message)
+                line.add_error("last_modified_date", "Outdated", message)
             else:
                 line.booking, line.plan = booking, booking.engagement
 
@@ -239,7 +239,7 @@ class PortalImport:
         without_plan: list[list[BookingLine]] = []
         for contact, of_contact in by_contact.items():
             for line in of_contact:
-                line.plan = best_plan(existing.get(contact, ()), line[START], line[END])
+                line.plan = best_plan(existing.get(contact, ()), line.start_date, line.end_date)
             without_plan += group_overlapping([line for line in of_contact if line.plan is None])
         return self.create_plans(without_plan)
 
@@ -265,7 +265,10 @@ class PortalImport:
         totals = {}
         for key, total, allocated in rows:
             change = sum(
-                (line[ALLOCATED] - (line.booking.budget if line.booking else ZERO) for line in by_plan[key]),
+                (
+                    line.allocated_amount - (line.booking.budget if line.booking else ZERO)
+                    for line in by_plan[key]
+                ),
                 ZERO,
             )
             if total == allocated and change:
@@ -282,21 +285,21 @@ class PortalImport:
 
     def booking_values(self, line: BookingLine) -> dict[str, Any]:
         """The columns of the line's booking in the file."""
-        category = self.categories[line[CATEGORY]]
+        category = self.categories[line.product_category]
         values = {
             "category": category,
             "support_purpose": category.support_purpose,
-            "support_item": line[ITEM],
-            "management_type": line[TYPE],
-            "budget": line[ALLOCATED],
-            "booking_start_date": line[START],
-            "booking_end_date": line[END],
-            "booking_number": line[NUMBER],
+            "support_item": line.product_category_item,
+            "management_type": line.booking_type,
+            "budget": line.allocated_amount,
+            "booking_start_date": line.start_date,
+            "booking_end_date": line.end_date,
+            "booking_number": line.service_booking_id,
         }
-        if line[REMAINING] is not None:
+        if line.remaining_amount is not None:
             claimed = line.booking.claimed if line.booking is not None else ZERO
-            used = line[ALLOCATED] - line[REMAINING] + (line[ACCRUED] or ZERO) - claimed
-            values |= {"used_elsewhere": max(used, ZERO), "balance_date": line[AS_OF]}
+            used = line.allocated_amount - line.remaining_amount + (line.accrual_amount or ZERO) - claimed
+            values |= {"used_elsewhere": max(used, ZERO), "balance_date": line.last_modified_date}
         return values
 
     def save_bookings(
@@ -324,13 +327,13 @@ class PortalImport:
             return service(drafts) if drafts else []
         except WarningsPresent as found:
             for number, issue in found.issues:
-                line, column = groups[number][0], COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT)
+                line, column = groups[number][0], COLUMN_OF_MEMBER.get(str(issue.field), "participant")
                 line.add_warning(column, issue.code, issue.message)
             return service(drafts, ignore_warnings=True)
         except ValidationFailed as failed:
             for number, issue in failed.issues:
                 for line in groups[number]:
-                    column = COLUMN_OF_MEMBER.get(str(issue.field), PARTICIPANT)
+                    column = COLUMN_OF_MEMBER.get(str(issue.field), "participant")
                     line.add_error(column, issue.code, issue.message)
             return [None] * len(drafts)
 
@@ -357,8 +360,8 @@ def new_contact(values: Mapping[str, Any]) -> Draft:
 
 def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> Draft:
     """The draft of a plan that spans the bookings of some lines."""
-    start, end = min(line[START] for line in lines), max(line[END] for line in lines)
-    managed = {line[TYPE] for line in lines}
+    start, end = min(line.start_date for line in lines), max(line.end_date for line in lines)
+    managed = {line.booking_type for line in lines}
     values = {
         "participant": lines[0].contact,
         "plan_start_date": start,
@@ -396,10 +399,10 @@ def group_overlapping(lines: Sequence[BookingLine]) -> list[list[BookingLine]]:
     """Lines participant days overlap, one after another, put together."""
     groups: list[list[BookingLine]] = []
     last: dt.date | None = None
-    for line in sorted(lines, key=lambda line: (line[START], line[END])):
-        if last is None or line[START] > last:
+    for line in sorted(lines, key=lambda line: (line.start_date, line.end_date)):
+        if last is None or line.start_date > last:
             groups.append([])
-            last = line[END]
+            last = line.end_date
         groups[-1].append(line)
-        last = max(last, line[END])
+        last = max(last, line.end_date)
     return groups

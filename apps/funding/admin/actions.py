@@ -19,7 +19,6 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.core.admin_base import Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.funding.admin.queues import STATUS, CappedPaginator
-from apps.funding.services.provider_invoices import RefusedAction
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
@@ -68,7 +67,7 @@ class ActionOutcome:
     """How many records were changed, and why not the others; keys of new records by their originals'."""
 
     done: int = 0
-    refused: Sequence[RefusedTransition | RefusedAction] = ()
+    refused: Sequence[RefusedTransition] = ()
     created: Mapping[Any, Any] = field(default_factory=dict)
 
 
@@ -143,16 +142,14 @@ class ActionAdmin(FundingAdmin):
     # --- actions on many records
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """The usual ``actions`` of an admin class, and the buttons."""
+        actions: dict[str, Any] = super().get_actions(request)
         if not self.has_change_permission(request) or "_popup" in request.GET:
-            return {}
-        return {
-            button.name: (
-                partial(self.list_action, button),
-                button.name,
-                f"{button.label}…" if button.asks_first else button.label,
-            )
-            for button in self.list_buttons(request)
-        }
+            return actions
+        for button in self.list_buttons(request):
+            label = f"{button.label}…" if button.asks_first else button.label
+            actions[button.name] = (partial(self.list_action, button), button.name, label)
+        return actions
 
     def list_action(
         self, button: ActionButton, page: Any, request: HttpRequest, selected: QuerySet[Any]

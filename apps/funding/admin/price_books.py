@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -143,15 +144,20 @@ def filter_day(request: HttpRequest) -> dt.date:
         return clock.today()
 
 
+def column(title: str, ordering: str | None, value: Callable[[Any], str | None]) -> Any:
+    """A column of the list of prices."""
+
+    @display(description=title, ordering=ordering)
+    def cell(entry: Any) -> str | None:
+        return value(entry)
+
+    return cell
+
+
 def price_column(zone: Zone) -> Any:
     """The column with the price of a zone on the day of the filter."""
     name = f"price_{zone.name.lower()}"
-
-    @display(description=zone.label.capitalize(), ordering=name)
-    def price(entry: Any) -> str | None:
-        return format_amount(getattr(entry, name))
-
-    return price
+    return column(zone.label.capitalize(), name, lambda entry: format_amount(getattr(entry, name)))
 
 
 class PriceFormSet(forms.BaseInlineFormSet):
@@ -190,9 +196,9 @@ class PriceBookEntryAdmin(RecordAdmin):
     fixed_fields = ("price_book", "product")  # lines were priced by it
     inlines = (PriceInline,)
     list_display = (
-        "product__code",
-        "product__name",
-        "product__unit",
+        column("Code", "product__code", lambda entry: entry.product.code),
+        column("Name", "product__name", lambda entry: entry.product.name),
+        column("Unit", None, lambda entry: entry.product.get_unit_display()),
         *(price_column(zone) for zone in Zone),
         "price_book",
     )

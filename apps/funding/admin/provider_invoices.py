@@ -50,9 +50,9 @@ from apps.funding.admin.queues import (
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.provider_invoices import (
-    RefusedAction,
     act_on_provider_invoices,
 )
+from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
@@ -262,7 +262,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return ActionOutcome(self.restore_records(request, records))
         if name == ARCHIVE.name:
             in_use = records.filter(HAS_CLAIM).select_related("provider", "contact")
-            refused = [RefusedAction(each.pk, str(each), "Claimed", ARCHIVE_CLAIM_FIRST) for each in in_use]
+            refused = [RefusedTransition(each.pk, str(each), ARCHIVE_CLAIM_FIRST) for each in in_use]
             return ActionOutcome(super().archive_records(request, records.filter(~HAS_CLAIM)), refused)
         draft = Draft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
         result = act_on_provider_invoices(keys, draft)

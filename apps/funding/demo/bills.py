@@ -64,6 +64,8 @@ class DemoPlan:
     """A participant's plan as the demo claims on it. ``known``: the day from which bills come in."""
 
     engagement: ClientEngagement
+    first_day: dt.date
+    last_day: dt.date
     participant: Contact
     region: str | None
     state: str | None
@@ -75,22 +77,14 @@ class DemoPlan:
     #: Supports claimed already: product, day and quantity.
     claimed: set[tuple[Product, dt.date, Decimal]] = field(default_factory=set)
 
-    @property
-    def first_day(self) -> dt.date:
-        return self.engagement.plan_start_date
-
-    @property
-    def last_day(self) -> dt.date:
-        return self.engagement.plan_end_date
-
 
 def load_plans(context: Context) -> list[DemoPlan]:
     """The demo's plans with their budgets, in the order of their creation."""
     budgets: dict[Any, list[DemoBudget]] = defaultdict(list)
     numbers = dict(SupportCategory.objects.values_list("pk", "number"))
     for budget in (*context.records[ServiceBooking], *context.records[CategoryBudget]):
-        item = getattr(budget, "support_item", None)
         left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
+        item = getattr(budget, "support_item", None)
         budgets[budget.engagement_id].append(DemoBudget(numbers[budget.category_id], item, left))
     contacts = {contact.pk: contact for contact in context.records[Contact]}
     plans = []
@@ -100,6 +94,8 @@ def load_plans(context: Context) -> list[DemoPlan]:
         plans.append(
             DemoPlan(
                 engagement,
+                engagement.plan_start_date,
+                engagement.plan_end_date,
                 participant,
                 participant.scheme_price_guide_region,
                 state_code(participant.state),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -87,6 +87,23 @@ class Bill(Record):
 
     class Meta(Record.Meta):
         abstract = True
+        ordering = ("-creation_date", "-guid")
+        indexes: ClassVar[tuple[models.Index, ...]] = (
+            models.Index(fields=["creation_date", "guid"], name="funding_%(class)s_newest"),
+            models.Index(
+                fields=["funding_status", "status_date", "guid"], name="funding_%(class)s_by_status"
+            ),
+        )
+        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
+            models.UniqueConstraint(
+                fields=["resubmission_of"],
+                condition=Q(archive_date=None, resubmission_of__isnull=False),
+                name="funding_%(class)s_resubmitted_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(end_date__gte=F("start_date")), name="funding_%(class)s_dates_in_order"
+            ),
+        )
 
     @property
     def status(self) -> Status:
@@ -131,28 +148,19 @@ class Claim(Bill):
     takes_provider_invoice = models.BooleanField(default=True, editable=False)
 
     class Meta(Bill.Meta):
-        ordering = ("-creation_date", "-guid")
         permissions = (("administer_funding_invoices", "Can view/administer funding invoices"),)
         indexes = (
-            models.Index(fields=["creation_date", "guid"], name="funding_claim_newest"),
-            models.Index(fields=["funding_status", "status_date", "guid"], name="funding_claim_by_status"),
+            *Bill.Meta.indexes,
             models.Index(
                 fields=["provider", "provider_invoice_reference_key"], name="funding_claim_by_reference"
             ),
         )
         constraints = (
+            *Bill.Meta.constraints,
             models.UniqueConstraint(
                 fields=["provider_invoice"],
                 condition=Q(takes_provider_invoice=True),
                 name="funding_one_claim_of_single_use",
-            ),
-            models.UniqueConstraint(
-                fields=["resubmission_of"],
-                condition=Q(archive_date=None, resubmission_of__isnull=False),
-                name="funding_claim_resubmitted_once",
-            ),
-            models.CheckConstraint(
-                condition=Q(end_date__gte=F("start_date")), name="funding_claim_dates_in_order"
             ),
             models.CheckConstraint(condition=~Q(claim_number=""), name="funding_claim_has_a_number"),
         )
@@ -196,11 +204,9 @@ class Invoice(Bill):
     recurrence_date = models.DateField("recurrence day", null=True, editable=False)
 
     class Meta(Bill.Meta):
-        ordering = ("-creation_date", "-guid")
         permissions = (("administer_credit_invoices", "Can administer credit invoices"),)
         indexes = (
-            models.Index(fields=["creation_date", "guid"], name="funding_invoice_newest"),
-            models.Index(fields=["funding_status", "status_date", "guid"], name="funding_invoice_by_status"),
+            *Bill.Meta.indexes,
             models.Index(
                 fields=["recurring_start_date"],
                 condition=Q(is_recurring=True, archive_date=None),
@@ -208,18 +214,11 @@ class Invoice(Bill):
             ),
         )
         constraints = (
-            models.UniqueConstraint(
-                fields=["resubmission_of"],
-                condition=Q(archive_date=None, resubmission_of__isnull=False),
-                name="funding_invoice_resubmitted_once",
-            ),
+            *Bill.Meta.constraints,
             models.UniqueConstraint(
                 fields=["recurrence_of", "recurrence_date"],
                 condition=Q(recurrence_of__isnull=False),
                 name="funding_one_invoice_of_a_period",
-            ),
-            models.CheckConstraint(
-                condition=Q(end_date__gte=F("start_date")), name="funding_invoice_dates_in_order"
             ),
             models.CheckConstraint(condition=~Q(invoice_number=""), name="funding_invoice_has_a_number"),
             models.CheckConstraint(
@@ -279,32 +278,28 @@ class LineItem(Record):
     class Meta(Record.Meta):
         abstract = True
         ordering = ("position", "guid")
+        # By product and day for duplicates, by budget for the lines that count on it.
+        indexes = (
+            models.Index(fields=["product", "first_day"], name="funding_%(class)s_twins"),
+            models.Index(
+                fields=["booking"], condition=Q(booking__isnull=False), name="funding_%(class)s_booking"
+            ),
+            models.Index(
+                fields=["category_budget"],
+                condition=Q(category_budget__isnull=False),
+                name="funding_%(class)s_budget",
+            ),
+        )
+        constraints = (
+            models.CheckConstraint(condition=Q(quantity__gt=0), name="funding_%(class)s_quantity_positive"),
+            models.CheckConstraint(condition=Q(price__gte=0), name="funding_%(class)s_price_not_negative"),
+            models.CheckConstraint(
+                condition=Q(last_day__gte=F("first_day")), name="funding_%(class)s_dates_in_order"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.quantity.normalize():f} × {self.product.code}"
-
-
-def line_indexes(name: str) -> tuple[models.Index, ...]:
-    """By product and day for duplicates, by budget for the lines that count on it."""
-    return (
-        models.Index(fields=["product", "first_day"], name=f"funding_{name}_twins"),
-        models.Index(fields=["booking"], condition=Q(booking__isnull=False), name=f"funding_{name}_booking"),
-        models.Index(
-            fields=["category_budget"],
-            condition=Q(category_budget__isnull=False),
-            name=f"funding_{name}_budget",
-        ),
-    )
-
-
-def line_constraints(name: str) -> tuple[models.CheckConstraint, ...]:
-    return (
-        models.CheckConstraint(condition=Q(quantity__gt=0), name=f"funding_{name}_quantity_positive"),
-        models.CheckConstraint(condition=Q(price__gte=0), name=f"funding_{name}_price_not_negative"),
-        models.CheckConstraint(
-            condition=Q(last_day__gte=F("first_day")), name=f"funding_{name}_dates_in_order"
-        ),
-    )
 
 
 class ClaimLine(LineItem):
@@ -314,8 +309,6 @@ class ClaimLine(LineItem):
 
     class Meta(LineItem.Meta):
         verbose_name = "claim line"
-        indexes = line_indexes("claimline")
-        constraints = line_constraints("claimline")
 
 
 class InvoiceLine(LineItem):
@@ -329,5 +322,3 @@ class InvoiceLine(LineItem):
 
     class Meta(LineItem.Meta):
         verbose_name = "invoice line"
-        indexes = line_indexes("invoiceline")
-        constraints = line_constraints("invoiceline")

@@ -16,7 +16,7 @@ from apps.engagements.coverage import CoveringBudget
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import CENT, ZERO, ClaimLine, InvoiceLine
+from apps.funding.models import CENT, ZERO, ClaimLine, InvoiceLine, LineItem
 from apps.funding.statuses import STATUSES, OpenAmount, Resubmission
 from apps.odata.write.drafts import Draft
 
@@ -46,12 +46,21 @@ class BudgetPosting(NamedTuple):
     category_budget: UUID | None
     amounts: Amounts
 
+    def __neg__(self) -> BudgetPosting:
+        return self._replace(amounts=-self.amounts)
+
 
 def line_posting(line: Draft, status: str, paid: Decimal = ZERO) -> BudgetPosting:
     """The posting of a line to the budget that covers it."""
     amounts = budget_amounts(status, False, line.total, paid)
     booking, category_budget = line.booking, line.category_budget
     return BudgetPosting(booking and booking.pk, category_budget and category_budget.pk, amounts)
+
+
+def record_posting(line: LineItem, status: str) -> BudgetPosting:
+    """The posting of a stored line."""
+    amounts = budget_amounts(status, False, line.total, line.amount_paid)
+    return BudgetPosting(line.booking_id, line.category_budget_id, amounts)
 
 
 def post_to_budgets(postings: Iterable[BudgetPosting], batch: WriteBatch | None = None) -> None:

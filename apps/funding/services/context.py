@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +57,8 @@ class DraftLine:
 
     draft: Draft
     number: int
+    claim_type: str
+    is_credit: bool
 
 
 def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
@@ -65,8 +66,7 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
 
     Sets the budgets that cover the lines. Each question is asked once, however many drafts depend on it.
     """
-    today = clock.today()
-    bills = [build_bill(bill_type, number, draft, records, today) for number, draft in enumerate(drafts)]
+    bills = [build_bill(bill_type, number, draft, records) for number, draft in enumerate(drafts)]
     lines = [line.draft for bill in bills for line in bill.lines]
     supports = [build_support(bill_type, bill, line.draft) for bill in bills for line in bill.lines]
     contacts = {support.contact for support in supports}
@@ -84,9 +84,10 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
             released_amounts(existing) if existing else None,
         ]
     )
+    released_sums = sum_released(released)
     matches = match_plans(supports, plans)
     bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
-    coverages = choose_budgets(matches, bookings, category_budgets, sum_released(released))
+    coverages = choose_budgets(matches, bookings, category_budgets, released_sums)
     add_lines(bills, coverages, records.prices)
     find_takers(bills, records)
     find_reference_owners(referring, invoices, claims)
@@ -99,8 +100,8 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
 CALCULATED_MEMBERS = frozenset({"book_price", "last_day", "total"})
 
 
-def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records, today: dt.date) -> DraftBill:
-    contact, staff = draft.get("contact"), draft.key_of("staff")
+def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records) -> DraftBill:
+    today, contact, staff = clock.today(), draft.get("contact"), draft.key_of("staff")
     provider = provider_invoice = reference = None
     if bill_type is CLAIMS:
         provider, provider_invoice = draft.key_of("provider"), draft.get("provider_invoice")
@@ -110,7 +111,7 @@ def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records,
         line.fill("booking", None)
         line.fill("category_budget", None)
     valid_lines = [
-        DraftLine(line, position)
+        DraftLine(line, position, line.get("claim_type") or "None", bool(line.get("is_credit_item")))
         for position, line in enumerate(lines)
         if contact is not None and line.invalid.isdisjoint(CALCULATED_MEMBERS)
     ]
@@ -236,11 +237,10 @@ def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: 
         for each in bill.lines:
             line, context = each.draft, bill.context.lines[each.number]
             assert context is not None
-            claim_type = line.get("claim_type") or "None"
             same = (
                 bill.contact,
-                bill.provider if bill_type is CLAIMS else bool(line.get("is_credit_item")),
-                *(line.product.pk, line.first_day, line.last_day, line.quantity, claim_type),
+                bill.provider if bill_type is CLAIMS else each.is_credit,
+                *(line.product.pk, line.first_day, line.last_day, line.quantity, each.claim_type),
             )
             earlier_bill, earlier = first.setdefault(same, (bill, each))
             if same in existing:

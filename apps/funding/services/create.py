@@ -194,19 +194,22 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
         total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
         total = -total if line.get("is_credit_item") else total
     calculated = {"first_day": first_day, "last_day": last_day, "total": total}
-    for name, value in calculated.items():
-        if value is None:
-            line.mark_invalid(name)
-        else:
-            line.fill(name, value)
-    if can_be_priced:
-        line.fill("book_price", book_price)
-    else:
-        line.mark_invalid("book_price")
+    missing = [name for name, value in calculated.items() if value is None]
+    if not can_be_priced:
+        missing.append("book_price")
+    line.fill_all({**calculated, "book_price": book_price})
+    for name in missing:
+        line.mark_invalid(name)
     return total
 
 
 # --- numbers --------------------------------------------------------------------------------------------
+
+#: Reserves so many numbers of a sequence, and returns the one that follows them.
+ADVANCE_SEQUENCE = (
+    f"INSERT INTO {NumberSequence._meta.db_table} AS stored (name, next_number) VALUES (%s, 1 + %s)"  # noqa: S608  our own names
+    " ON CONFLICT (name) DO UPDATE SET next_number = stored.next_number + %s RETURNING next_number"
+)
 
 #: How many numbers are looked up at once where callers have used those that come next.
 MAX_LOOKUP = 5_000
@@ -235,7 +238,10 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     numbers: dict[str, int] = {}
     step = count
     while len(numbers) < count:
-        first = advance_sequence(sequence, step)
+        # The row of the sequence stays locked until the transaction ends.
+        with connection.cursor() as cursor:
+            cursor.execute(ADVANCE_SEQUENCE, [sequence, step, step])
+            first = cursor.fetchone()[0] - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
         rows = model._base_manager.filter(**{f"{key}__in": list(keys.values())}).order_by()
@@ -248,19 +254,6 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
         following = numbers[chosen[count]]
         NumberSequence.objects.filter(name=sequence).update(next_number=following)
     return chosen[:count]
-
-
-def advance_sequence(sequence: str, step: int) -> int:
-    """Reserve numbers; the first of them. The row of the sequence stays locked until the transaction ends."""
-    table = connection.ops.quote_name(NumberSequence._meta.db_table)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {table} AS stored (name, next_number) VALUES (%s, 1 + %s)"  # noqa: S608  our own names
-            " ON CONFLICT (name) DO UPDATE SET next_number = stored.next_number + %s RETURNING next_number",
-            [sequence, step, step],
-        )
-        ((after,),) = cursor.fetchall()
-    return int(after) - step
 
 
 # --- saving ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db.models import F
 from django.utils import timezone
 
 from apps.core import saving
@@ -112,11 +113,20 @@ def allocate(amount: Decimal, lines: Sequence[LineAmounts]) -> dict[UUID, Decima
 def save_paid_lines(
     model: type[Claim | Invoice], lines: Iterable[LineAmounts], paid: Mapping[UUID, Decimal]
 ) -> None:
+    """Save what is paid of lines; one statement for all that are paid in full."""
     line_model: Any = LINE_MODELS[model]
-    changed = [line.key for line in lines if paid.get(line.key, line.paid) != line.paid]
-    if changed:
-        records = [line_model(guid=key, amount_paid=paid[key]) for key in changed]
-        saving.update(line_model, ("amount_paid",), records)
+    changed = [line for line in lines if paid.get(line.key, line.paid) != line.paid]
+    in_full = [line.key for line in changed if paid[line.key] == line.total]
+    in_part = [
+        line_model(guid=line.key, amount_paid=paid[line.key])
+        for line in changed
+        if paid[line.key] != line.total
+    ]
+    if in_full:
+        records = line_model.objects.filter(AnyOf(line_model._meta.pk, in_full))
+        records.update(amount_paid=F("total"), modify_date=clock.now())
+    if in_part:
+        saving.update(line_model, ("amount_paid",), in_part)
 
 
 def payment_date(bill: Claim | Invoice, day: dt.date | dt.datetime | None) -> dt.date | dt.datetime:

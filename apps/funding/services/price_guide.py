@@ -15,11 +15,10 @@ from django.db import transaction
 from django.db.models import Model
 
 from apps.core import history
-from apps.core.bulk_insert import bulk_insert
 from apps.core.identifiers import normalised
 from apps.core.importing.runs import import_author
 from apps.core.importing.tables import ImportFileError
-from apps.core.saving import save_records
+from apps.core.saving import insert_instances, save_records
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
@@ -214,6 +213,5 @@ def describe_product(product: Product, item: Mapping[str, Any]) -> bool:
 
 def insert_all(model: type[Model], records: Sequence[Any]) -> None:
     """Insert new records and their history, one statement each."""
-    columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
-    bulk_insert(model, columns, ([getattr(record, name) for name in columns] for record in records))
+    insert_instances(model, records)
     history.write_entries(model, [record.pk for record in records], "Created")

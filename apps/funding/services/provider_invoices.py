@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +13,13 @@ from apps.core import history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.claim_effects import CURRENT_CLAIMS, update_claim_flags
-from apps.funding.services.transitions import REASON_LENGTH, apply_transition, record_moves
+from apps.funding.services.transitions import (
+    REASON_LENGTH,
+    RefusedTransition,
+    TransitionResult,
+    apply_transition,
+    record_moves,
+)
 from apps.funding.statuses import TransitionName
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
@@ -69,26 +74,8 @@ def load_current_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
 # --- actions --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedAction:
-    """A provider invoice that an action is not possible for, and why, in a sentence that says what is."""
-
-    key: UUID
-    label: str
-    code: str
-    message: str
-
-
-@dataclass(slots=True)
-class ActionResult:
-    """The keys of the provider invoices that an action was done to, and the refused ones."""
-
-    done: list[UUID] = field(default_factory=list)
-    refused: list[RefusedAction] = field(default_factory=list)
-
-
 @transaction.atomic
-def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> ActionResult:
+def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> TransitionResult:
     """Do the action of a draft (``verb``, ``staff``, ``reason``) to provider invoices.
 
     A hold also holds the claims on them that await approval, and its end releases those. Raises
@@ -102,13 +89,13 @@ def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> ActionResult
     rows = ProviderInvoice.objects.filter(AnyOf(column, set(keys))).select_related("provider", "contact")
     invoices = list(rows.select_for_update(of=("self",)).order_by("pk"))
     claims = load_current_claims(invoice.pk for invoice in invoices)
-    result, accepted = ActionResult(), []
+    result, accepted = TransitionResult(), []
     for invoice in invoices:
-        problem = find_action_problem(invoice, action, claims.get(invoice.pk, ()))
-        if problem is None:
+        refused = find_action_problem(invoice, action, claims.get(invoice.pk, ()))
+        if refused is None:
             accepted.append(invoice)
         else:
-            result.refused.append(RefusedAction(invoice.pk, str(invoice), *problem))
+            result.refused.append(refused)
     save_approval(accepted, action, draft, claims)
     hold_or_release_claims(accepted, draft, claims)
     result.done = [invoice.pk for invoice in accepted]
@@ -117,20 +104,23 @@ def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> ActionResult
 
 def find_action_problem(
     invoice: ProviderInvoice, action: ApprovalAction, claims: Sequence[Claim]
-) -> tuple[str, str] | None:
-    """(code, message) of the reason why an action is not possible for a provider invoice now."""
+) -> RefusedTransition | None:
+    """Why an action is not possible for a provider invoice now; ``None`` when it is."""
     transition = APPROVAL_TRANSITIONS[action]
     status = ApprovalStatus(invoice.approval_status)
     if invoice.archive_date is not None:
-        return "Archived", f"{invoice} is archived: restore it first."
-    if status not in transition.sources:
+        code, message = "Archived", f"{invoice} is archived: restore it first."
+    elif status not in transition.sources:
         possible = ", ".join(possible_actions(status))
-        return "NotAllowed", f"{action} cannot be done to {invoice}: it is {status}. Possible: {possible}."
-    if transition.ends_claims and claims:
+        code = "NotAllowed"
+        message = f"{action} cannot be done to {invoice}: it is {status}. Possible: {possible}."
+    elif transition.ends_claims and claims:
         named = ", ".join(f"{claim.claim_number} ({claim.get_funding_status_display()})" for claim in claims)
+        code = "AlreadyUsed"
         message = f"{action} cannot be done to {invoice} while a claim stands on it: archive {named} first."
-        return "AlreadyUsed", message
-    return None
+    else:
+        return None
+    return RefusedTransition(invoice.pk, str(invoice), message, code)
 
 
 def save_approval(

@@ -83,7 +83,7 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     updates = [draft for draft in drafts if draft.key is not None]
     invoices = keys_of(drafts, "provider_invoice") | keys_of(updates, "previous_provider_invoice_id")
     products = keys_of((line for draft in drafts for line in draft.get("line_items") or ()), "product")
-    own = keys_of(updates, "resubmission_of") | {draft.key for draft in updates}
+    own = {draft.key for draft in updates}
     references = References(get_service().by_model[bill_type.model].type, drafts)
     conflicts = Conflicts(bill_type.model, drafts)
     of_invoices = (takers_of, locked_provider_invoices, contacts_of, providers_of, takers_of)

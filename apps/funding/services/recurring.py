@@ -26,7 +26,7 @@ from apps.funding.statuses import statuses_where
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.write.dispatch import retry_on_conflict
-from apps.odata.write.drafts import Draft, ValidationFailed
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ CREATED_AT_ONCE = 500
 
 #: More missed periods of one recurring invoice than this are a mistake in its dates: three years of days.
 MAX_MISSED_PERIODS = 1_100
+
+CONTACT_ARCHIVED = "The participant is archived. Archive the recurring invoice, or restore the participant."
 
 RECURRENCE_ENDED = statuses_where(lambda row: row.ends_recurrence)
 
@@ -70,11 +72,13 @@ class DuePeriod:
 
 
 class PeriodsInvalid(Exception):
-    """Some of the invoices cannot be created; nothing was stored."""
+    """Some of the invoices cannot be created; nothing was stored. ``messages``: why, by their periods."""
 
-    def __init__(self, failures: Mapping[DuePeriod, FailedInvoice]) -> None:
+    def __init__(self, failed: ValidationFailed, periods: Sequence[DuePeriod]) -> None:
         super().__init__()
-        self.failures = failures
+        self.messages: dict[DuePeriod, list[str]] = defaultdict(list)
+        for number, issue in failed.issues:
+            self.messages[periods[number]].append(issue.message)
 
 
 def create_recurring_invoices(
@@ -199,24 +203,24 @@ def create_batch(
     periods: Sequence[DuePeriod], until: dt.date, dry_run: bool
 ) -> Iterator[CreatedInvoice | FailedInvoice]:
     """Create the valid invoices in one transaction; an unexpected fault is narrowed down to its invoice."""
-    if not periods:
-        return
     try:
         yield from retry_on_conflict(lambda: create_for_periods(periods, until, dry_run))
     except PeriodsInvalid as invalid:
-        yield from invalid.failures.values()
-        yield from create_batch([each for each in periods if each not in invalid.failures], until, dry_run)
+        for period, messages in invalid.messages.items():
+            yield FailedInvoice(period.number, period.day, " ".join(dict.fromkeys(messages)))
+        if valid := [period for period in periods if period not in invalid.messages]:
+            yield from create_batch(valid, until, dry_run)
     except (InterfaceError, OperationalError):
         raise  # the database is gone: it would be for each of the others as well
     except Exception as error:
-        if len(periods) == 1:
-            failed = periods[0]
-            logger.exception("No invoice could be created from the recurring invoice %s", failed.number)
-            yield FailedInvoice(failed.number, failed.day, f"{type(error).__name__}: {error}".strip())
-            return
         half = len(periods) // 2
-        yield from create_batch(periods[:half], until, dry_run)
-        yield from create_batch(periods[half:], until, dry_run)
+        if half:
+            yield from create_batch(periods[:half], until, dry_run)
+            yield from create_batch(periods[half:], until, dry_run)
+            return
+        failed = periods[0]
+        logger.exception("No invoice could be created from the recurring invoice %s", failed.number)
+        yield FailedInvoice(failed.number, failed.day, f"{type(error).__name__}: {error}".strip())
 
 
 @transaction.atomic
@@ -226,42 +230,23 @@ def create_for_periods(periods: Sequence[DuePeriod], until: dt.date, dry_run: bo
     keys = sorted({period.recurring for period in periods})
     due = [pair for pair in load_due_periods(keys, until, lock=True) if pair[0] in wanted]
     due.sort(key=lambda pair: by_day(pair[0]))
-    refuse_archived_participants(due)
+    archived = [
+        (number, Issue("Archived", "contact", CONTACT_ARCHIVED))
+        for number, (_, invoice) in enumerate(due)
+        if invoice.contact.archive_date is not None
+    ]
     drafts = make_drafts(due)
     try:
+        if archived:
+            raise ValidationFailed(archived)
         create_invoices(drafts, ignore_warnings=True)
     except ValidationFailed as failed:
-        raise PeriodsInvalid(find_failures(failed, [period for period, _ in due])) from failed
+        raise PeriodsInvalid(failed, [period for period, _ in due]) from failed
     transaction.set_rollback(dry_run)
     return [
         CreatedInvoice(period.number, period.day, draft.invoice_number, draft.total)
         for (period, _), draft in zip(due, drafts, strict=True)
     ]
-
-
-def refuse_archived_participants(due: Iterable[tuple[DuePeriod, Invoice]]) -> None:
-    reason = "The participant is archived. Archive the recurring invoice, or restore the participant."
-    failures = {
-        period: FailedInvoice(period.number, period.day, reason)
-        for period, invoice in due
-        if invoice.contact.archive_date is not None
-    }
-    if failures:
-        raise PeriodsInvalid(failures)
-
-
-def find_failures(
-    failed: ValidationFailed, periods: Sequence[DuePeriod]
-) -> Mapping[DuePeriod, FailedInvoice]:
-    """The issues of each invoice, as one text."""
-    messages: dict[DuePeriod, list[str]] = defaultdict(list)
-    for number, issue in failed.issues:
-        if issue.message not in messages[periods[number]]:
-            messages[periods[number]].append(issue.message)
-    return {
-        period: FailedInvoice(period.number, period.day, " ".join(texts))
-        for period, texts in messages.items()
-    }
 
 
 # --- drafts ---------------------------------------------------------------------------------------------

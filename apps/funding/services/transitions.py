@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import formats
 
 from apps.core import history, saving
@@ -101,16 +101,17 @@ class LockedRecords:
 
 @dataclass(frozen=True, slots=True)
 class RefusedTransition:
-    """A bill that keeps its status, and why, in a sentence that says which transitions it has."""
+    """A record that keeps its status, and why, in a sentence that says what is possible."""
 
     key: UUID
     label: str
     message: str
+    code: str = "NotAllowed"
 
 
 @dataclass(slots=True)
 class TransitionResult:
-    """The keys of changed bills, the refused ones, and the keys of new bills by those of their originals."""
+    """The keys of changed records, the refused ones, and the keys of new bills by their originals'."""
 
     done: list[UUID] = field(default_factory=list)
     refused: list[RefusedTransition] = field(default_factory=list)
@@ -427,7 +428,9 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, 
             if name != "status_date"
         }
         entries.append((bill.pk, change_kind(changed), differences))
-        if "amount_paid" in changed:
+        if changed.get("amount_paid") == bill.total:
+            changed["amount_paid"] = F("total")
+        elif "amount_paid" in changed:
             bill.amount_paid = changed.pop("amount_paid")
             paid.append(bill)
         groups[tuple(changed.items())].append(bill.pk)

@@ -12,7 +12,7 @@ from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
-from apps.funding.services.budgets import BudgetPosting, budget_amounts, line_posting, post_to_budgets
+from apps.funding.services.budgets import BudgetPosting, line_posting, post_to_budgets, record_posting
 from apps.funding.services.claim_effects import (
     complete_provider_invoices,
     lock_provider_invoices,
@@ -200,7 +200,7 @@ def update_lines(
         bill, entries = existing[draft.key], line_history[draft.key]
         lines = {line.pk: line for line in bill.lines}
         status = bill.record.funding_status
-        postings += [removed_posting(line, status) for line in bill.lines]
+        postings += [-record_posting(line, status) for line in bill.lines]
         postings += [line_posting(line, status, line.amount_paid) for line in draft.line_items]
         for position, line in enumerate(draft.line_items):
             after = describe_line(line)
@@ -227,12 +227,6 @@ def update_lines(
         insert_lines(bill_type, inserted, batch)
     post_to_budgets(postings, batch)
     return line_history
-
-
-def removed_posting(line: LineItem, status: str) -> BudgetPosting:
-    """What takes back the posting of a line as it was."""
-    amounts = budget_amounts(status, False, line.total, line.amount_paid)
-    return BudgetPosting(line.booking_id, line.category_budget_id, -amounts)
 
 
 def set_columns(record: LineItem, line: Draft, position: int) -> None:

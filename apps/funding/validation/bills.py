@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from apps.funding.choices import ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
@@ -12,8 +13,16 @@ from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
 CREDIT_PERMISSION = "funding.administer_credit_invoices"
 
+LACKS_PERMISSION = (
+    "lacks the permission to view/administer funding invoices; name somebody whose role has it."
+)
+
 #: Totals have twelve digits before the point.
 MAX_TOTAL = Decimal("999999999999.99")
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and not value)
 
 
 def members_are_given(labels: Mapping[str, str]) -> Rule:
@@ -21,7 +30,7 @@ def members_are_given(labels: Mapping[str, str]) -> Rule:
 
     def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
         for name, label in labels.items():
-            if name not in draft.invalid and getattr(draft, name) in (None, []):
+            if name not in draft.invalid and is_missing(getattr(draft, name, None)):
                 yield Issue("Required", name, f"{label} is required.")
 
     return rule
@@ -38,11 +47,7 @@ def staff_may_administer_funding(draft: Draft, context: BillContext) -> Iterator
         message = f"The login of {draft.staff} is closed; name somebody who is still there."
         yield Issue("PermissionNeeded", "staff", message)
     elif ADMINISTER_PERMISSION not in context.permissions:
-        message = (
-            f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
-            " whose role has it."
-        )
-        yield Issue("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", f"{draft.staff} {LACKS_PERMISSION}")
 
 
 def bill_total_fits(draft: Draft, context: BillContext) -> Iterator[Issue]:
@@ -165,7 +170,7 @@ def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Itera
     invoice = draft.provider_invoice
     if draft.key is not None and draft.get("previous_provider_invoice_id") == invoice.pk:
         return
-    if invoice.is_archived:
+    if invoice.archive_date is not None:
         yield Issue("Archived", "provider_invoice", f"The provider invoice {invoice.pk} is archived.")
     elif invoice.approval_status == ApprovalStatus.REJECTED:
         why = f" ({invoice.rejection_reason})" if invoice.rejection_reason else ""

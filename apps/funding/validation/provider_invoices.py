@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.funding.validation.bills import ADMINISTER_PERMISSION
+from apps.funding.validation.bills import ADMINISTER_PERMISSION, LACKS_PERMISSION
 from apps.odata.write.drafts import Draft, Issue
 
 # --- provider invoices ------------------------------------------------------------------------------------
@@ -59,7 +59,9 @@ PROVIDER_INVOICE_RULES = (
 
 # --- actions -------------------------------------------------------------------------------------------
 
-ON_HOLD = frozenset({ApprovalStatus.ON_HOLD_BY_CLIENT, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER})
+S = ApprovalStatus
+
+ON_HOLD = frozenset({S.ON_HOLD_BY_CLIENT, S.ON_HOLD_BY_PLAN_MANAGER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class ApprovalTransition:
     ``ends_claims``: the action is not possible while a current claim is built on the provider invoice.
     """
 
-    sources: frozenset[ApprovalStatus]
+    sources: Collection[ApprovalStatus]
     target: ApprovalStatus
     needs_reason: bool = False
     ends_claims: bool = False
@@ -77,30 +79,17 @@ class ApprovalTransition:
 
 #: A rejection can be undone: the reference is in use, so the invoice could not be entered again.
 APPROVAL_TRANSITIONS = {
-    ApprovalAction.APPROVE: ApprovalTransition(
-        frozenset({ApprovalStatus.UNACTIONED, *ON_HOLD}), ApprovalStatus.APPROVED
-    ),
+    ApprovalAction.APPROVE: ApprovalTransition({S.UNACTIONED, *ON_HOLD}, S.APPROVED),
     ApprovalAction.REJECT: ApprovalTransition(
-        frozenset({ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, *ON_HOLD}),
-        ApprovalStatus.REJECTED,
-        needs_reason=True,
-        ends_claims=True,
+        {S.UNACTIONED, S.APPROVED, *ON_HOLD}, S.REJECTED, needs_reason=True, ends_claims=True
     ),
     ApprovalAction.HOLD_BY_CLIENT: ApprovalTransition(
-        frozenset(
-            {ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER}
-        ),
-        ApprovalStatus.ON_HOLD_BY_CLIENT,
-        needs_reason=True,
+        {S.UNACTIONED, S.APPROVED, S.ON_HOLD_BY_PLAN_MANAGER}, S.ON_HOLD_BY_CLIENT, needs_reason=True
     ),
     ApprovalAction.HOLD_BY_PLAN_MANAGER: ApprovalTransition(
-        frozenset({ApprovalStatus.UNACTIONED, ApprovalStatus.APPROVED, ApprovalStatus.ON_HOLD_BY_CLIENT}),
-        ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER,
-        needs_reason=True,
+        {S.UNACTIONED, S.APPROVED, S.ON_HOLD_BY_CLIENT}, S.ON_HOLD_BY_PLAN_MANAGER, needs_reason=True
     ),
-    ApprovalAction.RELEASE: ApprovalTransition(
-        frozenset({ApprovalStatus.REJECTED, *ON_HOLD}), ApprovalStatus.UNACTIONED
-    ),
+    ApprovalAction.RELEASE: ApprovalTransition({S.REJECTED, *ON_HOLD}, S.UNACTIONED),
 }
 
 
@@ -127,11 +116,7 @@ def staff_may_act(draft: Draft) -> Iterator[Issue]:
         message = f"The login of {draft.staff} is closed, so nothing can be decided in their name."
         yield Issue("PermissionNeeded", "staff", message)
     elif not draft.staff.has_perm(ADMINISTER_PERMISSION):
-        message = (
-            f"{draft.staff} lacks the permission to view/administer funding invoices; name somebody"
-            " whose role has it."
-        )
-        yield Issue("PermissionNeeded", "staff", message)
+        yield Issue("PermissionNeeded", "staff", f"{draft.staff} {LACKS_PERMISSION}")
 
 
 PROVIDER_INVOICE_ACTION_RULES = (action_is_known, reason_is_given, staff_may_act)

@@ -429,7 +429,7 @@ def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
     if invoice.provider_id not in (None, provider.pk):
         names = provider.business_name, invoice.provider.business_name
         yield given_differs("provider", "provider", *names)
-    if invoice.reference_key not in (None, normalised(reference)):
+    if invoice.reference not in (None, reference) and invoice.reference_key != normalised(reference):
         yield given_differs("provider_invoice_reference", "reference", reference, invoice.reference)
 
 

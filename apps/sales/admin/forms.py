@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Q
 
 from apps.core.admin_base import RecordForm
 from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
-from apps.sales.services import unavailable_members, unavailable_source_members
+from apps.sales.services import unavailable_members
+from apps.sales.validation import AVAILABILITY, AVAILABILITY_BY_SOURCE, Availability
 
 
 class TemplateForm(RecordForm):
     """Lists offer current entries; the page's script hides what the source makes unavailable."""
+
+    availability: ClassVar[Availability] = AVAILABILITY_BY_SOURCE
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -33,21 +36,20 @@ class TemplateForm(RecordForm):
 
     def clean(self) -> dict[str, Any]:
         # A hidden field may have text from before it was hidden; the model's constraints would refuse it.
-        for name in self.unavailable_members(super().draft()) & self.cleaned_data.keys():
+        for name in unavailable_members(super().draft(), self.availability) & self.cleaned_data.keys():
             self.cleaned_data[name] = [] if name == "outcome_reasons" else None
         return super().clean()
 
-    def unavailable_members(self, draft: Draft) -> set[str]:
-        return unavailable_source_members(draft)
-
     def draft(self) -> Draft:
         draft = super().draft()
-        draft.given -= self.unavailable_members(draft)
+        draft.given -= unavailable_members(draft, self.availability)
         return draft
 
 
 class OpportunityForm(TemplateForm):
     """Outcome and what depends on it are available in the result stage only."""
+
+    availability = AVAILABILITY
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -56,6 +58,3 @@ class OpportunityForm(TemplateForm):
             self.offer_current_entries("outcome_reasons", chosen)
             field: Any = self.fields["outcome_reasons"]
             field.label_from_instance = lambda reason: f"{reason.get_outcome_display()}: {reason}"
-
-    def unavailable_members(self, draft: Draft) -> set[str]:
-        return unavailable_members(draft)

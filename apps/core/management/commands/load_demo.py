@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 import time
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError, connection, models, transaction
 from django.utils import timezone
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from apps.core.demo import Context, DemoSet, Size, complete_sizes, demo_sets
+from apps.core.demo import Context, DemoSet, complete_sizes, demo_sets
 from apps.core.identifiers import repeatable_guids
+from apps.core.management.arguments import read_day
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import ValidationFailed
-
-Report = Callable[[type[models.Model], int], None]
 
 
 class Command(BaseCommand):
@@ -34,11 +31,11 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--as-of",
-            type=dt.date.fromisoformat,
+            type=read_day,
             metavar="YYYY-MM-DD",
             help="the day before which the records were made (default today)",
         )
-        for size in sizes():
+        for size in (size for each in demo_sets() for size in each.sizes):
             parser.add_argument(
                 f"--{size.name}",
                 type=at_least(size.least),
@@ -56,42 +53,44 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        sets = demo_sets()
+        sets, seed = demo_sets(), options["seed"]
         in_use = any(model._default_manager.exists() for each in sets for model in each.models)
         if in_use and options["if_empty"]:
             return
-        if self.is_loaded(sets, options["seed"]):
+        loaded = {seed for each in sets for seed in each.loaded_seeds()}
+        if seed in loaded:
+            self.stdout.write(f"The demo data of seed {seed} is loaded already; nothing was added.")
             return
+        if loaded:
+            # Its names would clash.
+            message = (
+                f"The database holds the demo data of seed {min(loaded)}; load seed {seed} into another."
+            )
+            raise CommandError(message)
         if in_use and not options["yes_add_to_existing"]:
             raise CommandError(
                 "The database holds records already. Use an empty one, or say --yes-add-to-existing."
             )
         self.load(sets, options)
 
-    def is_loaded(self, sets: tuple[DemoSet, ...], seed: int) -> bool:
-        """Whether this demo data was loaded before. Another seed's is refused: its names would clash."""
-        loaded = {seed for each in sets for seed in each.loaded_seeds()}
-        if seed in loaded:
-            self.stdout.write(f"The demo data of seed {seed} is loaded already; nothing was added.")
-            return True
-        if loaded:
-            raise CommandError(
-                f"The database holds the demo data of seed {min(loaded)}; load seed {seed} into another."
-            )
-        return False
-
     def load(self, sets: tuple[DemoSet, ...], options: dict[str, Any]) -> None:
+        """Load the sets in one transaction; a bar for each model on standard error where somebody watches."""
         began = time.perf_counter()
         counted: Counter[type[models.Model]] = Counter()
-        with progress() as show:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        is_watched = sys.stderr.isatty()
+        with Progress(*columns, console=Console(stderr=True), disable=not is_watched) as progress:
+            bars = {
+                model: progress.add_task(plural(model), total=None) for each in sets for model in each.models
+            }
 
             def report(model: type[models.Model], rows: int) -> None:
                 counted[model] += rows
-                show(model, rows)
+                progress.advance(bars[model], rows)
 
-            context = demo_context(options, report)
+            context = demo_context(sets, options, report)
+            chance = context.chance("identifiers")
             try:
-                chance = context.chance("identifiers")
                 with transaction.atomic(), timezone.override(context.zone), repeatable_guids(chance):
                     for each in sets:
                         each.load(context)
@@ -101,11 +100,24 @@ class Command(BaseCommand):
                     f"Nothing was loaded: a record clashes with one that is there. {error}"
                 ) from error
         seconds = time.perf_counter() - began
-        counts = ", ".join(f"{counted[model]:,} {plural(model)}" for each in sets for model in each.models)
+        counts = ", ".join(f"{counted[model]:,} {plural(model)}" for model in bars)
         self.stdout.write(
             f"Loaded {counts} (seed {context.seed}, as of {context.as_of}) in {seconds:.1f} s: "
             f"{counted.total() / seconds:,.0f} rows a second."
         )
+
+
+def demo_context(
+    sets: tuple[DemoSet, ...], options: dict[str, Any], report: Callable[[type[models.Model], int], None]
+) -> Context:
+    zone = Subscriber.current().zone
+    today = timezone.localdate(timezone=zone)
+    as_of = options["as_of"] or today
+    if as_of > today:
+        raise CommandError(f"--as-of {as_of} lies in the future: demo records were made before today.")
+    sizes = [size for each in sets for size in each.sizes]
+    asked = {size.name: options[size.name] for size in sizes if options[size.name] is not None}
+    return Context(options["seed"], as_of, zone, complete_sizes(sizes, asked), report)
 
 
 def gather_statistics(loaded: Iterable[type[models.Model]]) -> None:
@@ -117,21 +129,6 @@ def gather_statistics(loaded: Iterable[type[models.Model]]) -> None:
     if tables and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(f"ANALYZE {', '.join(tables)}")
-
-
-def demo_context(options: dict[str, Any], report: Report) -> Context:
-    zone = Subscriber.current().zone
-    today = timezone.localdate(timezone=zone)
-    as_of = options["as_of"] or today
-    if as_of > today:
-        raise CommandError(f"--as-of {as_of} lies in the future: demo records were made before today.")
-    asked = {size.name: options[size.name] for size in sizes() if options[size.name] is not None}
-    return Context(options["seed"], as_of, zone, complete_sizes(sizes(), asked), report)
-
-
-def sizes() -> Iterator[Size]:
-    for each in demo_sets():
-        yield from each.sizes
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -147,24 +144,3 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def plural(model: type[models.Model]) -> str:
     return str(model._meta.verbose_name_plural)
-
-
-@contextmanager
-def progress() -> Iterator[Report]:
-    """A bar for each model on standard error; nothing where nobody watches."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    bars: dict[type[models.Model], TaskID] = {}
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as shown:
-
-        def show(model: type[models.Model], rows: int) -> None:
-            if model not in bars:
-                bars[model] = shown.add_task(plural(model), total=None)
-            shown.advance(bars[model], rows)
-
-        yield show
