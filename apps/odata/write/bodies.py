@@ -165,7 +165,7 @@ class ValueMember(Member):
         self.convert = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out.
         self.holds_null = prop.nullable and not self.required
-        if callable(source.default):
+        if source.has_default() and callable(source.default):
             self.default_makers = {self.attribute: source.get_default}
         else:
             self.constants = {self.attribute: source.get_default() if source.has_default() else None}
