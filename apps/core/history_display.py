@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import models
 from django.urls import reverse
 from django.utils import formats, timezone
@@ -116,10 +115,10 @@ def model_of(label: str) -> type[models.Model] | None:
 
 def column_of(model: type[models.Model], name: str) -> Any:
     """The field behind a column or a list; none for what is no field (a custom field's answer)."""
-    for candidate in (*model._meta.concrete_fields, *model._meta.many_to_many):
-        if name in (candidate.attname, candidate.name):
-            return candidate
-    return None
+    try:
+        return model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return None
 
 
 def difference_of(
@@ -184,10 +183,6 @@ def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
 def key_from_text(model: type[models.Model], text: str) -> Any:
     """A key of the model's type; none for what is a name already."""
     try:
-        return (
-            uuid.UUID(text)
-            if isinstance(model._meta.pk, models.UUIDField)
-            else model._meta.pk.to_python(text)
-        )
-    except (ValueError, ValidationError):
+        return model._meta.pk.to_python(text)
+    except ValidationError:
         return None

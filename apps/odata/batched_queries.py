@@ -119,9 +119,3 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
                 rows.append(cursor.fetchall())
     by_query = iter(rows)
     return [[] if query is None else next(by_query) for query in queries]
-
-
-def fetch_groups(*groups: Sequence[Query | None]) -> list[list[Rows]]:
-    """``fetch_all`` of groups of queries, all in one trip: the rows of each query of each group."""
-    rows = iter(fetch_all([query for group in groups for query in group]))
-    return [[next(rows) for _ in group] for group in groups]

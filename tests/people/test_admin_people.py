@@ -416,7 +416,7 @@ def test_what_is_offered_to_choose_from_is_for_those_who_may_see_it(client, cler
     assert client.get(reverse("admin:autocomplete"), asked).status_code == 302
 
 
-def test_rights_that_are_not_usual_stand_below_their_record(client, ada):
+def test_unusual_permissions_are_listed_below_their_record(client, ada):
     page = client.get("/admin/people/role/add/").content.decode()
     row = page.split('<tr class="rs-others">')[1].split("</tr>")[0]
     assert 'name="permissions"' in row

@@ -134,7 +134,7 @@ def test_a_lock_does_not_last_longer_by_more_guesses(client, settings):
     assert AccessAttempt.objects.get().attempt_time == began
 
 
-def test_a_password_is_not_kept_with_the_failure(client):
+def test_a_failed_attempt_is_stored_without_the_password(client):
     sign_in(client, "ada@example.org", "hunter2-secret")
     assert "hunter2-secret" not in AccessAttempt.objects.get().post_data
 

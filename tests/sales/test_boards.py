@@ -211,7 +211,7 @@ def titles(person):
     return {part.title: [card["name"] for card in part.cards] for part in pipeline.follow_up_periods(person)}
 
 
-def test_follow_ups_stand_under_when_they_are_due(on_a_wednesday):
+def test_follow_ups_are_grouped_by_the_period_they_are_due_in(on_a_wednesday):
     person, other = a_staff_member(), a_staff_member()
     for days in (-30, -1, 0, 1, 4, 5):
         due(an_opportunity(Name=f"in {days}"), person, days)
@@ -226,7 +226,7 @@ def test_follow_ups_stand_under_when_they_are_due(on_a_wednesday):
     assert titles(None)["Today"] == ["in 0", "another's"]
 
 
-def test_counts_tell_of_those_that_are_not_shown(django_assert_num_queries):
+def test_counts_include_follow_ups_that_are_not_shown(django_assert_num_queries):
     person = a_staff_member()
     keys = posted("opportunity", *[an_opportunity_body()] * 4)
     for key in keys:

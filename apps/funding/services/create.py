@@ -25,12 +25,12 @@ from apps.funding.models import (
     Claim,
     Invoice,
     NumberSequence,
+    ProviderInvoice,
 )
 from apps.funding.pricing import PriceTable
 from apps.funding.services.budgets import line_posting, post_to_budgets
 from apps.funding.services.claim_effects import (
     complete_provider_invoices,
-    set_claimed_flags,
     update_flags_of_claims,
 )
 from apps.funding.services.context import load_bill_contexts
@@ -74,7 +74,9 @@ def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
         insert_lines(bill_type, lines, batch)
         acknowledge_warnings(bill_type, warnings, keys, batch)
         if bill_type is CLAIMS:
-            set_claimed_flags(batch, drafts)
+            invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
+            unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
+            batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
         status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
         post_to_budgets([line_posting(line, status) for _, _, line in lines], batch)
         batch.send()
