@@ -9,8 +9,8 @@ from apps.core.models import Change
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.choices import AnswerKind, AppliesTo
-from apps.people.handover import an_administrator_remains
 from apps.people.models import Client, Contact, CustomField, Role, Staff
+from apps.people.services import an_administrator_remains
 from tests.people.records import (
     a_client,
     a_contact,
