@@ -36,7 +36,6 @@ from apps.funding.services.claim_effects import (
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
@@ -237,7 +236,7 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     """The next numbers that no record has, and that are not among the normalised numbers ``given``."""
     sequence, settings = str(model._meta.model_name), Subscriber.current()
     prefix, digits = (getattr(settings, f"{sequence}_number_{part}") for part in ("prefix", "digits"))
-    key: Any = model._meta.get_field(f"{sequence}_number_key")
+    key = f"{sequence}_number_key"
     numbers: dict[str, int] = {}
     step = count
     while len(numbers) < count:
@@ -247,8 +246,8 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
             first = cursor.fetchone()[0] - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
-        rows = model._base_manager.filter(AnyOf(key, keys.values())).order_by()
-        used = {*given, *rows.values_list(key.name, flat=True)}
+        rows = model._base_manager.filter(**{f"{key}__in": list(keys.values())}).order_by()
+        used = {*given, *rows.values_list(key, flat=True)}
         numbers |= {text: number for text, number in looked_up.items() if keys[text] not in used}
         step = min(max(2 * step, 16), MAX_LOOKUP)
     chosen = list(numbers)
