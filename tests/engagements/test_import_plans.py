@@ -48,17 +48,17 @@ def test_a_plan_is_changed_by_its_guid(bring):
     assert plan.total_budget_amount == Decimal("5.00")
 
 
-def test_rules_and_warnings_are_told_in_their_cells(bring):
+def test_rules_and_warnings_are_reported_in_their_cells(bring):
     plan = a_plan()
     person = f"{plan.participant_id}"
     header = "Participant,PlanStartDate,PlanEndDate,IsPlanManaged,BookingEndDate"
-    sums, told = bring(
+    sums, result = bring(
         header,
         f"{person},2026-07-01,2027-06-29,yes,",
         f"{person},2028-07-01,2027-06-30,yes,",
         f"{a_contact().pk},2026-07-01,2027-06-30,yes,2027-07-01",
     )
     assert sums == "3 rows: 1 new, 0 changed, 0 unchanged, 2 rejected"
-    assert "row 2, B2 (PlanStartDate): NotUnique: Another plan has it already." in told
-    assert "row 3, C3 (PlanEndDate): OutOfOrder: The plan ends before it starts." in told
-    assert "row 4, E4 (BookingEndDate): warning OutsidePlan: It lies outside the plan's dates." in told
+    assert "row 2, B2 (PlanStartDate): NotUnique: Another plan has it already." in result
+    assert "row 3, C3 (PlanEndDate): OutOfOrder: The plan ends before it starts." in result
+    assert "row 4, E4 (BookingEndDate): warning OutsidePlan: It lies outside the plan's dates." in result

@@ -62,13 +62,13 @@ def people():
 @pytest.mark.parametrize("resource", ["staff", "client", "contact"])
 def test_an_export_imported_again_changes_nothing(tmp_path, people, resource, ending):
     path = tmp_path / f"all.{ending}"
-    told = exported(resource, path)
+    expected = exported(resource, path)
     history = Change.objects.count()
 
     result = imported(resource, path)
 
     number = 1 if resource == "client" else 2
-    assert told.startswith(f"{number} record")
+    assert expected.startswith(f"{number} record")
     assert result.out.startswith(f"{number} row{'s' * (number > 1)}: 0 new, 0 changed, {number} unchanged, 0")
     assert Change.objects.count() == history
 
@@ -98,10 +98,10 @@ def test_no_cell_of_an_export_is_a_formula(tmp_path, people):
 
 def test_a_filter_and_columns_choose_what_is_exported(tmp_path, people):
     path = tmp_path / "contacts.csv"
-    told = exported(
+    result = exported(
         "contact", path, filter="Client/BusinessName ne null", columns="LastName,Client/BusinessName,Phone1"
     )
-    assert told.startswith("1 record in ")
+    assert result.startswith("1 record in ")
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, row = csv.reader(file)
     assert header == ["LastName", "Phone1", "Client/BusinessName"]
@@ -121,21 +121,21 @@ def test_json_shows_records_as_the_interface_does(tmp_path, people):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         ({"filter": "Nam eq 1"}, "Nam"),
         ({"filter": "FirstName eq"}, "filter"),
         ({"columns": "Nam"}, "Nam"),
     ],
 )
-def test_a_filter_that_is_none_is_told_and_no_file_is_left(tmp_path, people, words, told):
-    with pytest.raises(CommandError, match=told) as refusal:
+def test_a_filter_that_is_none_is_reported_and_no_file_is_left(tmp_path, people, words, expected):
+    with pytest.raises(CommandError, match=expected) as refusal:
         exported("contact", tmp_path / "c.csv", **words)
     assert refusal.value.returncode == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_resource_or_format_is_told(tmp_path):
+def test_what_is_no_resource_or_format_is_reported(tmp_path):
     with pytest.raises(CommandError, match="There is no resource invoices; there are"):
         exported("invoices", tmp_path / "c.csv")
     with pytest.raises(CommandError, match=r"c\.pdf is none of \.csv"):
