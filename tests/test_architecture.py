@@ -48,7 +48,6 @@ DOMAIN_FILES = {
 OWN_FILES: dict[str, dict[str, str]] = {
     "people": {
         "authentication": "a backend of Django's",
-        "handover": "what a leaver owns, for the back office and its tests",
     },
     "documents": {
         "storage": "a storage backend of Django's",

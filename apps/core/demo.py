@@ -55,7 +55,6 @@ class Size:
 class DemoSet:
     """The demo data of one app. Sets are loaded in the order of ``settings.DEMO_DATA``."""
 
-    name: str
     sizes: tuple[Size, ...]
     #: Rows of these make a database one that is in use.
     models: tuple[type[models.Model], ...]
@@ -117,19 +116,19 @@ class Context:
         return self.as_of - dt.timedelta(days=ago)
 
     @contextmanager
-    def clock_at(self, day: dt.date, hours: float = 9) -> Iterator[dt.datetime]:
+    def clock_at(self, day: dt.date, hours: float) -> Iterator[dt.datetime]:
         """Within the block it is so many hours past midnight of that day, for every service."""
         self.today = day
         midnight = dt.datetime.combine(day, dt.time(), self.zone).astimezone(dt.UTC)
         with clock.set_to(midnight + dt.timedelta(hours=hours)):
             yield clock.now()
 
-    def batches(self, items: Sequence[Item], name: str, most: int = 36) -> Iterator[Sequence[Item]]:
-        """The items spread evenly over the years: a batch on each of at most ``most`` workdays.
+    def batches(self, items: Sequence[Item], name: str) -> Iterator[Sequence[Item]]:
+        """The items spread evenly over the years: a batch of eight to 500 on each of some workdays.
 
         Within each turn of the loop it is the batch's day.
         """
-        count = min(max(most, len(items) // 500), (len(items) + 7) // 8, len(self.workdays))
+        count = min(max(36, len(items) // 500), (len(items) + 7) // 8, len(self.workdays))
         chance = self.chance(f"days of {name}")
         for number in range(count):
             day = self.workdays[len(self.workdays) * number // count]

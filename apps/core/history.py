@@ -171,7 +171,7 @@ def write_changes(
     entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]],
     batch: WriteBatch | None = None,
 ) -> None:
-    """An entry for each (key, kind, differences), by the current author."""
+    """An entry for each (key, kind, differences), by the current author; sent with the ``batch`` if given."""
     who, at, label = author(), clock.now(), model._meta.label_lower
     rows = (
         (str(key), kind, changed, at, label, who.staff_id, who.application, who.channel, who.request_id)

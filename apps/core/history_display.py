@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.apps import apps
+from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import models
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 
@@ -77,47 +77,32 @@ Names = dict[type[models.Model], dict[str, str]]
 
 def history_line(change: Change, names: Names) -> HistoryLine:
     model = model_of(change.record_type)
+    who, record, url = change.application or "System", change.record_type, None
     differences: list[Difference] = []
-    if model is not None and change.kind != Change.Kind.CREATED:
-        differences = [
-            difference_of(model, column, before, after, names)
-            for column, (before, after) in (change.differences or {}).items()
-            if column != "archive_date"
-        ]
+    if change.staff_id is not None:
+        who = names[get_user_model()].get(str(change.staff_id), "A deleted staff member")
+    if model is not None:
+        name = names.get(model, {}).get(change.record_key)
+        record = name or f"{model._meta.verbose_name} {change.record_key}"
+        if name and admin.site.is_registered(model):
+            page = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+            url = reverse(page, args=[change.record_key])
+        if change.kind != Change.Kind.CREATED:
+            differences = [
+                difference_of(model, column, before, after, names)
+                for column, (before, after) in (change.differences or {}).items()
+                if column != "archive_date"
+            ]
     return HistoryLine(
         at=change.at,
-        who=author_name(change, names),
+        who=who,
         channel=change.channel,
         kind=change.kind,
-        record=record_name(change, model, names),
-        url=record_url(change, model, names),
+        record=record,
+        url=url,
         colour=COLOURS.get(Change.Kind(change.kind), "info"),
         differences=differences,
     )
-
-
-def author_name(change: Change, names: Names) -> str:
-    if change.staff_id is not None:
-        return names[get_user_model()].get(str(change.staff_id), "A deleted staff member")
-    return change.application or "System"
-
-
-def record_name(change: Change, model: type[models.Model] | None, names: Names) -> str:
-    if model is None:
-        return change.record_type
-    name = names.get(model, {}).get(change.record_key)
-    return name or f"{model._meta.verbose_name} {change.record_key}"
-
-
-def record_url(change: Change, model: type[models.Model] | None, names: Names) -> str | None:
-    if model is None or change.record_key not in names.get(model, {}):
-        return None
-    try:
-        return reverse(
-            f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[change.record_key]
-        )
-    except NoReverseMatch:
-        return None
 
 
 def model_of(label: str) -> type[models.Model] | None:
@@ -130,10 +115,10 @@ def model_of(label: str) -> type[models.Model] | None:
 
 def column_of(model: type[models.Model], name: str) -> Any:
     """The field behind a column or a list; none for what is no field (a custom field's answer)."""
-    for candidate in (*model._meta.concrete_fields, *model._meta.many_to_many):
-        if name in (candidate.attname, candidate.name):
-            return candidate
-    return None
+    try:
+        return model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return None
 
 
 def difference_of(
@@ -198,10 +183,6 @@ def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
 def key_from_text(model: type[models.Model], text: str) -> Any:
     """A key of the model's type; none for what is a name already."""
     try:
-        return (
-            uuid.UUID(text)
-            if isinstance(model._meta.pk, models.UUIDField)
-            else model._meta.pk.to_python(text)
-        )
-    except (ValueError, ValidationError):
+        return model._meta.pk.to_python(text)
+    except ValidationError:
         return None

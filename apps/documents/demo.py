@@ -97,4 +97,4 @@ def escaped(text: str) -> str:
 
 
 SIZES = (Size("documents", 60, 0, "documents about clients, which open"),)
-DOCUMENTS = DemoSet("documents", SIZES, (Document,), load)
+DOCUMENTS = DemoSet(SIZES, (Document,), load)

@@ -103,6 +103,11 @@ class PlanMatch(NamedTuple):
     plans: Sequence[CoveringPlan]
     plan: CoveringPlan | None
 
+    @property
+    def searched_plans(self) -> Sequence[CoveringPlan]:
+        """The plans whose budgets are read: budgets are many, so all only where no plan covers the day."""
+        return self.plans if self.plan is None else (self.plan,)
+
 
 class Coverage(NamedTuple):
     """The plan and the budget that cover a support.
@@ -147,11 +152,12 @@ def match_plans(supports: Iterable[Support], rows: Rows) -> list[PlanMatch]:
     for contact, key, participant_type, start, end, inactive_from in rows:
         is_pace = participant_type == ParticipantType.PACE
         plans[contact].append(CoveringPlan(key, is_pace, start, last_day_of_plan(end, inactive_from)))
-    return [
-        PlanMatch(support, of_contact, find_covering_plan(support.day, of_contact))
-        for support in supports
-        for of_contact in [plans.get(support.contact, ())]
-    ]
+    matches = []
+    for support in supports:
+        of_contact = plans.get(support.contact, ())
+        covering = (plan for plan in of_contact if plan.first_day <= support.day <= plan.last_day)
+        matches.append(PlanMatch(support, of_contact, next(covering, None)))
+    return matches
 
 
 def load_current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
@@ -162,13 +168,6 @@ def load_current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[Clien
     for plan in rows.order_by("-plan_start_date", "guid"):
         plans[plan.participant_id].append(plan)
     return plans
-
-
-def find_covering_plan(day: dt.date, plans: Iterable[CoveringPlan]) -> CoveringPlan | None:
-    for plan in plans:
-        if plan.first_day <= day <= plan.last_day:
-            return plan
-    return None
 
 
 # --- second trip: budgets -------------------------------------------------------------------------------
@@ -196,7 +195,7 @@ def _category_budget_query(plans: Any) -> QuerySet[Any, Any]:
 
 def budget_queries(matches: Iterable[PlanMatch]) -> list[BoundQuery]:
     """The queries for service bookings and for category budgets, whose rows ``choose_budgets`` takes."""
-    plans = _searched_plans(matches)
+    plans = {plan.pk for match in matches for plan in match.searched_plans}
     return [_booking_query(plans), _category_budget_query(plans)]
 
 
@@ -211,7 +210,7 @@ def choose_budgets(
     ``released``, by the key of a budget, counts as remaining again: what a bill that is being replaced had
     claimed on it.
     """
-    plans = _searched_plans(matches)
+    plans = {plan.pk: plan for match in matches for plan in match.searched_plans}
     budgets: dict[UUID, list[CoveringBudget]] = defaultdict(list)
     models: tuple[type[Budget], ...] = (ServiceBooking, CategoryBudget)
     for model, rows in zip(models, (booking_rows, category_budget_rows), strict=True):
@@ -225,54 +224,34 @@ def choose_budgets(
             budgets[plan_key].append(
                 CoveringBudget(key, model, plan_key, *days, management, remaining, category, name, *labels)
             )
-    return [
-        find_nearest(match, budgets)
-        if match.plan is None
-        else choose_budget(match.support, match.plan, budgets.get(match.plan.pk, ()))
-        for match in matches
-    ]
-
-
-def _searched_plans(matches: Iterable[PlanMatch]) -> dict[UUID, CoveringPlan]:
-    """The plans whose budgets are read, by key."""
-    # Budgets are many: all of a participant are read only where no plan covers the day.
-    return {
-        plan.pk: plan for match in matches for plan in (match.plans if match.plan is None else (match.plan,))
-    }
+    return [find_coverage(match, budgets) for match in matches]
 
 
 # --- the choice -----------------------------------------------------------------------------------------
 
 
-def choose_budget(support: Support, plan: CoveringPlan, budgets: Iterable[CoveringBudget]) -> Coverage:
-    """The coverage of a support by the plan of its day."""
-    suitable = filter_budgets(support, budgets, plan.is_pace)
-    covering = [budget for budget in suitable if budget.first_day <= support.day <= budget.last_day]
-    if not covering:
-        return Coverage(plan, nearest_budget=find_nearest_budget(support, suitable))
-    if len(covering) == 1:
-        return Coverage(plan, covering[0])
-    return Coverage(plan, min(covering, key=lambda budget: rank(budget, support)))
-
-
-def find_nearest(match: PlanMatch, budgets: Mapping[UUID, Sequence[CoveringBudget]]) -> Coverage:
-    """The plan and the budget that come closest to a support whose day no plan covers."""
-    support, plans, _ = match
-    if not plans:
-        return Coverage()
-    nearest_plan = min(plans, key=lambda plan: distance(support.day, plan.first_day, plan.last_day))
+def find_coverage(match: PlanMatch, budgets: Mapping[UUID, Sequence[CoveringBudget]]) -> Coverage:
+    """The plan of a support's day and the budget that covers it, or those that come closest."""
+    support, plans, plan = match
     suitable = [
-        budget for plan in plans for budget in filter_budgets(support, budgets.get(plan.pk, ()), plan.is_pace)
+        budget
+        for each in match.searched_plans
+        for budget in filter_budgets(support, budgets.get(each.pk, ()), each.is_pace)
     ]
-    return Coverage(nearest_plan=nearest_plan, nearest_budget=find_nearest_budget(support, suitable))
-
-
-def find_nearest_budget(support: Support, suitable: Iterable[CoveringBudget]) -> CoveringBudget | None:
-    return min(
+    covering = [budget for budget in suitable if budget.first_day <= support.day <= budget.last_day]
+    if plan is not None and covering:
+        return Coverage(plan, min(covering, key=lambda budget: rank(budget, support)))
+    nearest_budget = min(
         suitable,
         key=lambda each: (distance(support.day, each.first_day, each.last_day), rank(each, support)),
         default=None,
     )
+    if plan is not None:
+        return Coverage(plan, nearest_budget=nearest_budget)
+    nearest_plan = min(
+        plans, key=lambda each: distance(support.day, each.first_day, each.last_day), default=None
+    )
+    return Coverage(nearest_plan=nearest_plan, nearest_budget=nearest_budget)
 
 
 def filter_budgets(

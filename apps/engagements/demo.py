@@ -161,4 +161,4 @@ def cents(amount: Decimal | float) -> Decimal:
     return Decimal(amount).quantize(Decimal("0.01"))
 
 
-ENGAGEMENTS = DemoSet("engagements", (), (ClientEngagement, ServiceBooking, CategoryBudget), load)
+ENGAGEMENTS = DemoSet((), (ClientEngagement, ServiceBooking, CategoryBudget), load)

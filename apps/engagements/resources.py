@@ -22,21 +22,14 @@ from apps.odata.declaration.resource import (
     Resource,
 )
 from apps.people.models import Contact
+from apps.people.resources import AddressType
 
 
-class AddressType(NestedType):
+class ReadOnlyAddressType(NestedType):
     """The address of a participant or a representative."""
 
     type_name = "AddressOfPerson"
-    fields = (
-        ReadOnly("StreetAddress"),
-        ReadOnly("StreetAddress2"),
-        ReadOnly("Suburb"),
-        ReadOnly("City"),
-        ReadOnly("State"),
-        ReadOnly("Country"),
-        ReadOnly("PostCode"),
-    )
+    fields = tuple(ReadOnly(each.name) for each in AddressType.fields)
 
 
 class ParticipantSummary(NestedType):
@@ -55,7 +48,7 @@ class ParticipantSummary(NestedType):
         ReadOnly("PhoneNumber1", source="phone1"),
         ReadOnly("PhoneNumber2", source="phone2"),
         ReadOnly("PrimaryEmail"),
-        Embedded("Address", AddressType, read_only=True),
+        Embedded("Address", ReadOnlyAddressType, read_only=True),
     )
 
 
@@ -74,7 +67,7 @@ class RepresentativeType(NestedType):
         ReadOnly("PhoneNumber1", source=f"{REPRESENTATIVE}phone1"),
         ReadOnly("PhoneNumber2", source=f"{REPRESENTATIVE}phone2"),
         ReadOnly("PrimaryEmail", source=f"{REPRESENTATIVE}primary_email"),
-        Embedded("Address", AddressType, prefix=REPRESENTATIVE, read_only=True),
+        Embedded("Address", ReadOnlyAddressType, prefix=REPRESENTATIVE, read_only=True),
     )
 
 

@@ -138,13 +138,7 @@ class RecurringFrequency(Numbered, models.TextChoices):
     MONTHLY = "Monthly"
     YEARLY = "Yearly"
 
-    __numbers__ = {
-        33950: "Daily",
-        34000: "Weekly",
-        34100: "Fortnightly",
-        34200: "Monthly",
-        34250: "Yearly",
-    }
+    __numbers__ = {33950: "Daily", 34000: "Weekly", 34100: "Fortnightly", 34200: "Monthly", 34250: "Yearly"}
 
 
 class TaxChoice(Numbered, models.TextChoices):
@@ -195,9 +189,4 @@ class CancellationReason(Numbered, models.TextChoices):
     UNAVAILABILITY_OF_TRANSPORT = "UnavailabilityOfTransport", "Unavailability of transport"
     OTHER = "Other"
 
-    __numbers__ = {
-        1: "HealthReason",
-        2: "FamilyIssues",
-        3: "UnavailabilityOfTransport",
-        4: "Other",
-    }
+    __numbers__ = {1: "HealthReason", 2: "FamilyIssues", 3: "UnavailabilityOfTransport", 4: "Other"}

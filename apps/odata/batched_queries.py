@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any, Protocol
 
 from django.db import connections, models
@@ -74,9 +75,8 @@ class PreparedQuery:
         self.texts[alias] = None if has_converters else (sql, tuple(params))
 
 
-def prepared_query(make: Callable[..., models.QuerySet[Any, Any]]) -> PreparedQuery:
-    """Prepare the query that a function makes of lists of values."""
-    return PreparedQuery(make)
+#: ``@prepared_query`` prepares the query that a function makes of lists of values.
+prepared_query = PreparedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
     needed = [query for query in queries if query is not None]
     connection = connections[alias]
     in_one_trip = connection.vendor == "postgresql" and not connection.features.uses_server_side_binding  # type: ignore[attr-defined]
-    statements = [s for query in needed if in_one_trip and (s := query.statement(alias)) is not None]
-    if not needed or len(statements) < len(needed):
+    statements: list[Any] = list(map(methodcaller("statement", alias), needed)) if in_one_trip else [None]
+    if not needed or None in statements:
         rows = [query.fetch() for query in needed]
     else:
         with connection.cursor() as cursor:
@@ -119,9 +119,3 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
                 rows.append(cursor.fetchall())
     by_query = iter(rows)
     return [[] if query is None else next(by_query) for query in queries]
-
-
-def fetch_groups(*groups: Sequence[Query | None]) -> list[list[Rows]]:
-    """``fetch_all`` of groups of queries, all in one trip: the rows of each query of each group."""
-    rows = iter(fetch_all([query for group in groups for query in group]))
-    return [[next(rows) for _ in group] for group in groups]

@@ -18,17 +18,12 @@ from apps.odata.declaration.schema import (
 )
 from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata.csdl import CONTAINER, IDENTIFIER
-from apps.odata.query.options import SERVICE_PARAMETERS
+from apps.odata.query.options import OPTION_PARSERS, SERVICE_PARAMETERS
 
 _PATH = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 #: Parameter names of query options, with or without the dollar sign.
-RESERVED_PARAMETERS = frozenset(
-    (
-        *("filter", "orderby", "select", "expand", "top", "skip", "count", "search", "format", "skiptoken"),
-        *map(str.lower, SERVICE_PARAMETERS),
-    )
-)
+RESERVED_PARAMETERS = frozenset((*OPTION_PARSERS, *map(str.lower, SERVICE_PARAMETERS)))
 
 #: The hint of each check. E001 to E007 are found by ``bind_resource``.
 HINTS = {

@@ -11,14 +11,12 @@ from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.db import transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
 from apps.core.identifiers import normalised
-from apps.odata import clock
 from apps.people.models import Staff
 
 
@@ -75,29 +73,7 @@ def locked_out_response(
     return response
 
 
-# --- enabling and disabling logins --------------------------------------------------------------------
-
-
-@transaction.atomic
-def disable_logins(staff: QuerySet[Staff]) -> int:
-    """Disable the logins from now on, which ends their sessions; how many were enabled."""
-    now = clock.now()
-    enabled = Q(disable_login_date=None) | Q(disable_login_date__gt=now)
-    return set_disable_login_date(staff.filter(enabled), now)
-
-
-@transaction.atomic
-def enable_logins(staff: QuerySet[Staff]) -> int:
-    """Enable the logins again; how many were disabled, now or from a later day."""
-    return set_disable_login_date(staff.exclude(disable_login_date=None), None)
-
-
-def set_disable_login_date(staff: QuerySet[Staff], moment: Any) -> int:
-    found = list(staff.order_by("pk").select_for_update(of=("self",)))
-    for each in found:
-        each.disable_login_date = moment
-        each.save(update_fields=["disable_login_date"])
-    return len(found)
+# --- what may be done to whom ---------------------------------------------------------------------------
 
 
 def role_covers(user: Any, other: Staff) -> bool:

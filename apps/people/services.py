@@ -1,4 +1,4 @@
-"""Services that create and change staff, clients and contacts, for every entry point.
+"""Services that create and change staff, clients and contacts, their logins and the handover of their work.
 
 The API, the back office, imports and commands call the same ones. Each takes drafts and raises
 ``ValidationFailed`` with every issue. ``create_…`` returns the new keys in the order of the drafts,
@@ -14,9 +14,12 @@ from types import MappingProxyType
 from typing import Any
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, UNUSABLE_PASSWORD_SUFFIX_LENGTH
+from django.db import models, transaction
+from django.db.models import QuerySet
 
-from apps.core import saving
-from apps.core.models import Subscriber
+from apps.core import archive, history, saving
+from apps.core.models import Subscriber, TimestampedModel
+from apps.odata import clock
 from apps.odata.any_of import AnyOf
 from apps.odata.write.drafts import Draft
 from apps.people.models import (
@@ -199,3 +202,78 @@ def permission_codes(role: Role) -> list[str]:
     """The permissions of a role, as ``app.codename``."""
     pairs = role.permissions.values_list("content_type__app_label", "codename")
     return sorted(f"{app}.{codename}" for app, codename in pairs)
+
+
+# --- logins ---------------------------------------------------------------------------------------------
+
+
+def with_enabled_login(staff: QuerySet[Staff]) -> QuerySet[Staff]:
+    """Those of them whose login is not disabled now."""
+    return staff.exclude(disable_login_date__lte=clock.now())
+
+
+@transaction.atomic
+def disable_logins(staff: QuerySet[Staff]) -> int:
+    """Disable the logins from now on, which ends their sessions; how many were enabled."""
+    return set_disable_login_date(with_enabled_login(staff), clock.now())
+
+
+@transaction.atomic
+def enable_logins(staff: QuerySet[Staff]) -> int:
+    """Enable the logins again; how many were disabled, now or from a later day."""
+    return set_disable_login_date(staff.exclude(disable_login_date=None), None)
+
+
+def set_disable_login_date(staff: QuerySet[Staff], moment: Any) -> int:
+    found = list(staff.order_by("pk").select_for_update(of=("self",)))
+    for each in found:
+        each.disable_login_date = moment
+        each.save(update_fields=["disable_login_date"])
+    return len(found)
+
+
+def an_administrator_remains(leavers: QuerySet[Staff]) -> bool:
+    """Whether anybody but these can sign in and may do everything in the back office."""
+    administrators = with_enabled_login(Staff.objects.filter(archive_date=None, role__all_permissions=True))
+    keys = leavers.values("pk")
+    return not administrators.filter(pk__in=keys).exists() or administrators.exclude(pk__in=keys).exists()
+
+
+# --- handover of a leaver's work ------------------------------------------------------------------------
+
+#: References to whoever looks after a record; others (who entered it) are facts and stay.
+RESPONSIBILITIES = frozenset({"account_manager", "owner", "follow_up_staff", "budget_manager"})
+
+
+@transaction.atomic
+def hand_over(leaver: Staff, successor: Staff) -> int:
+    """Assign all current records that the leaver looks after to the successor, and return how many."""
+    count = 0
+    for relation in Staff._meta.related_objects:
+        column, model = relation.field, relation.related_model
+        if column.name in RESPONSIBILITIES and issubclass(model, TimestampedModel):
+            records = model._default_manager.filter(**{column.name: leaver, "archive_date": None})
+            count += reassign(records, column, leaver, successor)
+    return count
+
+
+def reassign(
+    records: QuerySet[TimestampedModel],
+    column: models.Field[Any, Any],
+    leaver: Staff,
+    successor: Staff,
+) -> int:
+    # Nobody looks after themselves: the successor's own record loses its account manager instead.
+    own = records.filter(pk=successor.pk) if records.model is Staff else records.none()
+    for record in own:
+        setattr(record, column.attname, None)
+        record.save()
+    keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
+    changed = {column.attname: [str(leaver.pk), str(successor.pk)]}
+    for start in range(0, len(keys), archive.BATCH):
+        batch = keys[start : start + archive.BATCH]
+        records.model._default_manager.filter(pk__in=batch).update(
+            **{column.name: successor, "modify_date": clock.now()}
+        )
+        history.write_entries(records.model, batch, "Changed", changed)
+    return len(keys)

@@ -16,7 +16,7 @@ from tests.access.conftest import basic
 pytestmark = pytest.mark.django_db
 
 
-def test_a_token_lets_its_application_in_and_names_it_as_author(call, token):
+def test_a_token_authenticates_its_application_and_names_it_as_author(call, token):
     answer = call("GET", token("read"))
     assert (answer.status_code, answer.content) == (200, b"Payroll")
     author = answer.author
@@ -38,7 +38,7 @@ def test_the_scheme_is_read_in_any_case(call, token, scheme):
     assert call("GET", scheme + header).status_code == 200
 
 
-def test_a_request_by_token_asks_the_database_once(call, token, django_assert_num_queries):
+def test_a_request_by_token_takes_one_query(call, token, django_assert_num_queries):
     header = token("read")
     call("GET", header), call("GET", header), call("GET", header)  # draws 1, 1, then 2 permits
     with django_assert_num_queries(1):
@@ -67,7 +67,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("authorization", BAD)
-def test_credentials_that_do_not_hold_get_one_answer(call, authorization):
+def test_all_invalid_credentials_get_the_same_answer(call, authorization):
     answer = call("GET", authorization)
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"] == CHALLENGES
@@ -76,7 +76,7 @@ def test_credentials_that_do_not_hold_get_one_answer(call, authorization):
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Digest username=x", "Negotiate abc", "token"])
-def test_whoever_presents_nothing_is_asked_to(call, authorization):
+def test_a_request_without_credentials_gets_the_challenges(call, authorization):
     answer = call("GET", authorization)
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"] == CHALLENGES
@@ -119,7 +119,7 @@ def test_a_new_secret_ends_the_old_one_and_its_tokens_at_once(call, registered):
     assert call("GET", basic(application.client_id, new)).status_code == 200
 
 
-def test_a_previous_secret_can_be_kept_for_a_while(call, registered, at):
+def test_a_previous_secret_can_stay_valid_for_a_while(call, registered, at):
     application, old = registered()
     header = f"Bearer {issue_token(find_application_by_secret(application.client_id, old), ['read'])}"
     new = renew_secret(application, keep_previous=dt.timedelta(hours=1))
@@ -199,11 +199,11 @@ def test_a_session_never_writes(call, staff):
     assert b"may only read" in answer.content
 
 
-def test_a_closed_login_has_no_session(call, staff):
+def test_a_disabled_login_has_no_session(call, staff):
     assert call("GET", user=staff("view_client", disable_login_date=clock.now())).status_code == 401
 
 
-def test_bad_credentials_are_not_made_good_by_a_session(call, staff):
+def test_a_session_does_not_replace_invalid_credentials(call, staff):
     person = staff("view_client")
     assert call("GET", "Bearer nonsense", user=person).status_code == 401
     assert call("GET", "Digest x", user=person).status_code == 401

@@ -54,7 +54,7 @@ def test_an_application_is_added_with_ticked_scopes_and_its_secret_works(office)
     assert "no-store" in response["Cache-Control"]
 
 
-def test_the_secret_is_shown_once_and_kept_nowhere(office):
+def test_the_secret_is_shown_once_and_stored_nowhere(office):
     secret = secret_in(add(office))
     application = ApiApplication.objects.get()
     for page in (
@@ -71,7 +71,7 @@ def test_the_secret_is_shown_once_and_kept_nowhere(office):
     assert not any(secret in cookie.value for cookie in office.cookies.values())
 
 
-def test_who_made_an_application_stands_in_its_history(office):
+def test_the_history_names_who_made_an_application(office):
     add(office)
     line = Change.objects.get(record_type="access.apiapplication")
     assert (line.kind, line.channel, line.staff) == ("Created", "Back office", Staff.objects.get())
@@ -132,7 +132,7 @@ def test_applications_are_revoked_and_restored_from_the_list(office):
     assert find_application_by_secret(application.client_id, secret) is not None
 
 
-def test_tokens_are_listed_and_taken_away_but_never_shown(office, registered):
+def test_tokens_are_listed_and_deleted_but_never_shown(office, registered):
     application, secret = registered()
     token = issue_token(find_application_by_secret(application.client_id, secret), ["read"])
     page = office.get(reverse("admin:access_accesstoken_changelist"))

@@ -45,7 +45,7 @@ def test_scopes_are_given_one_by_one_or_as_a_list(words):
     assert ApiApplication.objects.get().scope == "read staff.write"
 
 
-def test_for_people_the_secret_comes_with_a_line_to_try_it():
+def test_the_printed_secret_comes_with_a_curl_command_to_try_it():
     text = run("create_api_application", "Payroll", "--url", "https://records.example/")
     application = ApiApplication.objects.get()
     (curl,) = [line for line in text.splitlines() if "curl" in line]
@@ -67,14 +67,14 @@ def test_for_people_the_secret_comes_with_a_line_to_try_it():
         (["  "], "cannot be blank"),
     ],
 )
-def test_what_cannot_be_registered_is_said_in_a_sentence(words, complaint):
+def test_an_application_that_cannot_be_registered_gives_a_sentence(words, complaint):
     run("create_api_application", "Payroll")
     with pytest.raises(CommandError, match=complaint.replace("?", r"\?")):
         run("create_api_application", *words)
     assert ApiApplication.objects.count() == 1
 
 
-def test_the_history_knows_of_an_application_and_nothing_of_its_secret(registered):
+def test_the_history_names_an_application_and_not_its_secret(registered):
     application, _ = registered()
     revoke_applications(ApiApplication.objects.all())
     lines = list(Change.objects.filter(record_type="access.apiapplication").order_by("pk"))
@@ -90,12 +90,12 @@ def test_an_application_is_revoked_by_name_or_client_id(registered, by):
     assert find_application_by_secret(application.client_id, secret) is None
 
 
-def test_revoking_what_is_not_there_is_an_error():
+def test_revoking_an_unknown_application_is_an_error():
     with pytest.raises(CommandError, match="no API application with the name or client id Nobody"):
         run("revoke_api_application", "Nobody")
 
 
-def test_purging_takes_expired_tokens_only(registered):
+def test_purging_deletes_expired_tokens_only(registered):
     application, _ = registered()
     for hours in (-1, 1):
         AccessToken.objects.create(
@@ -125,7 +125,7 @@ def test_a_second_login_shares_the_administrator_role():
     assert str(Staff.objects.get(primary_email="bob@example.org")) == "Bob Roe"
 
 
-def test_an_existing_login_gets_a_new_password_only_when_asked():
+def test_an_existing_login_gets_a_new_password_only_with_the_option():
     first = json.loads(run("create_staff_login", "ann@example.org", "--json"))
     with pytest.raises(CommandError, match="has a login already"):
         run("create_staff_login", "ANN@example.org")
@@ -149,14 +149,14 @@ def test_a_password_can_be_given_and_is_not_printed(monkeypatch):
         (["ann@example.org", "--password-stdin"], "", "too short"),
     ],
 )
-def test_a_login_that_cannot_be_made_leaves_nothing(monkeypatch, words, stdin, complaint):
+def test_a_login_that_cannot_be_made_stores_nothing(monkeypatch, words, stdin, complaint):
     monkeypatch.setattr("sys.stdin", StringIO(stdin))
     with pytest.raises(CommandError, match=complaint):
         run("create_staff_login", *words)
     assert not Staff.objects.exists()
 
 
-def test_a_login_that_opens_nothing_says_so():
+def test_a_login_without_permissions_is_reported():
     Role.objects.create(name="Nurse")
     assert "grants nothing yet" in run("create_staff_login", "ann@example.org", "--role", "nurse")
     Staff.objects.update(archive_date=clock.now())
@@ -190,7 +190,7 @@ def test_a_second_demo_prints_the_same(demo):
     assert demo() == demo()
 
 
-def test_only_the_owner_may_read_what_a_demo_noted(demo, settings):
+def test_only_the_owner_may_read_the_file_with_demo_credentials(demo, settings):
     path = settings.VAR_DIR / "demo.json"
     path.write_text("not json")
     path.chmod(0o644)
@@ -198,7 +198,7 @@ def test_only_the_owner_may_read_what_a_demo_noted(demo, settings):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_no_longer_holds_is_made_anew(demo, settings):
+def test_demo_credentials_that_are_not_valid_any_more_are_made_anew(demo, settings):
     demo()
     before = noted(settings)
     staff = Staff.objects.get()

@@ -97,7 +97,7 @@ def test_a_key_is_1_to_255_printable_ascii_characters(post, key):
 
 
 @pytest.mark.parametrize("key", ["x" * 255, "a b", "~!", '"8e03978e-40d5-43dd-bc93-6894a57f9324"'])
-def test_other_keys_are_taken_as_they_are(post, key):
+def test_other_keys_are_used_as_they_are(post, key):
     assert post(key).status_code == 201
     assert post(key)["Idempotency-Replayed"] == "true"
 
@@ -119,7 +119,7 @@ def test_a_failed_first_attempt_frees_the_key_and_leaves_nothing(post, refusal):
     assert post("k1", {"Name": "Other"}).status_code == 201
 
 
-def test_after_its_time_a_key_is_new_again(post):
+def test_an_expired_key_can_be_used_again(post):
     post("k1")
     IdempotencyKey.objects.update(creation_date="2020-01-01T00:00:00Z")
     again = post("k1", {"Name": "B"})
@@ -127,7 +127,7 @@ def test_after_its_time_a_key_is_new_again(post):
     assert "Idempotency-Replayed" not in again
 
 
-def test_old_keys_are_purged_and_fresh_ones_kept(post):
+def test_expired_keys_are_purged_and_others_stay(post):
     post("old"), post("fresh", {"Name": "B"})
     IdempotencyKey.objects.filter(key="old").update(creation_date="2020-01-01T00:00:00Z")
     assert purge_expired()["idempotency keys"] == 1
@@ -140,7 +140,7 @@ def test_a_body_that_is_too_large_is_left_to_the_view(post, settings):
     assert not IdempotencyKey.objects.exists()
 
 
-def test_what_was_read_of_a_body_already_stands_for_it(call, token, settings):
+def test_a_body_that_was_read_already_is_recognised_by_its_content(call, token, settings):
     settings.API_MAX_BODY_BYTES = 5
 
     class Reading(ClientView):

@@ -130,7 +130,7 @@ def test_a_used_up_quota_says_when_the_oldest_requests_leave_the_window():
 
 
 @pytest.mark.django_db
-def test_permits_that_were_not_spent_are_given_back():
+def test_permits_that_were_not_spent_are_returned():
     clock = Clock()
     limiter = RateLimiter(clock)
     spent(limiter, Limits(600, 0), 17)  # draws 1, 1, 2, 4, 8, 15
@@ -171,7 +171,7 @@ def test_a_rate_limiter_forgets_callers_of_earlier_minutes(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("on SQLite only one connection writes at a time")
-def test_workers_that_draw_at_once_are_granted_the_limit_exactly():
+def test_workers_that_take_permits_at_once_are_granted_the_limit_exactly():
     clock, granted = Clock(), []
 
     def work():
@@ -190,7 +190,7 @@ def test_workers_that_draw_at_once_are_granted_the_limit_exactly():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL's readers and writers do not meet")
-def test_on_sqlite_a_long_write_does_not_hold_up_readers():
+def test_on_sqlite_a_long_write_does_not_delay_readers():
     """The permit is granted uncounted rather than waited for."""
     begun, done = threading.Event(), threading.Event()
 
@@ -252,7 +252,7 @@ def test_the_limit_is_the_applications_not_the_tokens(call, token, settings):
 
 
 @pytest.mark.django_db
-def test_last_use_is_kept_with_no_more_than_a_write_a_minute(call, token):
+def test_the_last_use_takes_no_more_than_one_write_a_minute(call, token):
     header = token("read")
     application = ApiApplication.objects.get()
     assert application.last_used_at is None

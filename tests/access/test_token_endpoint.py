@@ -34,7 +34,7 @@ def refused(response, status, error):
     return response
 
 
-def test_an_oauth_client_that_is_not_ours_understands_the_answer(registered):
+def test_another_oauth_library_understands_the_answer(registered):
     application, secret = registered("Payroll", "read", "write")
     client = BackendApplicationClient(application.client_id, scope=["read"])
     body = client.prepare_request_body(include_client_id=True, client_secret=secret)
@@ -46,7 +46,7 @@ def test_an_oauth_client_that_is_not_ours_understands_the_answer(registered):
 
 
 @pytest.mark.parametrize("path", ["/connect/token", "/connect/token/"])
-def test_the_secret_may_stand_in_the_header_or_in_the_body(registered, path):
+def test_the_secret_may_be_in_the_header_or_in_the_body(registered, path):
     application, secret = registered()
     in_header = ask(authorization=basic(application.client_id, secret), path=path)
     in_body = ask(f"{GRANT}&client_id={application.client_id}&client_secret={secret}", path=path)
@@ -126,7 +126,7 @@ def test_wrong_secrets_unknown_clients_and_revoked_applications_get_one_answer(r
     assert len({answer.content for answer in answers}) == 1
 
 
-def test_an_unknown_client_is_asked_and_compared_like_a_known_one(
+def test_an_unknown_client_takes_the_same_steps_as_a_known_one(
     registered, monkeypatch, django_assert_num_queries
 ):
     """The path is the same, so that its time cannot reveal who exists."""
@@ -142,7 +142,7 @@ def test_an_unknown_client_is_asked_and_compared_like_a_known_one(
 
 
 @pytest.mark.parametrize("method", ["get", "put", "delete", "options", "patch", "head"])
-def test_tokens_are_asked_for_by_post_only(method):
+def test_tokens_are_requested_by_post_only(method):
     response = getattr(Client(), method)("/connect/token")
     assert response.status_code == 405
     assert response["Allow"] == "POST"
@@ -187,7 +187,7 @@ def test_only_hashes_are_in_the_database(registered):
     assert secret not in whole
 
 
-def test_guessing_is_slowed_down_but_locks_nobody_out(registered, monkeypatch):
+def test_guessed_secrets_are_limited_and_lock_nobody_out(registered, monkeypatch):
     application, secret = registered()
     monkeypatch.setattr(views, "FAILURES_OF_CLIENT", Limits(3, 0))
     guesses = [ask(authorization=basic(application.client_id, "guess")) for _ in range(5)]
@@ -197,7 +197,7 @@ def test_guessing_is_slowed_down_but_locks_nobody_out(registered, monkeypatch):
     assert ask(authorization=basic(application.client_id, secret)).status_code == 200
 
 
-def test_guessing_at_many_clients_from_one_address_is_slowed_down(monkeypatch):
+def test_guessed_secrets_of_many_clients_are_limited_by_address(monkeypatch):
     monkeypatch.setattr(views, "FAILURES_OF_ADDRESS", Limits(3, 0))
     answers = [
         ask(authorization=basic(f"client{n}", "guess"), REMOTE_ADDR="192.0.2.1").status_code for n in range(5)

@@ -135,7 +135,7 @@ def test_a_telephone_shows_a_record_and_its_history_without_scrolling_sideways(o
         assert overflow(page) == 0
 
 
-def test_the_start_page_fits_a_telephone_and_asks_nobody_else(open_window):
+def test_the_start_page_fits_a_telephone_and_loads_nothing_from_other_hosts(open_window):
     page = open_window(width=390)
     page.goto("/")
     assert overflow(page) == 0

@@ -53,7 +53,7 @@ def test_a_change_names_its_person_its_channel_and_its_fields(client, ada):
     assert "Cora Smith" in client.get(page_of(record, "history")).content.decode()
 
 
-def test_the_history_speaks_the_zone_of_the_subscriber(client, ada):
+def test_times_of_the_history_are_in_the_zone_of_the_subscriber(client, ada):
     Subscriber(time_zone="Pacific/Auckland").save()
     record = a_client()
     Change.objects.filter(record_key=str(record.pk)).update(at="2026-07-01T20:30:00+00:00")
@@ -68,7 +68,7 @@ def test_an_api_application_is_named_in_the_history(client, ada):
     assert "API" in page
 
 
-def test_a_history_page_asks_one_query_for_each_kind_of_record(django_assert_max_num_queries):
+def test_a_history_page_takes_one_query_for_each_kind_of_record(django_assert_max_num_queries):
     record = a_contact()
     for _ in range(12):
         record.account_manager = a_staff_member()
@@ -130,7 +130,7 @@ def test_a_form_sent_without_its_version_is_refused(client, ada):
     assert record.business_name == "First"
 
 
-def test_lists_show_current_records_until_asked_for_others(client, ada):
+def test_lists_show_current_records_unless_filtered_for_others(client, ada):
     a_client(business_name="Here still")
     a_client(business_name="Long gone", archive_date=clock.now())
     address = "/admin/people/client/"
@@ -163,7 +163,7 @@ def test_selected_records_are_archived_and_restored_with_a_line_for_each(client,
     assert not Client.objects.exclude(archive_date=None).exists()
 
 
-def test_archiving_many_costs_as_much_as_archiving_one(django_assert_num_queries):
+def test_archiving_many_takes_the_same_queries_as_archiving_one(django_assert_num_queries):
     for _ in range(30):
         a_client()
     with django_assert_num_queries(5):  # two of them are the savepoint's
@@ -181,7 +181,7 @@ def test_archiving_counts_as_a_modification():
     assert record.modify_date > before
 
 
-def test_one_record_is_archived_by_asking_first(client, ada):
+def test_one_record_is_archived_after_a_question(client, ada):
     record = a_client(business_name="Acme")
     a_contact(client=record)
     asked = client.get(page_of(record, "archiving")).content.decode()
@@ -238,7 +238,7 @@ def test_settings_refuse_a_zone_that_does_not_exist(client, ada):
     assert not Subscriber.objects.exists()
 
 
-def test_the_history_of_everything_is_read_only_and_asks_few_queries(
+def test_the_history_of_all_records_is_read_only_and_takes_few_queries(
     client, ada, django_assert_max_num_queries
 ):
     for _ in range(20):

@@ -1,8 +1,13 @@
 """How the tests load demo data."""
 
+import datetime as dt
 import io
+from zoneinfo import ZoneInfo
 
 from django.core.management import call_command
+from django.utils import timezone
+
+from apps.core.demo import Context
 
 #: The fewest records with which everything can be shown.
 SMALL = {
@@ -16,3 +21,13 @@ def load_demo(**options):
     output = io.StringIO()
     call_command("load_demo", stdout=output, **{**SMALL, **options})
     return output.getvalue()
+
+
+def load_sets(*sets, as_of, **sizes):
+    """Load some of the sets, without the command: for tests that look at nothing else."""
+    zone = ZoneInfo("Australia/Sydney")
+    day = dt.date.fromisoformat(as_of)
+    context = Context(1, day, zone, {**SMALL, **sizes}, report=lambda model, rows: None)
+    with timezone.override(zone):
+        for each in sets:
+            each.load(context)

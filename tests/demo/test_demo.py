@@ -25,7 +25,7 @@ from apps.engagements.categories import CATEGORIES, support_item
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.demo import price_books
-from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_file
+from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_guide_file
 from apps.funding.demo.warnings import DISCONTINUED
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -268,7 +268,7 @@ def test_plans_are_at_every_stage_of_every_kind_and_management():
 
 
 def test_items_have_numbers_of_the_schemes_form():
-    guide = read_file("price_guide.csv")
+    guide = read_guide_file("price_guide.csv")
     assert 55 <= guide.rows <= 80
     assert not guide.warnings
     for [row] in guide.items.values():
@@ -286,7 +286,7 @@ def test_years_of_the_price_guide_begin_in_july(as_of, first):
 
 def test_every_item_has_a_price_in_three_years_but_for_the_discontinued():
     prices = Price.objects.filter(entry__price_book__name=PRICE_GUIDE, zone="National")
-    assert prices.count() == 3 * read_file("price_guide.csv").rows - 1
+    assert prices.count() == 3 * read_guide_file("price_guide.csv").rows - 1
     discontinued = prices.filter(entry__product__code=DISCONTINUED).order_by("start_date")
     assert list(discontinued.values_list("end_date", flat=True)) == [
         dt.date(2025, 6, 30),
@@ -338,9 +338,9 @@ def test_claims_are_in_many_statuses_and_the_older_the_more_are_paid():
     assert old.filter(funding_status=ClaimStatus.AGENCY_FULLY_PAID).count() > 0.7 * old.count()
     new = Claim.objects.filter(creation_date__gt=MIDNIGHT - dt.timedelta(days=7))
     assert new.filter(funding_status=ClaimStatus.AWAITING_STAFF_APPROVAL).exists()
-    held = Claim.objects.filter(funding_status=ClaimStatus.ON_HOLD)
-    assert held.exists()
-    assert not held.filter(status_reason=None).exists()
+    on_hold = Claim.objects.filter(funding_status=ClaimStatus.ON_HOLD)
+    assert on_hold.exists()
+    assert not on_hold.filter(status_reason=None).exists()
     assert Claim.objects.filter(resubmitted=True).exists()
     assert any(each.claims.count() > 2 for each in ProviderInvoice.objects.filter(is_reusable=True))
 

@@ -4,8 +4,10 @@ import pytest
 
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
+from apps.people.demo import PEOPLE
 from apps.sales import pipeline
-from tests.demo.loading import load_demo
+from apps.sales.demo import SALES
+from tests.demo.loading import load_demo, load_sets
 
 pytestmark = pytest.mark.django_db
 
@@ -14,8 +16,9 @@ SUNDAY = 6
 
 @pytest.mark.parametrize("weekday", range(7))
 def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
-    at(f"2026-06-{22 + weekday} 10:00")
-    load_demo(clients=1, staff=3, contacts=0, opportunities=24)
+    day = f"2026-06-{22 + weekday}"
+    at(f"{day} 10:00")
+    load_sets(PEOPLE, SALES, as_of=day, clients=1, staff=3, contacts=0, opportunities=24)
     overdue, today, later = pipeline.follow_up_periods(None)
     assert overdue.count
     assert today.count

@@ -13,7 +13,7 @@ from tests.people.builders import a_staff_member
 
 
 @pytest.fixture(autouse=True)
-def settled(monkeypatch, settings):
+def fresh_clock_and_settings(monkeypatch, settings):
     clock.reset_now()
     Subscriber.clear_cache()
     yield

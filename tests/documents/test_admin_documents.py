@@ -77,7 +77,9 @@ def test_without_a_script_all_files_get_the_same(client, ada):
     }
 
 
-def test_what_is_refused_is_told_by_file_and_column_and_nothing_is_kept(client, ada, folder, nothing_is_left):
+def test_refused_files_are_reported_by_file_and_column_and_nothing_is_stored(
+    client, ada, folder, nothing_is_left
+):
     archived = a_category(archive_date="2020-01-01T00:00:00Z")
     sent = {
         "Files": files(("a.pdf", png()), ("b.png", png())),
@@ -99,7 +101,7 @@ def test_what_is_refused_is_told_by_file_and_column_and_nothing_is_kept(client, 
     nothing_is_left()
 
 
-def test_no_file_and_no_category_are_told(client, ada, nothing_is_left):
+def test_a_missing_file_and_a_missing_category_are_reported(client, ada, nothing_is_left):
     page = client.post(ADD, {}).content.decode()
     assert "One file or more is required." in page
     answer = client.post(ADD, {"Files": files(("a.pdf", PDF))})

@@ -143,7 +143,7 @@ def test_a_sweep_removes_old_files_without_a_document_and_no_others(folder):
 
 
 @pytest.mark.django_db
-def test_a_sweep_of_many_files_judges_them_in_batches(folder, monkeypatch):
+def test_a_sweep_checks_many_files_in_batches(folder, monkeypatch):
     monkeypatch.setattr("apps.documents.services.SWEEP_BATCH", 2)
     used_keys = {a_document().storage_key for _ in range(3)}
     for number in range(5):
@@ -154,7 +154,7 @@ def test_a_sweep_of_many_files_judges_them_in_batches(folder, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("on SQLite a sweep waits for the one who writes, and the tests' lies in memory")
-def test_a_sweep_waits_for_documents_that_are_being_filed(folder):
+def test_a_sweep_waits_for_documents_that_are_being_created(folder):
     draft = {"name": "x", "client": None, "category": a_category(), "created_by": a_staff_member()}
     swept = []
 

@@ -64,7 +64,7 @@ def test_an_archived_document_still_downloads(get):
     assert get().body == PDF
 
 
-def test_head_tells_all_but_the_bytes(get):
+def test_head_has_every_header_and_no_bytes(get):
     answer = get("HEAD")
     assert (answer.status_code, answer.body) == (200, b"")
     assert answer["Content-Length"] == str(len(PDF))
@@ -158,7 +158,7 @@ def test_only_callers_who_may_read_documents_download(document):
     assert Caller().get(f"document/{document.pk}/Download").status_code == 401
 
 
-def test_the_web_server_sends_the_bytes_when_it_is_told_where(get, document, settings):
+def test_the_web_server_sends_the_bytes_when_a_prefix_is_set(get, document, settings):
     settings.DOCUMENT_ACCEL_PREFIX = "/files/"
     answer = get()
     assert (answer.status_code, answer.content) == (200, b"")

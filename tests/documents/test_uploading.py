@@ -88,7 +88,7 @@ def test_the_nth_entry_of_each_list_belongs_to_the_nth_file(post, staff, categor
     assert "Location" not in answer
 
 
-def test_lists_of_guids_may_stand_between_commas(post, staff, category):
+def test_lists_of_guids_may_be_separated_by_commas(post, staff, category):
     client = a_client()
     answer = post(
         *files(("a.pdf", PDF), ("b.pdf", PDF), ("c.pdf", PDF)),
@@ -125,7 +125,7 @@ def test_an_empty_optional_list_is_no_list(post, staff, category):
     assert ok(answer, 201)["value"][1]["DocumentName"] == "b.pdf"
 
 
-def test_return_minimal_tells_nothing(post, staff, category):
+def test_return_minimal_has_no_body(post, staff, category):
     answer = post(a_file(), *fields(STAFF, staff.pk), *fields(CATEGORY, category.pk), Prefer="return=minimal")
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer["Location"].endswith(f"Document({Document.objects.get().pk})")
@@ -137,7 +137,7 @@ def test_return_minimal_tells_nothing(post, staff, category):
 @pytest.mark.parametrize(
     ("name", "entries"), [(STAFF, 1), (CATEGORY, 3), (CLIENT, 1), (NAMES, 4), (CLIENT, 3)]
 )
-def test_counts_that_differ_are_told_with_both_and_nothing_is_kept(
+def test_counts_that_differ_are_reported_with_both_and_nothing_is_stored(
     post, staff, category, nothing_is_left, name, entries
 ):
     lists = {STAFF: [staff.pk] * 2, CATEGORY: [category.pk] * 2}
@@ -153,7 +153,7 @@ def test_counts_that_differ_are_told_with_both_and_nothing_is_kept(
     nothing_is_left()
 
 
-def test_every_fault_of_every_file_is_told_at_once(post, staff, category, nothing_is_left):
+def test_every_fault_of_every_file_is_reported_at_once(post, staff, category, nothing_is_left):
     archived = a_category(archive_date=clock.now())
     answer = post(
         *files(("a.pdf", PDF), ("b.pdf", b""), ("c.html", b"<html>"), ("d.pdf", b"MZ\0\0")),
@@ -179,7 +179,7 @@ def test_every_fault_of_every_file_is_told_at_once(post, staff, category, nothin
     nothing_is_left()
 
 
-def test_what_is_required_is_told_when_nothing_is_sent(post, nothing_is_left):
+def test_required_fields_are_reported_when_nothing_is_sent(post, nothing_is_left):
     assert faults(post(part("x", "y"))) == [
         ("Required", "Files"),
         ("Required", STAFF),
@@ -188,7 +188,7 @@ def test_what_is_required_is_told_when_nothing_is_sent(post, nothing_is_left):
     nothing_is_left()
 
 
-def test_a_list_without_files_is_told_as_well(post, staff, category):
+def test_a_list_without_files_is_reported_as_well(post, staff, category):
     answer = post(*fields(STAFF, staff.pk), *fields(CATEGORY, category.pk))
     assert faults(answer) == [("Required", "Files"), ("CountMismatch", STAFF), ("CountMismatch", CATEGORY)]
 
@@ -263,7 +263,7 @@ def test_a_file_beyond_the_limit_is_413_with_the_limit(post, settings, nothing_i
     nothing_is_left()
 
 
-def test_a_file_at_the_limit_is_kept(post, settings, staff, category):
+def test_a_file_at_the_limit_is_stored(post, settings, staff, category):
     settings.DOCUMENT_MAX_BYTES = 1000
     ok(post(a_file(b"%PDF-" + b"x" * 995), *fields(STAFF, staff.pk), *fields(CATEGORY, category.pk)), 201)
 
@@ -304,7 +304,7 @@ def test_forms_that_are_all_too_much_are_refused_quickly(post, nothing_is_left, 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 
-KEPT = {
+ALLOWED_FILES = {
     "a.pdf": (PDF, "application/pdf"),
     "A.PDF": (PDF, "application/pdf"),
     "a.docx": (docx(), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
@@ -333,9 +333,9 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_usual_files_are_kept_with_the_type_that_was_found(post, staff, category, name):
-    content, media = KEPT[name]
+@pytest.mark.parametrize("name", ALLOWED_FILES)
+def test_usual_files_are_stored_with_the_type_of_their_content(post, staff, category, name):
+    content, media = ALLOWED_FILES[name]
     ok(post(a_file(content, name), *fields(STAFF, staff.pk), *fields(CATEGORY, category.pk)), 201)
     assert Document.objects.get().media_type == media
 

@@ -155,7 +155,7 @@ def test_a_plans_page_is_for_those_who_may_see_plans(client):
     assert "Add a booking" not in page_text(response)
 
 
-def test_the_page_of_a_plan_that_is_not_there_leads_back(client):
+def test_the_page_of_an_unknown_plan_redirects(client):
     response = client.get(f"{PLANS}01a05a13-d3e0-720d-9806-422ae9d6274b/plan/")
     assert response.status_code == 302
 
@@ -296,7 +296,7 @@ def test_the_amounts_of_a_booking_cannot_be_edited(client):
     assert (booking.claimed, booking.budget) == (Decimal("5.00"), Decimal("120.00"))
 
 
-def test_a_booking_entered_by_mistake_goes_and_one_with_claims_stays(client):
+def test_a_booking_without_claims_can_be_deleted_and_one_with_claims_cannot(client):
     mistake, claimed = a_booking(), a_booking(waiting=Decimal("0.01"))
     client.post(f"/admin/engagements/servicebooking/{mistake.pk}/delete/", {"post": "yes"})
     assert not ServiceBooking.objects.filter(pk=mistake.pk).exists()

@@ -224,7 +224,7 @@ def test_a_booking_is_shown_with_its_category(api):
     ]
 
 
-def test_an_archived_category_tells_when(api):
+def test_an_archived_category_has_its_archive_date(api):
     booking = a_booking()
     moment = clock.now()
     SupportCategory.objects.filter(pk=booking.category_id).update(archive_date=moment)

@@ -48,7 +48,7 @@ def test_a_plan_is_changed_by_its_guid(bring):
     assert plan.total_budget_amount == Decimal("5.00")
 
 
-def test_rules_and_warnings_are_reported_in_their_cells(bring):
+def test_issues_and_warnings_are_reported_at_their_cells(bring):
     plan = a_plan()
     person = f"{plan.participant_id}"
     header = "Participant,PlanStartDate,PlanEndDate,IsPlanManaged,BookingEndDate"

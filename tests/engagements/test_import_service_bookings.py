@@ -83,7 +83,7 @@ class CommandResult:
         return [line for line in self.err.splitlines() if line.startswith("row ")]
 
 
-def test_a_booking_is_brought_in_with_the_plan_it_tells_of(import_rows, mia):
+def test_a_booking_is_imported_with_a_plan_for_it(import_rows, mia):
     own = a_client(is_self=True)
     result = import_rows(
         {},
@@ -268,7 +268,7 @@ def test_nobody_is_made_for_a_row_that_is_refused(import_rows):
     assert not ClientEngagement.objects.exists()
 
 
-def test_two_contacts_of_a_number_are_both_named(import_rows, mia):
+def test_a_number_that_two_contacts_have_is_ambiguous(import_rows, mia):
     other = a_contact(scheme_number="430000001")
     assert [line.split(": ")[1] for line in import_rows({}).lines] == ["Ambiguous"]
     Contact.objects.filter(pk=other.pk).update(archive_date=clock.now())
@@ -304,7 +304,7 @@ def test_another_name_than_the_contacts_is_warned_of(import_rows, mia):
         ({"status": "CANCELLED"}, "NotActive"),
     ],
 )
-def test_a_fault_is_reported_at_its_cell_and_the_other_rows_go_in(import_rows, mia, cell, code):
+def test_a_fault_is_reported_at_its_cell_and_the_other_rows_are_imported(import_rows, mia, cell, code):
     result = import_rows(cell, {"product_category": "01"})
     assert result.sums == "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected"
     (column,) = cell
@@ -318,7 +318,7 @@ def test_every_fault_of_a_row_is_reported_at_once(import_rows, mia):
     assert [line.split(": ")[1] for line in result.lines] == ["NotAChoice", "InvalidDate", "Required"]
 
 
-def test_a_booking_is_in_a_file_once(import_rows, mia):
+def test_a_booking_number_is_in_a_file_once(import_rows, mia):
     result = import_rows({"service_booking_id": "9"}, {"service_booking_id": "9"})
     assert "row 3, D3 (service_booking_id): NotUnique: Row 2 of the file has it already." in result.err
     assert ServiceBooking.objects.count() == 1
@@ -352,7 +352,7 @@ def test_a_file_of_something_else_is_refused_as_a_whole(import_rows, tmp_path):
         call_command("import_service_bookings", str(tmp_path / "none.csv"))
 
 
-def test_columns_that_say_nothing_to_us_are_reported(import_rows, mia):
+def test_unknown_columns_are_reported(import_rows, mia):
     assert "Not read: initiated_by, quantity, virtual_status, provider." in import_rows({}).err
 
 

@@ -18,7 +18,7 @@ from apps.engagements.services import (
     update_engagements,
 )
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
-from apps.people.handover import hand_over
+from apps.people.services import hand_over
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
 from tests.people.records import a_contact, a_staff_member
 

@@ -5,7 +5,7 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import RawQuery, fetch_all, fetch_groups, prepared_query
+from apps.odata.batched_queries import RawQuery, fetch_all, prepared_query
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 
@@ -85,17 +85,6 @@ def test_a_query_that_is_not_needed_has_no_rows_and_makes_no_trip():
     assert fetch_all([None, clients_of([client.pk])]) == [[], [(client.pk, client.business_name)]]
     assert trips(lambda: fetch_all([None, None])) == ([[], []], 0)
     assert trips(lambda: fetch_all([])) == ([], 0)
-
-
-def test_groups_of_queries_go_in_one_trip():
-    client, team = a_client(), a_team()
-    (first, nothing, second), number = trips(
-        lambda: fetch_groups([clients_of([client.pk]), None], [], [teams_of([team.pk])])
-    )
-    assert first == [[(client.pk, client.business_name)], []]
-    assert nothing == []
-    assert [name for *_, name in second[0]] == [team.name]
-    assert number == (1 if connection.vendor == "postgresql" else 2)
 
 
 def test_a_query_in_sql_has_the_rows_of_the_driver():

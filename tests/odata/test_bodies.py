@@ -654,7 +654,7 @@ def test_every_attribute_of_a_draft_has_a_value_or_is_invalid(records):
         body = read(*records)
     for number, draft in enumerate(body.drafts):
         assert bool(draft.invalid) is any(at == number for at, _ in body.faults)
-        for name in record_reader(ORDERS.type).default_makers:
+        for name in record_reader(ORDERS.type).attributes:
             if name in draft.invalid:
                 with pytest.raises(InvalidValue):
                     getattr(draft, name)

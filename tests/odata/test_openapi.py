@@ -27,7 +27,7 @@ from apps.odata.declaration.resource import (
 from apps.odata.declaration.schema import bind_resource as bind
 from apps.odata.declaration.service import Service, get_service
 from apps.odata.metadata import csdl, json_schema, openapi
-from apps.odata.query.options import _PARSERS as OPTIONS
+from apps.odata.query.options import OPTION_PARSERS as OPTIONS
 from apps.odata.query.options import SERVICE_PARAMETERS
 from apps.odata.query.plain_filters import filterset_for
 from apps.odata.read.record_json import RecordJson, select_all

@@ -9,8 +9,8 @@ from apps.core.models import Change
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.choices import AnswerKind, AppliesTo
-from apps.people.handover import an_administrator_remains
 from apps.people.models import Client, Contact, CustomField, Role, Staff
+from apps.people.services import an_administrator_remains
 from tests.people.records import (
     a_client,
     a_contact,
@@ -96,7 +96,7 @@ def test_rules_of_the_interface_hold_in_the_form(client, ada):
     assert not Contact.objects.exists()
 
 
-def test_a_warning_is_shown_and_stops_nobody(client, ada):
+def test_a_record_with_a_warning_is_stored_and_the_warning_is_shown(client, ada):
     address = "/admin/people/client/add/"
     answer = client.post(
         address, form_data(client.get(address), business_name="Acme", business_number="12"), follow=True
@@ -105,7 +105,7 @@ def test_a_warning_is_shown_and_stops_nobody(client, ada):
     assert Client.objects.get().business_number == "12"
 
 
-def test_a_scheme_number_is_taken_with_blanks_and_stored_without(client, ada):
+def test_a_scheme_number_may_have_blanks_and_is_stored_without(client, ada):
     add(
         client,
         "contact",
@@ -138,7 +138,7 @@ def test_a_contact_is_found_however_it_is_written(client, ada, sought):
 
 
 @pytest.mark.parametrize("model", ["staff", "client", "contact"])
-def test_a_list_asks_as_many_queries_for_many_rows_as_for_few(
+def test_a_list_takes_the_same_queries_for_any_number_of_rows(
     client, ada, model, django_assert_max_num_queries
 ):
     build = {"staff": a_staff_member, "client": a_client, "contact": a_contact}[model]
@@ -181,7 +181,7 @@ def test_a_password_like_the_persons_own_email_is_refused(client, ada):
     assert "too similar" in answer.content.decode()
 
 
-def test_a_password_is_seen_nowhere(client, ada):
+def test_a_password_is_neither_shown_nor_in_the_history(client, ada):
     person = a_staff_member()
     new = {"new_password1": "quite another thing", "new_password2": "quite another thing"}
     client.post(page_of(person, "password"), new)
@@ -283,7 +283,7 @@ def test_a_leavers_work_is_shown_and_handed_over(client, ada):
     assert line.differences == {"account_manager_id": [str(leaver.pk), str(successor.pk)]}
 
 
-def test_somebody_always_stays_in_charge(client, ada):
+def test_the_last_administrator_is_recognised(client, ada):
     role = a_role("people.view_staff", "people.change_staff")
     boss = an_administrator()
     Staff.objects.filter(pk=ada.pk).update(role=role)
@@ -300,7 +300,7 @@ def test_somebody_always_stays_in_charge(client, ada):
 # --- custom fields
 
 
-def test_the_last_who_may_do_everything_cannot_be_made_less(client, ada):
+def test_the_last_administrator_keeps_all_permissions(client, ada):
     lesser = a_role("people.view_staff")
     in_role = form_data(client.get(page_of(ada)), role=str(lesser.pk))
     assert "Nobody would be left" in str(errors_on(client.post(page_of(ada), in_role), "role"))
@@ -416,7 +416,7 @@ def test_what_is_offered_to_choose_from_is_for_those_who_may_see_it(client, cler
     assert client.get(reverse("admin:autocomplete"), asked).status_code == 302
 
 
-def test_rights_that_are_not_usual_stand_below_their_record(client, ada):
+def test_unusual_permissions_are_listed_below_their_record(client, ada):
     page = client.get("/admin/people/role/add/").content.decode()
     row = page.split('<tr class="rs-others">')[1].split("</tr>")[0]
     assert 'name="permissions"' in row

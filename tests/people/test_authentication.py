@@ -13,6 +13,7 @@ from apps.core.models import Change
 from apps.odata import clock
 from apps.people import authentication
 from apps.people.models import Staff
+from apps.people.services import disable_logins, enable_logins
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +135,7 @@ def test_a_lock_does_not_last_longer_by_more_guesses(client, settings):
     assert AccessAttempt.objects.get().attempt_time == began
 
 
-def test_a_password_is_not_kept_with_the_failure(client):
+def test_a_failed_attempt_is_stored_without_the_password(client):
     sign_in(client, "ada@example.org", "hunter2-secret")
     assert "hunter2-secret" not in AccessAttempt.objects.get().post_data
 
@@ -168,9 +169,9 @@ def test_an_address_behind_a_trusted_proxy_is_the_one_the_proxy_saw(settings):
 
 def test_closing_logins_is_written_in_the_history():
     person = a_staff_member()
-    assert authentication.disable_logins(Staff.objects.filter(pk=person.pk)) == 1
-    assert authentication.disable_logins(Staff.objects.filter(pk=person.pk)) == 0
+    assert disable_logins(Staff.objects.filter(pk=person.pk)) == 1
+    assert disable_logins(Staff.objects.filter(pk=person.pk)) == 0
     line = Change.objects.filter(record_key=str(person.pk)).first()
     assert list(line.differences) == ["disable_login_date"]
     assert authenticate(RequestFactory().get("/"), username=person.primary_email, password=PASSWORD) is None
-    assert authentication.enable_logins(Staff.objects.filter(pk=person.pk)) == 1
+    assert enable_logins(Staff.objects.filter(pk=person.pk)) == 1

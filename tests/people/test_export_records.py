@@ -128,14 +128,14 @@ def test_json_shows_records_as_the_interface_does(tmp_path, people):
         ({"columns": "Nam"}, "Nam"),
     ],
 )
-def test_a_filter_that_is_none_is_reported_and_no_file_is_left(tmp_path, people, words, expected):
+def test_an_invalid_filter_is_reported_and_no_file_is_left(tmp_path, people, words, expected):
     with pytest.raises(CommandError, match=expected) as refusal:
         exported("contact", tmp_path / "c.csv", **words)
     assert refusal.value.returncode == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_resource_or_format_is_reported(tmp_path):
+def test_an_unknown_resource_or_format_is_reported(tmp_path):
     with pytest.raises(CommandError, match="There is no resource invoices; there are"):
         exported("invoices", tmp_path / "c.csv")
     with pytest.raises(CommandError, match=r"c\.pdf is none of \.csv"):

@@ -91,7 +91,7 @@ def test_the_good_rows_of_a_file_are_stored_as_they_say(tmp_path):
     assert not (tmp_path / "people.errors.csv").exists()
 
 
-def test_the_history_tells_what_an_import_did(tmp_path):
+def test_the_history_has_the_changes_of_an_import(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
     imported("contact", a_csv(tmp_path, GOOD[0].replace("0400000001", "0411")))
 
@@ -330,7 +330,7 @@ def test_signs_that_copy_would_read_otherwise_are_only_text(tmp_path, cell):
     assert names == {"Ann": cell, "Bob": f"{cell}\n\\."}
 
 
-def test_an_unknown_resource_or_field_to_match_is_reported(tmp_path):
+def test_an_unknown_resource_or_match_field_is_reported(tmp_path):
     path = a_csv(tmp_path, *GOOD)
     assert "There is no resource people to import; there are" in imported("people", path).err
     assert "--match Fax: no column of the file gives it." in imported("contact", path, "--match", "Fax").err

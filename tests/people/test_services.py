@@ -116,7 +116,7 @@ def test_one_bad_record_keeps_all_others_out(refused):
     assert not Change.objects.filter(record_type="people.client").exists()
 
 
-def test_all_kinds_of_fault_are_told_at_once_in_the_order_of_the_records():
+def test_all_kinds_of_fault_are_reported_at_once_in_the_order_of_the_records():
     a_client(UniqueCode="taken")
     nobody = {"ContactGuid": str(uuid.uuid4())}
     with pytest.raises(InvalidRecords) as refusal:
@@ -288,7 +288,7 @@ def test_only_records_the_caller_may_see_are_replaced():
 # --- revising -------------------------------------------------------------------------------------------
 
 
-def test_revising_changes_only_what_is_given_and_tells_who_changed():
+def test_an_update_changes_only_given_members_and_returns_the_keys_of_changed_records():
     one = a_contact(UniqueCode="a", Phone1="1", Address={"State": "NSW", "Country": "Australia"})
     other = a_contact(UniqueCode="b", Phone1="2")
     changed = update_contacts(
@@ -314,7 +314,7 @@ def test_a_revised_unique_text_is_unique_at_once(refused):
     assert refused("contact", a_contact_body(UniqueCode="a")) == []
 
 
-def test_revising_is_held_against_the_rules_with_what_stands():
+def test_an_update_is_validated_together_with_the_stored_values():
     one = a_contact(Address={"State": "NSW", "Country": "Australia"})
     with pytest.raises(ValidationFailed) as refusal:
         update_contacts([Draft({"country": None}, given=["country"], key=one.pk)])

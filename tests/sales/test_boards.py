@@ -106,7 +106,7 @@ def test_an_archived_stage_is_on_the_board_while_it_has_opportunities(client, ad
     assert response.context["stages"] == []
 
 
-def test_the_board_can_be_mine_of_a_team_and_of_a_type(client, ada):
+def test_the_board_is_filtered_by_owner_team_and_type(client, ada):
     team, stage = a_team(), a_stage(name="One")
     an_opportunity(stage=stage, owner=ada)
     an_opportunity(stage=stage, Team=by_key("TeamId", team))
@@ -119,7 +119,9 @@ def test_the_board_can_be_mine_of_a_team_and_of_a_type(client, ada):
     assert count(team="nonsense") == 2
 
 
-def test_the_board_costs_the_same_queries_however_full_it_is(client, ada, django_assert_num_queries):
+def test_the_board_takes_the_same_queries_for_any_number_of_opportunities(
+    client, ada, django_assert_num_queries
+):
     stages = [a_stage(position=number) for number in range(4)]
     for stage in stages:
         an_opportunity(stage=stage)
@@ -187,11 +189,11 @@ def test_the_boards_are_for_those_who_may_see_opportunities(client, address):
 
 
 @pytest.mark.parametrize("address", [MOVE, DONE])
-def test_nothing_is_changed_by_following_a_link(client, ada, address):
+def test_changes_from_the_board_need_a_post(client, ada, address):
     assert client.get(address).status_code == 405
 
 
-def test_the_menu_leads_to_the_boards(client, viewer):
+def test_the_menu_links_the_boards(client, viewer):
     page = client.get("/admin/").content.decode()
     assert all(f'href="{address}"' in page for address in (BOARD, FOLLOW_UPS, FUNNEL))
 
@@ -211,7 +213,7 @@ def titles(person):
     return {part.title: [card["name"] for card in part.cards] for part in pipeline.follow_up_periods(person)}
 
 
-def test_follow_ups_stand_under_when_they_are_due(on_a_wednesday):
+def test_follow_ups_are_grouped_by_the_period_they_are_due_in(on_a_wednesday):
     person, other = a_staff_member(), a_staff_member()
     for days in (-30, -1, 0, 1, 4, 5):
         due(an_opportunity(Name=f"in {days}"), person, days)
@@ -226,7 +228,7 @@ def test_follow_ups_stand_under_when_they_are_due(on_a_wednesday):
     assert titles(None)["Today"] == ["in 0", "another's"]
 
 
-def test_counts_tell_of_those_that_are_not_shown(django_assert_num_queries):
+def test_counts_include_follow_ups_that_are_not_shown(django_assert_num_queries):
     person = a_staff_member()
     keys = posted("opportunity", *[an_opportunity_body()] * 4)
     for key in keys:
@@ -281,7 +283,7 @@ def test_the_funnel_counts_who_reached_each_stage_and_how_they_ended(client, ada
     assert funnel.total.count == 7
 
 
-def test_the_funnel_looks_back_as_far_as_it_is_asked(client, ada, django_assert_num_queries):
+def test_the_funnel_counts_the_chosen_period(client, ada, django_assert_num_queries):
     record = an_opportunity()
     long_ago = clock.now() - dt.timedelta(days=200)
     Opportunity.objects.filter(pk=record.pk).update(creation_date=long_ago)

@@ -53,7 +53,7 @@ def test_details_need_a_source_that_is_no_referral(refused, source):
 
 
 @pytest.mark.parametrize("source", [None, "Training"])
-def test_a_referrer_is_told_of_referrals_only(refused, source):
+def test_a_referrer_is_allowed_for_referrals_only(refused, source):
     given = dict(zip(REFERRER, ("rosa@example.org", "Rosa", "De Luca", "Two Creeks"), strict=True))
     body = an_opportunity_body(Source=source, **given)
     assert refused(body) == [("NotAllowed", name) for name in REFERRER]
@@ -90,7 +90,7 @@ def test_a_chance_is_a_percentage(refused, chance, fault):
 # --- the outcome ----------------------------------------------------------------------------------------
 
 
-def test_the_outcome_is_told_in_the_result_stage_only(refused):
+def test_an_outcome_is_allowed_in_the_result_stage_only(refused):
     body = an_opportunity_body(
         Outcome="SaleUnsuccessful",
         OutcomeDate="2026-01-31",
@@ -104,7 +104,7 @@ def test_the_outcome_is_told_in_the_result_stage_only(refused):
 
 
 @pytest.mark.parametrize("given", [{}, {"Outcome": None}])
-def test_an_opportunity_in_the_result_is_deferred_unless_told_otherwise(given):
+def test_the_default_outcome_in_the_result_stage_is_deferred(given):
     record = stored(a_result_body(**given))
     assert (record.outcome, record.outcome_date, record.outcome_moment) == ("Deferred", None, None)
 
@@ -119,7 +119,7 @@ def test_what_is_deferred_has_no_outcome_date(refused):
 
 
 @pytest.mark.parametrize("outcome", ["SaleSuccessful", "SaleUnsuccessful"])
-def test_a_decision_is_now_unless_its_date_is_told(outcome):
+def test_the_default_date_of_a_decision_is_now(outcome):
     record = stored(a_result_body(Outcome=outcome))
     assert record.outcome_moment == clock.now()
     assert record.outcome_date == clock.today()
@@ -247,7 +247,7 @@ def test_a_hundred_opportunities_cost_the_queries_of_one(django_assert_max_num_q
     assert keys == sorted(set(keys))
 
 
-def test_the_database_itself_refuses_what_one_row_can_tell():
+def test_the_database_has_constraints_besides_the_rules():
     record = an_opportunity()
     wrong = (
         {"chance_of_sales": 101},

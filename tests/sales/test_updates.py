@@ -64,7 +64,7 @@ def test_a_move_is_written_to_the_history():
     assert change.differences == {"stage_id": [record.stage_id, stage.pk]}
 
 
-def test_a_move_to_where_it_stands_changes_nothing():
+def test_a_move_to_the_same_stage_changes_nothing():
     record = an_opportunity()
     change_stage(record, record.stage)
     assert not Change.objects.filter(record_key=str(record.pk), kind="Changed").exists()

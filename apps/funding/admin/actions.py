@@ -142,16 +142,14 @@ class ActionAdmin(FundingAdmin):
     # --- actions on many records
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """The usual ``actions`` of an admin class, and the buttons."""
+        actions: dict[str, Any] = super().get_actions(request)
         if not self.has_change_permission(request) or "_popup" in request.GET:
-            return {}
-        return {
-            button.name: (
-                partial(self.list_action, button),
-                button.name,
-                f"{button.label}…" if button.asks_first else button.label,
-            )
-            for button in self.list_buttons(request)
-        }
+            return actions
+        for button in self.list_buttons(request):
+            label = f"{button.label}…" if button.asks_first else button.label
+            actions[button.name] = (partial(self.list_action, button), button.name, label)
+        return actions
 
     def list_action(
         self, button: ActionButton, page: Any, request: HttpRequest, selected: QuerySet[Any]

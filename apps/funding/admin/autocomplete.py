@@ -32,7 +32,7 @@ def read_key(text: str | None) -> UUID | None:
         return None
 
 
-def parse_day(text: str | None) -> dt.date | None:
+def read_day(text: str | None) -> dt.date | None:
     """An ISO day; ``None`` for another text."""
     try:
         return dt.date.fromisoformat(text or "")
@@ -79,7 +79,7 @@ def products_page(request: HttpRequest) -> JsonResponse:
     if book is None:
         return JsonResponse({"products": []})
     entries = list(search_products(book, query.get("q", ""))[:SUGGESTIONS])
-    region, day = region_of(read_key(query.get("contact"))), parse_day(query.get("on")) or clock.today()
+    region, day = region_of(read_key(query.get("contact"))), read_day(query.get("on")) or clock.today()
     prices = load_price_table(entry.product_id for entry in entries)
     found = [
         product_data(entry.product, prices.find(book, entry.product_id, region, day)) for entry in entries
@@ -99,7 +99,7 @@ def prices_page(request: HttpRequest) -> JsonResponse:
     found = []
     for book, code, day in lines:
         product = products.get(normalised(code) or "")
-        key, on = read_key(book), parse_day(day) or clock.today()
+        key, on = read_key(book), read_day(day) or clock.today()
         price = prices.find(key, product.pk, region, on) if product and key else None
         found.append(product and product_data(product, price))
     return JsonResponse({"lines": found})

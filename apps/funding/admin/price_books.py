@@ -21,6 +21,7 @@ from apps.core.admin_base.display import format_amount, link, list_url
 from apps.funding.admin.actions import MENU
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.services.price_guide import save_prices
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, apply_rules
@@ -161,7 +162,7 @@ def price_column(zone: Zone) -> Any:
 
 
 class PriceFormSet(forms.BaseInlineFormSet):
-    """The prices of one product in one book, which their rules check together."""
+    """The prices of one product in one book; their rules compare them with each other."""
 
     def clean(self) -> None:
         super().clean()
@@ -219,6 +220,11 @@ class PriceBookEntryAdmin(RecordAdmin):
             for zone in Zone
         }
         return super().get_queryset(request).annotate(**zone_prices)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Prices are stored as those of a price guide are."""
+        formset.save(commit=False)
+        save_prices(formset.new_objects, [price for price, _ in formset.changed_objects])
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """The history of the product in the book names its prices."""

@@ -23,7 +23,7 @@ from apps.funding.choices import (
     TaxChoice,
     Unit,
 )
-from apps.funding.demo.price_books import PriceBooks, is_for_day, rounded
+from apps.funding.demo.price_books import PriceBooks, rounded
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -158,7 +158,7 @@ class BillFactory:
 
     def supports(self, count: int) -> Iterator[Support]:
         """The supports of so many claims; where nothing is left of a plan, another one comes in its place."""
-        plans = self.current_plans()
+        plans = [plan for plan in self.current_plans() if any(budget.left > LEAST for budget in plan.budgets)]
         for _ in range(count):
             for plan in self.chance.sample(plans, min(8, len(plans))):
                 days = self.choose_days(plan)
@@ -179,7 +179,7 @@ class BillFactory:
                 return
             budget = chance.choices(budgets, [float(each.left) for each in budgets])[0]
             day = days[0] + chance.randrange((days[1] - days[0]).days + 1) * DAY
-            priced = self.priced_products(plan, budget, day)
+            priced = self.books.priced_products(budget.category, budget.item, plan.region, plan.state, day)
             if not priced:
                 continue
             product, price = chance.choice(priced)
@@ -204,17 +204,6 @@ class BillFactory:
                 claim_type=claim_type,
                 cancellation_reason=cancellation_reason,
             )
-
-    def priced_products(
-        self, plan: DemoPlan, budget: DemoBudget, day: dt.date
-    ) -> list[tuple[Product, Decimal]]:
-        """The products that a budget is for, with their prices on that day."""
-        prices = (
-            (product, self.books.price(product, plan.region, day))
-            for product in self.books.by_category[budget.category]
-            if budget.item in (None, product.code) and is_for_day(product, day, plan.state)
-        )
-        return [(product, price) for product, price in prices if price is not None]
 
     def choose_quantity(self, product: Product, price: Decimal, left: Decimal) -> Decimal:
         """A plausible quantity: a part of what is left, in quarters of an hour, pieces or dollars."""

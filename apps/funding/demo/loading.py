@@ -79,13 +79,13 @@ class Timeline:
             supports = list(factory.supports(count))
             new = [support for support in supports if support.invoice is None]
             drafts = [factory.provider_invoice(number, each) for number, each in enumerate(new, self.claims)]
-            created = self.context.create(ProviderInvoice, create_provider_invoices, drafts)
-            approved = [invoice.pk for invoice in created if factory.chance.random() < 0.85]
-            self.decide(approved, ApprovalAction.APPROVE)
-        for support, invoice in zip(new, created, strict=True):
-            support.invoice = invoice
-            if invoice.is_reusable:
-                support.plan.reusable = invoice
+            created = create_provider_invoices(drafts)
+            self.context.report(ProviderInvoice, len(created))
+            self.decide([key for key in created if factory.chance.random() < 0.85], ApprovalAction.APPROVE)
+        for support, key in zip(new, created, strict=True):
+            support.invoice = ProviderInvoice(pk=key)
+            if support.plan.shares_invoice:
+                support.plan.reusable = support.invoice
         with self.context.clock_at(date, 11):
             claims = [factory.claim(number, each) for number, each in enumerate(supports, self.claims)]
             keys = create_claims(claims, ignore_warnings=True) if claims else []
@@ -254,4 +254,4 @@ SIZES = (
     Size("invoices", 200, 0, "invoices to the agency and to clients"),
     Size("inbox", 100, 0, "provider invoices that no claim is built on yet"),
 )
-FUNDING = DemoSet("funding", SIZES, (Product, Price, ProviderInvoice, Claim, Invoice), load)
+FUNDING = DemoSet(SIZES, (Product, Price, ProviderInvoice, Claim, Invoice), load)

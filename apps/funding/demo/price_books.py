@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from typing import Any
 
 from apps.core.demo import Context, load_lookups
 from apps.core.identifiers import normalised
@@ -38,11 +39,27 @@ class PriceBooks:
     private_products: Sequence[Product]
     prices: PriceTable
     cost_centres: Sequence[CostCentre]
+    #: What ``priced_products`` found before: bills of one day ask for the same again and again.
+    found: dict[tuple[Any, ...], list[tuple[Product, Decimal]]] = field(default_factory=dict)
 
     def price(self, product: Product, region: str | None, day: dt.date) -> Decimal | None:
         """The price guide's price of a product; none where it has none on that day, or wants a quote."""
         found = self.prices.find(self.price_guide.pk, product.pk, region, day)
         return None if found is None else found.amount
+
+    def priced_products(
+        self, category: int, item: str | None, region: str | None, state: str | None, day: dt.date
+    ) -> list[tuple[Product, Decimal]]:
+        """The products of a category, or one item of it, that are for that day, with their prices."""
+        key = (category, item, region, state, day)
+        if key not in self.found:
+            prices = (
+                (product, self.price(product, region, day))
+                for product in self.by_category[category]
+                if item in (None, product.code) and is_for_day(product, day, state)
+            )
+            self.found[key] = [(product, price) for product, price in prices if price is not None]
+        return self.found[key]
 
 
 def load_price_books(context: Context) -> PriceBooks:
@@ -50,7 +67,7 @@ def load_price_books(context: Context) -> PriceBooks:
 
     A price book of one of their names is left as it is.
     """
-    guide, rates = read_file("price_guide.csv"), read_file("private_rates.csv")
+    guide, rates = read_guide_file("price_guide.csv"), read_guide_file("private_rates.csv")
     years = first_days(context.as_of)
     with context.clock_at(context.workdays[0], 8.6):
         cost_centres = load_lookups(CostCentre, COST_CENTRES)
@@ -83,7 +100,7 @@ def load_price_books(context: Context) -> PriceBooks:
     )
 
 
-def read_file(name: str) -> Guide:
+def read_guide_file(name: str) -> Guide:
     return read_guide(open_table(Path(__file__).with_name(name)))
 
 

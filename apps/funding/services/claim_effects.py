@@ -9,7 +9,6 @@ from uuid import UUID
 from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q
 
 from apps.core import history, saving
-from apps.core.bulk_insert import WriteBatch
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.statuses import ENDED
 from apps.funding.validation.provider_invoices import ON_HOLD
@@ -90,13 +89,6 @@ def recount_claim_flags() -> int:
     keys = list(wrong.values_list("pk", flat=True))
     locked = ProviderInvoice.objects.filter(AnyOf(KEY, keys)).order_by("pk").select_for_update()
     return update_claim_flags(list(locked.values_list("pk", flat=True))) if keys else 0
-
-
-def set_claimed_flags(batch: WriteBatch, drafts: Iterable[Draft]) -> None:
-    """Set ``is_claimed`` of the provider invoices of new claims, which the caller has locked."""
-    invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
-    unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
-    batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
 
 
 def update_flags_of_claims(drafts: Sequence[Draft]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -84,7 +84,10 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
             released_amounts(existing) if existing else None,
         ]
     )
-    released_sums = sum_released(released)
+    # What existing bills count on each budget is replaced by their updates.
+    released_sums: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    for booking, category_budget, total in released:
+        released_sums[booking or category_budget] += total
     matches = match_plans(supports, plans)
     bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
     coverages = choose_budgets(matches, bookings, category_budgets, released_sums)
@@ -169,14 +172,6 @@ def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
 
 
 RELEASED_AMOUNTS = {each.name: released_amounts_query(each.line_model) for each in (CLAIMS, INVOICES)}
-
-
-def sum_released(rows: Rows) -> Mapping[UUID, Decimal]:
-    """What existing bills count on each budget, which their updates replace."""
-    amounts: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
-    for booking, category_budget, total in rows:
-        amounts[booking or category_budget] += total
-    return amounts
 
 
 def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices: PriceTable) -> None:

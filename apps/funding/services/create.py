@@ -25,18 +25,17 @@ from apps.funding.models import (
     Claim,
     Invoice,
     NumberSequence,
+    ProviderInvoice,
 )
 from apps.funding.pricing import PriceTable
 from apps.funding.services.budgets import line_posting, post_to_budgets
 from apps.funding.services.claim_effects import (
     complete_provider_invoices,
-    set_claimed_flags,
     update_flags_of_claims,
 )
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
 from apps.odata.declaration import service
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
 from apps.odata.write.targets import wire_target
@@ -75,7 +74,9 @@ def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
         insert_lines(bill_type, lines, batch)
         acknowledge_warnings(bill_type, warnings, keys, batch)
         if bill_type is CLAIMS:
-            set_claimed_flags(batch, drafts)
+            invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
+            unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
+            batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
         status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
         post_to_budgets([line_posting(line, status) for _, _, line in lines], batch)
         batch.send()
@@ -235,7 +236,7 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     """The next numbers that no record has, and that are not among the normalised numbers ``given``."""
     sequence, settings = str(model._meta.model_name), Subscriber.current()
     prefix, digits = (getattr(settings, f"{sequence}_number_{part}") for part in ("prefix", "digits"))
-    key: Any = model._meta.get_field(f"{sequence}_number_key")
+    key = f"{sequence}_number_key"
     numbers: dict[str, int] = {}
     step = count
     while len(numbers) < count:
@@ -245,8 +246,8 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
             first = cursor.fetchone()[0] - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
-        rows = model._base_manager.filter(AnyOf(key, keys.values())).order_by()
-        used = {*given, *rows.values_list(key.name, flat=True)}
+        rows = model._base_manager.filter(**{f"{key}__in": list(keys.values())}).order_by()
+        used = {*given, *rows.values_list(key, flat=True)}
         numbers |= {text: number for text, number in looked_up.items() if keys[text] not in used}
         step = min(max(2 * step, 16), MAX_LOOKUP)
     chosen = list(numbers)

@@ -85,7 +85,7 @@ def normalise_cell(text: str) -> str:
     return _BLANKS.sub(" ", cells.cleaned(text).translate(_DASHES))
 
 
-def parse_day(text: str) -> dt.date:
+def parse_guide_day(text: str) -> dt.date:
     """``20250701``, or a date as spreadsheets write it."""
     if _COMPACT_DAY.fullmatch(text):
         text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
@@ -181,8 +181,8 @@ parse_flag = choice_parser(FLAGS)
 CODE = product_column(
     "code", "Support Item Number", "Item Number", "Code", header_needed=True, cell_needed=True
 )
-START = GuideColumn("start_date", ("Start Date", "Effective From", "Valid From"), parse_day, True, True)
-END = GuideColumn("end_date", ("End Date", "Effective To", "Valid To"), parse_day, True)
+START = GuideColumn("start_date", ("Start Date", "Effective From", "Valid From"), parse_guide_day, True, True)
+END = GuideColumn("end_date", ("End Date", "Effective To", "Valid To"), parse_guide_day, True)
 ITEM = (
     product_column("name", "Support Item Name", "Item Name", "Name", header_needed=True, cell_needed=True),
     product_column("unit", "Unit", "Unit of Measure", parse=choice_parser(UNITS)),

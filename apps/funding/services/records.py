@@ -24,7 +24,7 @@ from apps.funding.validation.bills import (
 from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata import clock
 from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import PreparedQuery, RawQuery, Rows, fetch_groups, prepared_query
+from apps.odata.batched_queries import PreparedQuery, RawQuery, Rows, fetch_all, prepared_query
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, keys_of
 from apps.odata.write.references import References
@@ -87,15 +87,18 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     references = References(get_service().by_model[bill_type.model].type, drafts)
     conflicts = Conflicts(bill_type.model, drafts)
     of_invoices = (takers_of, locked_provider_invoices, contacts_of, providers_of, takers_of)
-    own_queries = [
+    queries = [
         # PostgreSQL runs queries of a trip one after the other: those after the lock see what it waited for.
         *(query(invoices) if invoices else None for query in of_invoices),
         permissions_of(keys_of(drafts, "staff")),
         prices_of_products(products) if products else None,
         predecessors_query(bill_type.model, own) if own else None,
+        *references.queries,
+        *conflicts.queries,
     ]
-    rows, referred, owners = fetch_groups(own_queries, references.queries, conflicts.queries)
-    takers_before, locked, contacts, providers, takers, permissions, prices, predecessors = rows
+    takers_before, locked, contacts, providers, takers, permissions, prices, predecessors, *rows = fetch_all(
+        queries
+    )
     now = clock.now()
     return Records(
         provider_invoices=build_provider_invoices(locked, contacts, providers),
@@ -108,8 +111,8 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         },
         prices=PriceTable(prices),
         own_bills=own | {bill_type.model._meta.pk.to_python(key) for (key,) in predecessors},
-        reference_issues=references.attach(referred),
-        conflicts=conflicts.issues(owners),
+        reference_issues=references.attach(rows[: len(references.queries)]),
+        conflicts=conflicts.issues(rows[len(references.queries) :]),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 
 from apps.funding.choices import ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
@@ -21,16 +20,12 @@ LACKS_PERMISSION = (
 MAX_TOTAL = Decimal("999999999999.99")
 
 
-def is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and not value)
-
-
 def members_are_given(labels: Mapping[str, str]) -> Rule:
     """The rule that no member is missing; invalid ones have an issue already."""
 
     def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
         for name, label in labels.items():
-            if name not in draft.invalid and is_missing(getattr(draft, name, None)):
+            if name not in draft.invalid and getattr(draft, name, None) in (None, []):
                 yield Issue("Required", name, f"{label} is required.")
 
     return rule

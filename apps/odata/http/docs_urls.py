@@ -2,7 +2,6 @@
 
 import json
 from functools import lru_cache
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
@@ -12,31 +11,22 @@ from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 
-@lru_cache(maxsize=1)
-def openapi() -> Any:
-    """The document; the same for everybody, and until the next start."""
-    return SchemaGenerator().get_schema(request=None, public=True)
-
-
 @lru_cache(maxsize=2)
-def rendered(media: str) -> bytes:
-    if media == "application/json":
-        return json.dumps(openapi(), ensure_ascii=False, separators=(",", ":"), default=str).encode()
-    return bytes(OpenApiYamlRenderer().render(openapi()))
+def rendered(media_type: str) -> bytes:
+    """The document; the same for everybody, and until the next start."""
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    if media_type == "application/json":
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+    return bytes(OpenApiYamlRenderer().render(document))
 
 
 @require_safe
-def openapi_json(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(rendered("application/json"), content_type="application/json")
-
-
-@require_safe
-def openapi_yaml(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(rendered("application/yaml"), content_type="application/yaml")
+def openapi(request: HttpRequest, media_type: str) -> HttpResponse:
+    return HttpResponse(rendered(media_type), content_type=media_type)
 
 
 urlpatterns = [
     path("", SpectacularSwaggerSplitView.as_view(url_name="openapi-json", throttle_classes=[]), name="docs"),
-    path("openapi.json", openapi_json, name="openapi-json"),
-    path("openapi.yaml", openapi_yaml, name="openapi-yaml"),
+    path("openapi.json", openapi, {"media_type": "application/json"}, name="openapi-json"),
+    path("openapi.yaml", openapi, {"media_type": "application/yaml"}, name="openapi-yaml"),
 ]

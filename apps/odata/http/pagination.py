@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.odata.http.headers import read_preferences
-from apps.odata.http.renderers import RecordPage
+from apps.odata.http.renderers import RenderedRecords
 from apps.odata.query.options import parameters
 from apps.odata.read.reader import JsonReader
 
@@ -31,11 +31,12 @@ class KeysetPagination(BasePagination):
         return self.page.records
 
     def get_paginated_response(self, data: list[str]) -> Response:
-        page = RecordPage(
-            self.view.context_url(self.reader.context),
+        token = self.page.next_token
+        page = RenderedRecords(
+            self.view.context_url(self.reader, bare=False),
             data,
-            self.page.count,
-            "" if self.page.next_token is None else self.next_link(self.page.next_token),
+            count=self.page.count,
+            next_link="" if token is None else self.next_link(token),
         )
         applied = self.preferences.applied
         return Response(page, headers={"Preference-Applied": applied} if applied else None)

@@ -18,21 +18,14 @@ from apps.odata.read.record_json import Selection
 
 
 @dataclass(frozen=True, slots=True)
-class RecordPage:
-    """The data of a response with a list of records, each the text of its JSON."""
+class RenderedRecords:
+    """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``."""
 
     context_url: str
     records: Sequence[str]
+    bare: bool = False
     count: int | None = None
     next_link: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SingleRecord:
-    """The data of a response with one record, the text of its JSON."""
-
-    context_url: str
-    record: str
 
 
 class ODataJSONRenderer(BaseRenderer):
@@ -44,21 +37,21 @@ class ODataJSONRenderer(BaseRenderer):
 
     def render(
         self,
-        data: RecordPage | SingleRecord | bytes | None,
+        data: RenderedRecords | bytes | None,
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        if isinstance(data, SingleRecord):
-            separator = "," if len(data.record) > 2 else ""
-            start = f'{{"@odata.context":{quote_json(data.context_url)}{separator}'
-            return start.encode() + data.record[1:].encode()
-        if not isinstance(data, RecordPage):
+        if not isinstance(data, RenderedRecords):
             return data or b""
+        start = f'{{"@odata.context":{quote_json(data.context_url)}'
+        if data.bare:
+            (record,) = data.records
+            return f"{start}{',' if len(record) > 2 else ''}".encode() + record[1:].encode()
         count = "" if data.count is None else f'"@odata.count":{data.count},'
-        start = f'{{"@odata.context":{quote_json(data.context_url)},{count}"value":['
         end = f'],"@odata.nextLink":{quote_json(data.next_link)}}}' if data.next_link else "]}"
         # Record by record: one letter beyond ASCII in a page would make encoding all of it slow.
-        return start.encode() + b",".join([record.encode() for record in data.records]) + end.encode()
+        records = b",".join([record.encode() for record in data.records])
+        return f'{start},{count}"value":['.encode() + records + end.encode()
 
 
 def quote_json(url: str) -> str:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -40,8 +39,7 @@ from apps.odata.http.renderers import (
     CSVRenderer,
     NDJSONRenderer,
     ODataJSONRenderer,
-    RecordPage,
-    SingleRecord,
+    RenderedRecords,
 )
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.keys import read_key
@@ -59,6 +57,8 @@ class ODataView(APIView):
 
     renderer_classes: Sequence[type[BaseRenderer]] = (ODataJSONRenderer,)
     content_negotiation_class: type[BaseContentNegotiation] = ODataContentNegotiation
+    #: The query options, without the dollar sign, that the view reads itself.
+    own_options: Sequence[str] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
@@ -81,13 +81,23 @@ class ODataView(APIView):
 
     @cached_property
     def query_string(self) -> bytes:
-        """The bytes of the query string, as they were sent."""
+        """The bytes of the query string as they were sent, of ``$query`` requests with those of the body."""
         text: str = self.request.META.get("QUERY_STRING", "")
-        return text.encode("latin-1", "replace")
+        sent = text.encode("latin-1", "replace")
+        if getattr(self, "action", None) != "query":
+            return sent
+        body: bytes = self.parse_body(self.request)
+        return b"&".join(filter(None, (sent, body.strip())))
+
+    def parse_body(self, request: Request) -> Any:
+        """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
+        negotiation: Any = request.negotiator
+        parser = negotiation.select_parser(request, request.parsers)
+        return parser.parse(request, request.content_type, request.parser_context)
 
     @cached_property
     def query_options(self) -> QueryOptions:
-        options = parse_options(self.query_string)
+        options = parse_options(self.query_string, self.own_options)
         check_version(options, self.request)
         return options
 
@@ -120,17 +130,11 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
 
-    @cached_property
-    def query_string(self) -> bytes:
-        """The query string, of ``$query`` requests with the one in the body."""
-        own = super().query_string
-        if self.action != "query":
-            return own
-        body: bytes = self.parse_body(self.request)
-        return b"&".join(filter(None, (own, body.strip())))
+    def rendered(self, reader: JsonReader, records: Sequence[str], bare: bool) -> RenderedRecords:
+        return RenderedRecords(self.context_url(reader, bare), records, bare)
 
-    def context_url(self, fragment: str) -> str:
-        return f"{self.base_url}$metadata#{fragment}"
+    def context_url(self, reader: JsonReader, bare: bool) -> str:
+        return f"{self.base_url}$metadata#{reader.context}{'/$entity' if bare else ''}"
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -173,7 +177,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
             return Response(status=304, headers={"ETag": etag})
-        return respond(SingleRecord(self.context_url(f"{reader.context}/$entity"), record), ETag=etag)
+        return respond({"ETag": etag}, self.rendered(reader, [record], bare=True))
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -197,24 +201,13 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.refuse_plain_filters()
         created = self.store(request)
         preferences = read_preferences(request)
-        location = (
-            f"{self.base_url}{self.entity_set.name}({created.keys[0]})" if len(created.keys) == 1 else ""
-        )
+        keys = created.keys
+        location = f"{self.base_url}{self.entity_set.name}({keys[0]})" if len(keys) == 1 else ""
+        headers = {"Location": location, "Preference-Applied": preferences.applied}
         if preferences.minimal:
-            return respond(
-                status=204,
-                Location=location,
-                OData_EntityId=location,
-                Preference_Applied=preferences.applied,
-            )
+            return respond({**headers, "OData-EntityId": location}, status=204)
         reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL)
-        records = reader.records(created.keys)
-        data = (
-            SingleRecord(self.context_url(f"{reader.context}/$entity"), records[0])
-            if created.bare
-            else RecordPage(self.context_url(reader.context), records)
-        )
-        return respond(data, 201, Location=location, Preference_Applied=preferences.applied)
+        return respond(headers, self.rendered(reader, reader.records(keys), created.bare), 201)
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
@@ -239,13 +232,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL, item=True)
         record, modified = reader.record(record_key)
         preferences = read_preferences(request)
-        data = SingleRecord(self.context_url(f"{reader.context}/$entity"), record)
-        return respond(
-            None if preferences.minimal else data,
-            204 if preferences.minimal else 200,
-            ETag=make_etag(modified),
-            Preference_Applied=preferences.applied,
-        )
+        headers = {"ETag": make_etag(modified), "Preference-Applied": preferences.applied}
+        if preferences.minimal:
+            return respond(headers, status=204)
+        return respond(headers, self.rendered(reader, [record], bare=True))
 
     def check_if_match(self, record: Any) -> None:
         """Raise ``PreconditionFailed`` when the If-Match header does not name the record as it is now."""
@@ -255,18 +245,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         if not matches_etag(if_match, make_etag(getattr(record, self.entity_set.etag_field))):
             raise PreconditionFailed("The record was changed since it was read; read it again.")
 
-    def parse_body(self, request: Request) -> Any:
-        """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
-        negotiation: Any = request.negotiator
-        parser = negotiation.select_parser(request, request.parsers)
-        return parser.parse(request, request.content_type, request.parser_context)
 
-
-def respond(data: Any = None, status: int = 200, **headers: str) -> Response:
-    """A response with the headers that have a value; their names are written with underscores."""
-    return Response(
-        data, status, headers={name.replace("_", "-"): value for name, value in headers.items() if value}
-    )
+def respond(headers: dict[str, str], data: RenderedRecords | None = None, status: int = 200) -> Response:
+    """A response with those of the headers that have a value."""
+    return Response(data, status, headers={name: value for name, value in headers.items() if value})
 
 
 class ServiceDocumentView(ODataView):
@@ -288,26 +270,18 @@ class MetadataView(ODataView):
     renderer_classes = (CSDLXMLRenderer, CSDLJSONRenderer)
     content_negotiation_class = MetadataNegotiation
 
-    @cached_property
-    def formats(self) -> list[str]:
-        """The values of $format, which are others here than of records."""
-        return [value for name, value in parameters(self.query_string) if is_format(name)]
+    #: The values of $format are others here than of records.
+    own_options = ("format",)
 
     @cached_property
-    def query_options(self) -> QueryOptions:
-        others = [pair for pair in parameters(self.query_string) if not is_format(pair[0])]
-        options = parse_options(urlencode(others))
-        check_version(options, self.request)
-        return options
+    def formats(self) -> list[str]:
+        names = ("$format", "format")
+        return [value for name, value in parameters(self.query_string) if name.lower() in names]
 
     def get(self, request: Request) -> Response:
         self.refuse_plain_filters()
         is_xml = request.accepted_renderer.format == "xml"
         return Response(csdl_xml(get_service()) if is_xml else csdl_json(get_service()))
-
-
-def is_format(name: str) -> bool:
-    return name.lower() in ("$format", "format")
 
 
 class UnknownAddressView(ODataView):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -71,7 +71,7 @@ def csdl_xml(service: Service) -> bytes:
     services = ElementTree.SubElement(root, "edmx:DataServices")
     schema = ElementTree.SubElement(services, "Schema", xmlns=_EDM, Namespace=service.namespace)
     for name, definition in model[service.namespace].items():
-        _DEFINITIONS[definition["$Kind"]](schema, name, definition)
+        write_definition(schema, definition["$Kind"], name, definition)
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text
@@ -220,36 +220,33 @@ class TypeCollector:
             "$Collection": True,
             "$Type": self.qualified(entity_set.name),
             **description(entity_set.type.declaration.__doc__),
-            **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set)},
+            **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
         }
 
 
-def capabilities(entity_set: EntitySet) -> Iterator[tuple[str, Any]]:
-    """The capabilities of an entity set, as (term, value)."""
+def capabilities(entity_set: EntitySet) -> dict[str, Any]:
+    """The capabilities of an entity set by their terms."""
     required = [p.name for p in entity_set.type.properties.values() if p.behaviour is Behaviour.REQUIRED]
-    insertable, updatable = entity_set.supports("POST"), entity_set.supports("PUT")
-    yield "TopSupported", True
-    yield "SkipSupported", True
-    yield "CountRestrictions", {"Countable": True}
-    yield "FilterRestrictions", {"Filterable": True}
-    yield "SortRestrictions", {"Sortable": True}
-    yield "ExpandRestrictions", {"Expandable": True}
-    yield "SearchRestrictions", {"Searchable": bool(entity_set.resource.search)}
-    yield (
-        "NavigationRestrictions",
-        {"Navigability": VocabularyMember(f"{_CAPABILITIES}.NavigationType", "None")},
-    )
-    if insertable:
-        names = [PropertyPath(name) for name in required]
-        yield "InsertRestrictions", {"Insertable": True, "RequiredProperties": names}
-    else:
-        yield "InsertRestrictions", {"Insertable": False}
-    if updatable:
-        method = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
-        yield "UpdateRestrictions", {"Updatable": True, "UpdateMethod": method}
-    else:
-        yield "UpdateRestrictions", {"Updatable": False}
-    yield "DeleteRestrictions", {"Deletable": False}
+    insert: dict[str, Any] = {"Insertable": entity_set.supports("POST")}
+    if entity_set.supports("POST"):
+        insert["RequiredProperties"] = [PropertyPath(name) for name in required]
+    update: dict[str, Any] = {"Updatable": entity_set.supports("PUT")}
+    if entity_set.supports("PUT"):
+        update["UpdateMethod"] = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
+    no_navigation = VocabularyMember(f"{_CAPABILITIES}.NavigationType", "None")
+    return {
+        "TopSupported": True,
+        "SkipSupported": True,
+        "CountRestrictions": {"Countable": True},
+        "FilterRestrictions": {"Filterable": True},
+        "SortRestrictions": {"Sortable": True},
+        "ExpandRestrictions": {"Expandable": True},
+        "SearchRestrictions": {"Searchable": bool(entity_set.resource.search)},
+        "NavigationRestrictions": {"Navigability": no_navigation},
+        "InsertRestrictions": insert,
+        "UpdateRestrictions": update,
+        "DeleteRestrictions": {"Deletable": False},
+    }
 
 
 def is_enumeration(prop: StructuralProperty) -> bool:
@@ -295,68 +292,39 @@ def limits(prop: StructuralProperty) -> dict[str, Any]:
 _FACETS = ("$MaxLength", "$Precision", "$Scale")
 
 
-def write_structured(schema: ElementTree.Element, name: str, definition: Mapping[str, Any]) -> None:
-    type_ = ElementTree.SubElement(schema, definition["$Kind"], Name=name)
+def write_definition(
+    parent: ElementTree.Element, kind: str, name: str, definition: Mapping[str, Any]
+) -> None:
+    """A type, a member of one, the container or an entity set, with its members and annotations."""
+    element = ElementTree.SubElement(parent, kind, {"Name": name, **xml_attributes(kind, definition)})
     if "$Key" in definition:
-        key = ElementTree.SubElement(type_, "Key")
+        key = ElementTree.SubElement(element, "Key")
         for path in definition["$Key"]:
             ElementTree.SubElement(key, "PropertyRef", Name=path)
-    for member, described in members(definition):
-        write_member(type_, member, described)
-    write_annotations(type_, definition)
+    default_kind = "EntitySet" if kind == "EntityContainer" else "Property"
+    for member, value in definition.items():
+        if member.startswith("@"):
+            write_value(ElementTree.SubElement(element, "Annotation", Term=member[1:]), value)
+        elif kind == "EnumType" and not member.startswith("$"):
+            ElementTree.SubElement(element, "Member", Name=member, Value=str(value))
+        elif not member.startswith("$"):
+            write_definition(element, value.get("$Kind", default_kind), member, value)
 
 
-def write_member(type_: ElementTree.Element, name: str, described: Mapping[str, Any]) -> None:
-    collection = described.get("$Collection", False)
-    attributes = {
-        "Name": name,
-        "Type": f"Collection({described['$Type']})" if collection else described["$Type"],
-        **{facet.removeprefix("$"): str(described[facet]) for facet in _FACETS if facet in described},
-    }
-    kind = described.get("$Kind", "Property")
+def xml_attributes(kind: str, definition: Mapping[str, Any]) -> dict[str, str]:
+    if kind == "EntitySet":
+        return {"EntityType": definition["$Type"]}
+    if kind not in ("Property", "NavigationProperty"):
+        return {}
+    type_, collection = definition["$Type"], definition.get("$Collection", False)
+    attributes = {"Type": f"Collection({type_})" if collection else type_}
+    attributes |= {facet[1:]: str(definition[facet]) for facet in _FACETS if facet in definition}
     # The standard forbids it on collection-valued navigation properties.
-    if not described.get("$Nullable") and not (collection and kind == "NavigationProperty"):
+    if not definition.get("$Nullable") and not (collection and kind == "NavigationProperty"):
         attributes["Nullable"] = "false"
-    if described.get("$ContainsTarget"):
+    if definition.get("$ContainsTarget"):
         attributes["ContainsTarget"] = "true"
-    write_annotations(ElementTree.SubElement(type_, kind, attributes), described)
-
-
-def write_enumeration(schema: ElementTree.Element, name: str, definition: Mapping[str, Any]) -> None:
-    type_ = ElementTree.SubElement(schema, "EnumType", Name=name)
-    for member, number in members(definition):
-        ElementTree.SubElement(type_, "Member", Name=member, Value=str(number))
-    write_annotations(type_, definition)
-
-
-def write_container(schema: ElementTree.Element, name: str, definition: Mapping[str, Any]) -> None:
-    container = ElementTree.SubElement(schema, "EntityContainer", Name=name)
-    write_annotations(container, definition)
-    for member, described in members(definition):
-        entity_set = ElementTree.SubElement(
-            container, "EntitySet", Name=member, EntityType=described["$Type"]
-        )
-        write_annotations(entity_set, described)
-
-
-_DEFINITIONS = {
-    "EntityType": write_structured,
-    "ComplexType": write_structured,
-    "EnumType": write_enumeration,
-    "EntityContainer": write_container,
-}
-
-
-def members(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The members of a definition, without keywords and annotations."""
-    return ((name, value) for name, value in definition.items() if name[0] not in "$@")
-
-
-def write_annotations(element: ElementTree.Element, described: Mapping[str, Any]) -> None:
-    for name, value in described.items():
-        if name.startswith("@"):
-            annotation = ElementTree.SubElement(element, "Annotation", Term=name[1:])
-            write_value(annotation, value)
+    return attributes
 
 
 def write_value(element: ElementTree.Element, value: Any) -> None:

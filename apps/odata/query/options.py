@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
@@ -71,13 +70,13 @@ class QueryOptions(NestedOptions):
     search: str | None = None
     format: str | None = None
     skiptoken: str | None = None
-    aliases: Mapping[str, Literal] = field(default_factory=lambda: MappingProxyType({}))
-    service: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    aliases: Mapping[str, Literal] = field(default_factory=dict)
+    service: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[tuple[str, str], ...] = ()
 
 
-def parse_options(query_string: bytes | str) -> QueryOptions:
-    """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them.
+def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> QueryOptions:
+    """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them, without the ``ignored`` options.
 
     ``BadQuery`` names the invalid option, ``NotSupported`` features of OData that this service does not have,
     ``NotAcceptable`` a $format that it does not have.
@@ -91,23 +90,20 @@ def parse_options(query_string: bytes | str) -> QueryOptions:
     for name, value in parameters(query_string):
         lower = name.lower()
         option = lower.removeprefix("$")
-        if option in _PARSERS:
+        if option in ignored:
+            continue
+        if option in OPTION_PARSERS:
             target = "$" + option
-            add_once(options, option, _PARSERS[option](check_text(target, value), target), target)
+            add_once(options, option, OPTION_PARSERS[option](check_text(target, value), target), target)
         elif lower.startswith("$"):
-            raise unknown_option(name, _PARSERS)
+            raise unknown_option(name, OPTION_PARSERS)
         elif name.startswith("@"):
             add_once(aliases, name, parse_alias(name, value), name)
         elif lower in _SERVICE_NAMES:
             add_once(service, _SERVICE_NAMES[lower], value, name)
         else:
             add_once(plain, name, value, name)
-    return QueryOptions(
-        **options,
-        aliases=MappingProxyType(aliases),
-        service=MappingProxyType(service),
-        plain=tuple(plain.items()),
-    )
+    return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
 
 
 def parameters(query_string: bytes) -> Iterator[tuple[str, str]]:
@@ -308,7 +304,7 @@ _NESTED_PARSERS: dict[str, Any] = {
     "skip": parse_rows,
     "count": parse_count,
 }
-_PARSERS: dict[str, Any] = {
+OPTION_PARSERS: dict[str, Any] = {
     **_NESTED_PARSERS,
     "search": lambda text, target: text,
     "format": parse_format,

@@ -20,11 +20,9 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
     if connection.vendor != "sqlite":
         return
     driver = connection.connection
-    for name, function in _FUNCTIONS_OF_ONE.items():
-        driver.create_function(name, 1, function, deterministic=True)
-    for name, function in _FUNCTIONS_OF_TWO.items():
-        driver.create_function(name, 2, function, deterministic=True)
-    driver.create_function("odata_part", 3, part_in_zone, deterministic=True)
+    for arguments, functions in _FUNCTIONS.items():
+        for name, function in functions.items():
+            driver.create_function(name, arguments, function, deterministic=True)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
 
 
@@ -106,20 +104,24 @@ def map_case(text: str | None, convert: Callable[[str], str]) -> str | None:
     return "".join(new if len(new := convert(old)) == 1 else old for old in text)
 
 
-_FUNCTIONS_OF_TWO: dict[str, Callable[..., Any]] = {
-    "odata_length": limit_length,
-    "odata_add": with_decimals(_EXACT.add),
-    "odata_sub": with_decimals(_EXACT.subtract),
-    "odata_mul": with_decimals(_EXACT.multiply),
-    "odata_mod": with_decimals(_EXACT.remainder),
-    "odata_div": with_decimals(_EXACT.divide_int),
-    "odata_divby": with_decimals(divide),
-}
-_FUNCTIONS_OF_ONE: dict[str, Callable[..., Any]] = {
-    "odata_lower": lambda text: map_case(text, str.lower),
-    "odata_upper": lambda text: map_case(text, str.upper),
-    "odata_negative": with_decimals(_EXACT.minus),
-    "odata_round": round_to_integer(decimal.ROUND_HALF_UP),
-    "odata_floor": round_to_integer(decimal.ROUND_FLOOR),
-    "odata_ceiling": round_to_integer(decimal.ROUND_CEILING),
+#: The functions by the number of their arguments.
+_FUNCTIONS: dict[int, dict[str, Callable[..., Any]]] = {
+    1: {
+        "odata_lower": lambda text: map_case(text, str.lower),
+        "odata_upper": lambda text: map_case(text, str.upper),
+        "odata_negative": with_decimals(_EXACT.minus),
+        "odata_round": round_to_integer(decimal.ROUND_HALF_UP),
+        "odata_floor": round_to_integer(decimal.ROUND_FLOOR),
+        "odata_ceiling": round_to_integer(decimal.ROUND_CEILING),
+    },
+    2: {
+        "odata_length": limit_length,
+        "odata_add": with_decimals(_EXACT.add),
+        "odata_sub": with_decimals(_EXACT.subtract),
+        "odata_mul": with_decimals(_EXACT.multiply),
+        "odata_mod": with_decimals(_EXACT.remainder),
+        "odata_div": with_decimals(_EXACT.divide_int),
+        "odata_divby": with_decimals(divide),
+    },
+    3: {"odata_part": part_in_zone},
 }

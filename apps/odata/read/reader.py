@@ -80,30 +80,29 @@ class JsonReader:
 
     def record(self, key: Any) -> tuple[str, dt.datetime | None]:
         """One record and the time of its last change; ``NotFound`` when it is none of the rows."""
-        if self.has_prepared_statements:
-            with self.connection.cursor() as cursor:
-                statement = statement_of_record(self.entity_set, self.projection.selection)
-                cursor.execute(with_today(statement), [key])
-                row = cursor.fetchone()
-        else:
-            field = self.entity_set.etag_field
-            modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
-            row = self.rows.filter(pk=key).order_by().values_list(self.json, modified).first()
-        if row is None:
+        found = self.read([key])
+        if not found:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
-        return row
+        return found[key]
 
     def records(self, keys: list[Any]) -> list[str]:
         """The records with these keys, in this order."""
+        found = self.read(keys)
+        return [found[key][0] for key in keys if key in found]
+
+    def read(self, keys: list[Any]) -> dict[Any, tuple[str, dt.datetime | None]]:
+        """The records with these keys, and the times of their last change."""
         if self.has_prepared_statements:
             statement = statement_of_records(self.entity_set, self.projection.selection)
             with self.connection.cursor() as cursor:
                 cursor.execute(with_today(statement), [array_of_guids(keys)])
-                by_key = dict(cursor.fetchall())
+                rows = cursor.fetchall()
         else:
-            rows = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
-            by_key = dict(rows.values_list("pk", self.json))
-        return [by_key[key] for key in keys if key in by_key]
+            field = self.entity_set.etag_field
+            modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
+            found = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
+            rows = found.values_list("pk", self.json, modified)
+        return {key: (json, modified) for key, json, modified in rows}
 
     def count(self) -> int:
         return self.rows.order_by().count()
@@ -175,27 +174,19 @@ def is_whole_table(rows: QuerySet[Any]) -> bool:
 
 
 @lru_cache(maxsize=512)
-def statement_of_record(entity_set: EntitySet, selection: Selection) -> str:
-    """PostgreSQL's SELECT of (JSON, time of change) by key; compiling it takes longer than its execution."""
-    model: Any = entity_set.model._meta
-    table = quote_name(model.db_table)
-    json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
-    column = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
-    return (
-        f"SELECT {json}, {f'{table}.{quote_name(column)}' if column else 'NULL'} FROM {table}"
-        f" WHERE {table}.{quote_name(model.pk.column)} = %s"
-    )
-
-
-@lru_cache(maxsize=512)
 def statement_of_records(entity_set: EntitySet, selection: Selection) -> str:
-    """PostgreSQL's SELECT of (key, JSON) by an array of keys."""
+    """PostgreSQL's SELECT of (key, JSON, time of change) by an array of keys.
+
+    Compiling it takes longer than its execution.
+    """
     model: Any = entity_set.model._meta
     table = quote_name(model.db_table)
     key = f"{table}.{quote_name(model.pk.column)}"
     json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
+    column = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
+    modified = f"{table}.{quote_name(column)}" if column else "NULL"
     type_ = model.pk.db_type(connections["default"]).split()[0]
-    return f"SELECT {key}, {json} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
+    return f"SELECT {key}, {json}, {modified} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
 
 
 # --- sort values --------------------------------------------------------------------------------------

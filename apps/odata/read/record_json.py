@@ -159,7 +159,7 @@ def record_sql(
     as_text: bool = False,
 ) -> str:
     """The SQL of the JSON of the record in the row ``alias``; ``lists`` become placeholders."""
-    dialect = POSTGRESQL if vendor == "postgresql" else SQLITE
+    dialect = DIALECTS[vendor]
     text = dialect.record(dialect.members(type_, alias, selection, 1, lists))
     return dialect.as_text(text) if as_text else text
 
@@ -217,10 +217,13 @@ def list_source(navigation: NavigationProperty, alias: str, inner: str) -> str:
     )
 
 
-class Dialect:
-    """The JSON functions of one database; members are (wire name, SQL of the JSON value) pairs."""
+class PostgreSQLDialect:
+    """The JSON of PostgreSQL; members are (wire name, SQL of the JSON value) pairs.
 
-    collation = ""
+    ``row_to_json`` keeps the order of members and all digits, and has no limit on members.
+    """
+
+    collation = ' COLLATE "C"'
 
     def members(
         self, type_: StructuredType, alias: str, selection: Selection, depth: int, lists: frozenset[str]
@@ -269,25 +272,7 @@ class Dialect:
         return f"{column}{' DESC' if descending else ''}{nulls}"
 
     def any_not_null(self, columns: list[str]) -> str:
-        return "(" + " OR ".join(f"{column} IS NOT NULL" for column in columns) + ")"
-
-    def value(self, prop: StructuralProperty, column: str) -> str:
-        raise NotImplementedError
-
-    def record(self, members: list[tuple[str, str]], source: str = "") -> str:
-        raise NotImplementedError
-
-    def array(self, members: list[tuple[str, str]], source: str) -> str:
-        raise NotImplementedError
-
-    def as_text(self, record: str) -> str:
-        raise NotImplementedError
-
-
-class PostgreSQLDialect(Dialect):
-    """``row_to_json`` keeps the order of members and all digits, and has no limit on members."""
-
-    collation = ' COLLATE "C"'
+        return f"num_nonnulls({','.join(columns)})>0"
 
     def value(self, prop: StructuralProperty, column: str) -> str:
         return column
@@ -303,17 +288,19 @@ class PostgreSQLDialect(Dialect):
             f"{sql} AS {quote_name(name).replace('%', '%%')}" for name, sql in members
         )
 
-    def any_not_null(self, columns: list[str]) -> str:
-        return f"num_nonnulls({','.join(columns)})>0"
-
     def as_text(self, record: str) -> str:
         # A record is never null, so random() is never called. But PostgreSQL evaluates volatile expressions
         # after sorting and LIMIT, and rendering all rows of a table for one page would be slow.
         return f"coalesce({record}::text,random()::text)"
 
 
-class SQLiteDialect(Dialect):
+class SQLiteDialect(PostgreSQLDialect):
     """Concatenation; ``json_quote`` for texts, a registered function for times in the current zone."""
+
+    collation = ""
+
+    def any_not_null(self, columns: list[str]) -> str:
+        return "(" + " OR ".join(f"{column} IS NOT NULL" for column in columns) + ")"
 
     def value(self, prop: StructuralProperty, column: str) -> str:
         edm = prop.edm
@@ -350,5 +337,4 @@ class SQLiteDialect(Dialect):
         return record
 
 
-POSTGRESQL = PostgreSQLDialect()
-SQLITE = SQLiteDialect()
+DIALECTS = {"postgresql": PostgreSQLDialect(), "sqlite": SQLiteDialect()}

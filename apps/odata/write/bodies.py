@@ -131,14 +131,15 @@ def refuse_repeated_within(value: Any, target: str, contents: RecordContents) ->
 class Member:
     """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies.
 
-    ``default_makers`` make the values of its attributes when it is left out; ``most_objects`` is how many
-    JSON objects it may be made of.
+    ``constants`` are the values of its attributes when it is left out, ``default_makers`` make those that are
+    not the same for every record. ``most_objects`` is how many JSON objects it may be made of.
     """
 
     #: Reads the JSON value of a single value; other members have ``read``.
     convert: Callable[[Any], Any] | None = None
     required: bool
-    default_makers: Mapping[str, Callable[[], Any]]
+    constants: Mapping[str, Any] = {}
+    default_makers: Mapping[str, Callable[[], Any]] = {}
     most_objects = 1
 
     def __init__(self, attribute: str, *spellings: str) -> None:
@@ -154,10 +155,6 @@ class Member:
             contents.refuse(self.attribute, "Required", target, f"{self.name} is required.")
 
 
-def _null() -> None:
-    return None
-
-
 class ValueMember(Member):
     """A single value. ``read`` is called for null and blank values only."""
 
@@ -168,7 +165,10 @@ class ValueMember(Member):
         self.convert = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out.
         self.holds_null = prop.nullable and not self.required
-        self.default_makers = {self.attribute: source.get_default if source.has_default() else _null}
+        if source.has_default() and callable(source.default):
+            self.default_makers = {self.attribute: source.get_default}
+        else:
+            self.constants = {self.attribute: source.get_default() if source.has_default() else None}
 
     def read(self, value: None, target: str, contents: RecordContents) -> None:
         self.refuse_missing(target, contents)
@@ -182,7 +182,10 @@ class NestedMember(Member):
     def __init__(self, navigation: NavigationProperty) -> None:
         super().__init__(navigation.attribute, navigation.name)
         self.required = navigation.declaration.required
-        self.default_makers = {self.attribute: list if navigation.many else _null}
+        if navigation.many:
+            self.default_makers = {self.attribute: list}
+        else:
+            self.constants = {self.attribute: None}
 
     def is_list(self, value: Any, target: str, contents: RecordContents) -> bool:
         """Whether it is a list with items; reports what else it must not be."""
@@ -201,7 +204,7 @@ class EmbeddedMember(NestedMember):
     def __init__(self, navigation: NavigationProperty) -> None:
         super().__init__(navigation)
         self.reader = record_reader(navigation.type)
-        self.default_makers = self.reader.default_makers
+        self.constants, self.default_makers = self.reader.constants, self.reader.default_makers
         self.most_objects = self.reader.most_objects
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
@@ -212,7 +215,7 @@ class EmbeddedMember(NestedMember):
         elif self.required:
             contents.refuse(self.name, "Required", target, f"{self.name} is required.")
         if self.name in contents.invalid:
-            contents.mark_invalid(*self.default_makers)
+            contents.mark_invalid(*self.reader.attributes)
 
 
 class ReferenceMember(NestedMember):
@@ -307,18 +310,17 @@ class RecordReader:
         self.aliases = frozenset(self.names).difference(member.name for member in self.members)
         self.most_objects: int = 1 + sum(member.most_objects for member in nested)
 
-        #: What makes the value of each attribute that is left out, embedded objects included.
+        # Of embedded objects as well.
+        self.constants = {name: value for member in self.members for name, value in member.constants.items()}
         self.default_makers = {
             name: make for member in self.members for name, make in member.default_makers.items()
         }
-        makers = self.default_makers.items()
-        self.constants = {name: make() for name, make in makers if makes_a_constant(make)}
-        self.changing_defaults = [(name, make) for name, make in makers if name not in self.constants]
+        self.attributes = (*self.constants, *self.default_makers)
 
     def defaults(self) -> dict[str, Any]:
         """The values of a record that gives nothing."""
         values = self.constants.copy()
-        for name, make in self.changing_defaults:
+        for name, make in self.default_makers.items():
             values[name] = make()
         return values
 
@@ -330,7 +332,7 @@ class RecordReader:
         else:
             message = f"A {self.type.name} record must be an object."
             contents.faults.append(ErrorDetail("WrongType", target or None, message))
-            contents.mark_invalid(*self.default_makers)
+            contents.mark_invalid(*self.attributes)
         return self.draft_class(contents.values, contents.given, contents.invalid), contents
 
     def read_members(self, value: dict[str, Any], target: str, contents: RecordContents) -> None:
@@ -385,12 +387,6 @@ def nested_member(navigation: NavigationProperty) -> NestedMember:
     if navigation.nesting is Nesting.CONTAINED:
         return ContainedMember(navigation)
     return ReferenceListMember(navigation) if navigation.many else ReferenceMember(navigation)
-
-
-def makes_a_constant(make: Callable[[], Any]) -> bool:
-    """Whether a default is the same value for every record."""
-    source = getattr(make, "__self__", None)
-    return make is _null or (source is not None and not callable(source.default))
 
 
 @lru_cache(maxsize=256)

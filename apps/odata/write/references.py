@@ -68,10 +68,13 @@ class References:
 
     def attach(self, rows: Sequence[Rows]) -> list[tuple[int, Issue]]:
         """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
-        records = {
-            model: records_by_key(model, *columns, found)
-            for (model, columns), found in zip(self.columns.items(), rows, strict=True)
-        }
+        records: dict[type[models.Model], dict[Any, Any]] = {}
+        for (model, (columns, joined)), model_rows in zip(self.columns.items(), rows, strict=True):
+            loaded = [model.from_db("default", columns, row[: len(columns)]) for row in model_rows]
+            records[model] = {record.pk: record for record in loaded}
+            for record, row in zip(loaded, model_rows, strict=True) if joined else ():
+                for column, value in zip(joined, row[len(columns) :], strict=True):
+                    set_joined_column(record, column, value)
         issues: list[tuple[int, Issue]] = []
         for number, path, draft, reference in self.named:
             found = list(self.attach_one(draft, path, reference, records[reference.model]))
@@ -173,19 +176,6 @@ def query_by_key(
         return model._base_manager.filter(AnyOf(key, keys)).order_by().values_list(*columns, *joined)
 
     return rows
-
-
-def records_by_key(
-    model: type[models.Model], columns: tuple[str, ...], joined: tuple[str, ...], rows: Rows
-) -> dict[Any, Any]:
-    """Records with only some of their columns, and with the joined columns of records they refer to."""
-    records: dict[Any, Any] = {}
-    for row in rows:
-        record = model.from_db("default", columns, row[: len(columns)])
-        records[record.pk] = record
-        for path, value in zip(joined, row[len(columns) :], strict=True):
-            set_joined_column(record, path, value)
-    return records
 
 
 def set_joined_column(record: models.Model, path: str, value: Any) -> None:

@@ -8,27 +8,18 @@ from apps.odata.declaration.schema import NavigationProperty, StructuredType
 
 
 @lru_cache(maxsize=256)
-def wire_names(type_: StructuredType) -> Mapping[str, str]:
-    """``{attribute: wire path}`` of all attributes of drafts; references and lists have one name."""
-    names = {prop.attribute: prop.name for prop in type_.writable_properties}
+def wire_members(type_: StructuredType) -> Mapping[str, tuple[str, NavigationProperty | None]]:
+    """The wire path of each attribute of drafts, and its member when that is a reference or a list."""
+    members: dict[str, tuple[str, NavigationProperty | None]] = {
+        prop.attribute: (prop.name, None) for prop in type_.writable_properties
+    }
     for navigation in type_.writable_navigations:
         if navigation.nesting is Nesting.EMBEDDED:
-            names |= {
-                attr: f"{navigation.name}/{inner}" for attr, inner in wire_names(navigation.type).items()
-            }
+            for attribute, (inner, _) in wire_members(navigation.type).items():
+                members[attribute] = f"{navigation.name}/{inner}", None
         else:
-            names[navigation.attribute] = navigation.name
-    return names
-
-
-@lru_cache(maxsize=256)
-def navigations_by_attribute(type_: StructuredType) -> Mapping[str, NavigationProperty]:
-    """The references and contained lists of a type by the names that drafts use."""
-    return {
-        navigation.attribute: navigation
-        for navigation in type_.writable_navigations
-        if navigation.nesting is not Nesting.EMBEDDED
-    }
+            members[navigation.attribute] = navigation.name, navigation
+    return members
 
 
 def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code: str = "") -> str:
@@ -38,10 +29,7 @@ def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code:
     The result is empty for the whole record, and for attributes that bodies have no name for.
     """
     attribute, *rest = (field,) if isinstance(field, str) else field
-    name = wire_names(type_).get(str(attribute))
-    if name is None:
-        return ""
-    navigation = navigations_by_attribute(type_).get(str(attribute))
+    name, navigation = wire_members(type_).get(str(attribute), ("", None))
     if navigation is None:
         return name
     if rest and isinstance(rest[0], int):
@@ -49,15 +37,10 @@ def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code:
     elif navigation.many:
         return name
     if navigation.nesting is Nesting.REFERENCE:
-        return name if code == "Required" else f"{name}/{key_name(navigation)}"
+        assert navigation.type.key is not None
+        return name if code == "Required" else f"{name}/{navigation.type.key.name}"
     inner = wire_target(navigation.type, tuple(rest), code) if rest else ""
     return f"{name}/{inner}" if inner else name
-
-
-def key_name(navigation: NavigationProperty) -> str:
-    """The wire name of the key by which bodies refer to a record."""
-    assert navigation.type.key is not None
-    return navigation.type.key.name
 
 
 def record_target(number: int, bare: bool) -> str:

@@ -16,8 +16,8 @@ from django.utils.text import capfirst
 
 from apps.core.admin_base import LookupAdmin, RecordForm, fieldset
 from apps.people.authentication import role_covers
-from apps.people.handover import an_administrator_remains
 from apps.people.models import Role, Staff
+from apps.people.services import an_administrator_remains
 
 USUAL_PERMISSIONS = ("view", "add", "change")
 

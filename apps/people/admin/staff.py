@@ -19,10 +19,10 @@ from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Pa
 from apps.odata import clock
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin, PersonForm
 from apps.people.admin.roles import check_administrator_remains
-from apps.people.authentication import disable_logins, enable_logins, role_covers
+from apps.people.authentication import role_covers
 from apps.people.choices import AppliesTo
-from apps.people.handover import an_administrator_remains, hand_over
 from apps.people.models import Role, Staff
+from apps.people.services import an_administrator_remains, disable_logins, enable_logins, hand_over
 
 
 class StaffForm(PersonForm):
