@@ -261,7 +261,7 @@ def test_a_participant_that_cannot_be_is_not_made(import_rows, unknown, place):
     assert not Contact.objects.exists()
 
 
-def test_nobody_is_made_for_a_row_that_is_refused(import_rows):
+def test_no_participant_is_created_for_a_rejected_row(import_rows):
     result = import_rows({"end_date": "2026-06-01"}, options=["--create-participants"])
     assert result.status == 1
     assert not Contact.objects.exists()

@@ -62,8 +62,8 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize(("row", "expected"), FAULTY.values(), ids=FAULTY)
-def test_a_faulty_row_is_named_and_comes_back_while_the_good_ones_go_in(tmp_path, row, expected):
+@pytest.mark.parametrize(("row", "reported"), FAULTY.values(), ids=FAULTY)
+def test_a_rejected_row_is_in_the_errors_file_and_the_others_are_imported(tmp_path, row, reported):
     path = a_csv(tmp_path, *GOOD, row)
 
     result = imported("contact", path)
@@ -71,12 +71,12 @@ def test_a_faulty_row_is_named_and_comes_back_while_the_good_ones_go_in(tmp_path
     assert result.status == 1
     assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 rejected.")
     assert [line for line in result.lines if line.startswith("row")] == [result.lines[0]]
-    assert result.lines[0].startswith(expected)
+    assert result.lines[0].startswith(reported)
     assert Contact.objects.count() == 3
     header, back = rows_of(tmp_path / "people.errors.csv")
     assert header == [*HEADER.split(","), "Reason"]
     assert back[: len(row.split(","))] == row.split(",")
-    assert expected.split(": ")[1] in back[-1]
+    assert reported.split(": ")[1] in back[-1]
 
 
 def test_the_good_rows_of_a_file_are_stored_as_they_say(tmp_path):
@@ -95,11 +95,11 @@ def test_the_history_has_the_changes_of_an_import(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
     imported("contact", a_csv(tmp_path, GOOD[0].replace("0400000001", "0411")))
 
-    result = Change.objects.filter(record_type="people.contact").order_by("id")
-    assert [(line.kind, line.channel) for line in result] == [("Created", "Import")] * 3 + [
+    reported = Change.objects.filter(record_type="people.contact").order_by("id")
+    assert [(line.kind, line.channel) for line in reported] == [("Created", "Import")] * 3 + [
         ("Changed", "Import")
     ]
-    assert result.last().differences == {"phone1": ["0400000001", "0411"]}
+    assert reported.last().differences == {"phone1": ["0400000001", "0411"]}
 
 
 def test_a_second_run_changes_nothing(tmp_path):
@@ -140,7 +140,7 @@ def test_only_the_columns_of_the_file_change(tmp_path):
     assert (ida.first_name, ida.suburb) == ("Ida", "Hobart")
 
 
-def test_existing_records_can_be_left_as_they_are(tmp_path):
+def test_existing_records_can_be_left_unchanged(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
     other = a_csv(tmp_path, GOOD[0].replace("Hobart", "Launceston"))
 
@@ -148,7 +148,7 @@ def test_existing_records_can_be_left_as_they_are(tmp_path):
     assert Contact.objects.get(first_name="Ida").suburb == "Hobart"
 
 
-def test_a_change_is_validated_by_the_rules(tmp_path):
+def test_a_change_is_held_against_the_rules(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
 
     result = imported("contact", a_csv(tmp_path, "431000001,", header="NDIS No,Country"))
@@ -158,7 +158,7 @@ def test_a_change_is_validated_by_the_rules(tmp_path):
     assert Contact.objects.get(first_name="Ida").country == "Australia"
 
 
-def test_a_dry_run_stores_nothing_and_says_the_same(tmp_path):
+def test_a_trial_stores_nothing_and_says_the_same(tmp_path):
     path = a_csv(tmp_path, *GOOD, FAULTY["no first name"][0])
 
     result = imported("contact", path, "--dry-run")
@@ -184,8 +184,8 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
 
     result = imported("contact", path)
 
-    expected = [line.split(":")[0] + line.split(":")[1] for line in result.lines]
-    assert expected == [
+    reported = [line.split(":")[0] + line.split(":")[1] for line in result.lines]
+    assert reported == [
         "row 2, A2 (First Name) Required",
         "row 2, C2 (Email) InvalidEmail",
         "row 2, D2 (NDIS No) InvalidSchemeNumber",
@@ -194,7 +194,7 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
     ]
 
 
-def test_what_is_only_unusual_goes_in_with_a_warning(tmp_path):
+def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
     rows = (
         "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Alice Springs,NT,870,Australia",
         "Bo,Orr,bo@example.org,431000102,02/03/1990,0400,1 Low Road,Hobart,Tas.,7000,Australia",
@@ -216,7 +216,7 @@ def test_what_is_only_unusual_goes_in_with_a_warning(tmp_path):
     assert set(Contact.objects.values_list("state", flat=True)) == {"NT", "TAS", "Tassie"}
 
 
-def test_blanks_and_signs_nobody_sees_are_taken_off(tmp_path):
+def test_blanks_and_invisible_characters_are_removed(tmp_path):
     row = "\u200bZoë ,\u00a0O’Brien\u00a0, zoe@example.org ,431000101,02/03/1990,'+61 400,,,,,"
     assert imported("contact", a_csv(tmp_path, row)).status == 0
 
@@ -307,13 +307,13 @@ def test_staff_and_clients_are_imported_by_the_same_words(tmp_path):
 
 def test_where_refused_rows_go_is_asked_before_anything_is_stored(tmp_path):
     path = a_csv(tmp_path, *GOOD, FAULTY["no first name"][0])
-    for errors, expected in (
+    for errors, reported in (
         (path, "is the file to import"),
         (tmp_path / "missing" / "a.csv", "cannot be written"),
         (tmp_path / "a.doc", "is none of .csv"),
     ):
         result = imported("contact", path, "--errors", str(errors))
-        assert (result.status, expected in result.err) == (2, True)
+        assert (result.status, reported in result.err) == (2, True)
     assert not Contact.objects.exists()
 
     assert imported("contact", path, "--errors", str(tmp_path / "back.xlsx")).status == 1
@@ -429,9 +429,9 @@ def test_a_dry_run_overwrites_no_file_of_rejected_rows(tmp_path):
     errors.write_text("precious")
 
     assert imported("contact", path, "--dry-run").status == 1
-    result = imported("contact", path, "--dry-run", "--errors", str(errors))
+    reported = imported("contact", path, "--dry-run", "--errors", str(errors))
 
-    assert (result.status, "a dry run overwrites no file" in result.err) == (2, True)
+    assert (reported.status, "a dry run overwrites no file" in reported.err) == (2, True)
     assert errors.read_text() == "precious"
 
 
