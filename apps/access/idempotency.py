@@ -2,7 +2,7 @@
 
 The key, the response and the records are committed together. A second request with the same key that
 arrives during the first waits at the unique constraint, and then gets the response to the first; when the
-first failed nothing is left of its key, and the second is served as if it were alone.
+first failed nothing of its key is stored, and the second is served as the first.
 """
 
 from __future__ import annotations

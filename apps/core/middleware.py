@@ -17,7 +17,7 @@ from apps.odata.http.exceptions import error_response
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-#: A caller's own request id is kept when it is plain, so that the logs of both sides can be compared.
+#: A caller's own request id is used when it is plain, so that the logs of both sides can be compared.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
 
 #: Answered even when there is no database to read the settings from.

@@ -1,4 +1,4 @@
-"""What the declarations of all apps share: the dates of a record, who sees records, and lookup resources."""
+"""What the declarations of all apps share: the dates of a record, who sees records, and short lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.odata.declaration.resource import ReadOnly, Resource
+from apps.core.models import Lookup
+from apps.odata.declaration.resource import Key, NestedType, ReadOnly, Resource
 
 RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
@@ -23,3 +24,9 @@ class LookupResource(UnrestrictedResource):
     """A short list that other records choose from: read-only, ordered by name."""
 
     order = ("name",)
+
+
+def lookup_summary(type_name: str, model: type[Lookup], key: str) -> type[NestedType]:
+    """The type of a reference to an entry of a short list: its key, its name and whether it is archived."""
+    fields = (Key(key, source=model._meta.pk.name), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+    return type(type_name, (NestedType,), {"type_name": type_name, "model": model, "fields": fields})

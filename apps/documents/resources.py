@@ -1,6 +1,6 @@
 """The resources of documents, declared in the words of interface.md 2.6 and 4.5."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents, update_documents
@@ -8,18 +8,13 @@ from apps.odata.declaration.resource import (
     GET,
     POST,
     Key,
-    NestedType,
     Optional,
     ReadOnly,
     RefersTo,
     Required,
 )
 
-
-class DocumentCategorySummary(NestedType):
-    type_name = "DocumentCategoryBrief"
-    model = DocumentCategory
-    fields = (Key("DocumentCategoryGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+DocumentCategorySummary = lookup_summary("DocumentCategoryBrief", DocumentCategory, "DocumentCategoryGuid")
 
 
 class DocumentResource(UnrestrictedResource):

@@ -1,6 +1,6 @@
 """The resources of people, declared in the words of interface.md 2.1, 2.2, 4.1 and 4.2."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
 from apps.odata.declaration.resource import (
     GET,
     POST,
@@ -85,10 +85,7 @@ class CustomFieldAnswerType(NestedType):
     )
 
 
-class TeamSummary(NestedType):
-    type_name = "TeamBrief"
-    model = Team
-    fields = (Key("TeamId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+TeamSummary = lookup_summary("TeamBrief", Team, "TeamId")
 
 
 class StaffSummary(NestedType):
@@ -109,22 +106,9 @@ class ClientSummary(NestedType):
     fields = (Key("ClientGuid"), ReadOnly("BusinessName"), ReadOnly("ArchiveDate"))
 
 
-class RoleSummary(NestedType):
-    type_name = "RoleBrief"
-    model = Role
-    fields = (Key("RoleGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
-
-
-class PositionSummary(NestedType):
-    type_name = "PositionBrief"
-    model = Position
-    fields = (Key("PositionGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
-
-
-class LocationSummary(NestedType):
-    type_name = "LocationBrief"
-    model = Location
-    fields = (Key("LocationGuid"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
+RoleSummary = lookup_summary("RoleBrief", Role, "RoleGuid")
+PositionSummary = lookup_summary("PositionBrief", Position, "PositionGuid")
+LocationSummary = lookup_summary("LocationBrief", Location, "LocationGuid")
 
 
 class RepresentativeType(NestedType):

@@ -1,11 +1,10 @@
 """The resources of sales, declared in the words of interface.md 2.7, 2.8 and 4.7, and decisions.md 7."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
+from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
 from apps.odata.declaration.resource import (
     GET,
     POST,
     Key,
-    NestedType,
     Optional,
     ReadOnly,
     RefersTo,
@@ -22,24 +21,9 @@ from apps.sales.models import (
 )
 from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
 
-
-class TypeSummary(NestedType):
-    type_name = "TypeBrief"
-    model = OpportunityType
-    fields = (Key("TypeId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
-
-
-class StageSummary(NestedType):
-    type_name = "StageBrief"
-    model = OpportunityStage
-    fields = (Key("StageId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
-
-
-class OutcomeReasonSummary(NestedType):
-    type_name = "OutcomeReasonBrief"
-    model = OpportunityOutcomeReason
-    fields = (Key("OutcomeReasonId", source="id"), ReadOnly("Name"), ReadOnly("ArchiveDate"))
-
+TypeSummary = lookup_summary("TypeBrief", OpportunityType, "TypeId")
+StageSummary = lookup_summary("StageBrief", OpportunityStage, "StageId")
+OutcomeReasonSummary = lookup_summary("OutcomeReasonBrief", OpportunityOutcomeReason, "OutcomeReasonId")
 
 #: The origin of an opportunity.
 ORIGIN = (

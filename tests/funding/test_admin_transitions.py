@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from apps.core.models import Subscriber
+from apps.funding.admin.claims import ClaimAdmin
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
@@ -138,6 +139,11 @@ def test_a_tab_offers_the_actions_of_its_rows(client):
         "Client rejects…",
         "Plan manager rejects…",
     ]
+
+
+def test_the_actions_of_the_admin_class_are_offered_as_well(client, monkeypatch):
+    monkeypatch.setattr(ClaimAdmin, "actions", ("restore_selected",))
+    assert list_actions(client, CLAIMS) == ["Restore", "Approve", "Release", "Hold…", "Archive"]
 
 
 def test_many_claims_are_approved_with_one_click(client, django_assert_max_num_queries):

@@ -102,8 +102,11 @@ class PageAdmin(ModelAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
         record = context["original"]
-        links = self.record_links(request, record) if record is not None else []
-        return super().render_change_form(request, {"record_links": links, **context}, *args, **options)
+        page = {
+            "record_links": self.record_links(request, record) if record is not None else [],
+            "currency": Subscriber.current().currency,
+        }
+        return super().render_change_form(request, {**page, **context}, *args, **options)
 
     def render_page(
         self, request: HttpRequest, template: str, title: str, record: Any = None, **context: Any

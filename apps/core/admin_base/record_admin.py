@@ -75,7 +75,7 @@ class RecordAdmin(ArchivingAdmin):
         return super().get_queryset(request).select_related(*(self.list_select_related or ()))
 
     def autocomplete_label(self, record: Any) -> str:
-        """The label of a record among others of the same name that are chosen from."""
+        """The label of a record in a list of suggestions, where several can have the same name."""
         return str(record)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
@@ -140,7 +140,7 @@ class RecordAdmin(ArchivingAdmin):
         return self.update or service_of(self.model, "update")
 
     def find_issues(self, draft: Draft) -> list[Issue]:
-        """What stops the draft from being stored or warns of it: it is stored, and that is taken back."""
+        """The errors and warnings of the service, which stores the draft and is rolled back."""
         try:
             return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
         except IntegrityError:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import admin_url, format_amount, link
-from apps.engagements.admin.spending_bar import spending_bar
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
@@ -21,6 +21,7 @@ from apps.engagements.services import (
     update_bookings,
     update_category_budgets,
 )
+from apps.engagements.spending import Spending
 from apps.engagements.validation import BudgetDraft
 from apps.odata import clock
 
@@ -148,3 +149,35 @@ class SupportCategoryAdmin(LookupAdmin):
     search_fields = ("name", "number")
     ordering = ("number",)
     fieldsets = (fieldset(None, "number", "name", "support_purpose"),)
+
+
+# --- the bar of a budget ---------------------------------------------------------------------------------
+
+#: The segments of a bar in their order: CSS class, label, attribute of the spending.
+SEGMENTS = (
+    ("elsewhere", "spent elsewhere", "used_elsewhere"),
+    ("paid", "paid", "paid"),
+    ("claimed", "claimed, not yet paid", "unpaid"),
+    ("waiting", "waiting", "waiting"),
+)
+
+
+def spending_bar(spending: Spending, is_small: bool = False) -> str:
+    """How a budget is spent as a bar, with the same in words for screen readers."""
+    width = max(spending.budget, spending.spent)
+    amounts = [(name, label, getattr(spending, attribute)) for name, label, attribute in SEGMENTS]
+    labels = [f"{amount:,.2f} {label}" for _, label, amount in amounts if amount]
+    is_over = spending.remaining < 0
+    context = {
+        "spending": spending,
+        "segments": [
+            {"name": name, "width": f"{100 * amount / width:.2f}"}
+            for name, _, amount in amounts
+            if amount > 0
+        ],
+        "description": ", ".join(labels) or "nothing spent",
+        "is_over": is_over,
+        "is_small": is_small,
+        "limit": f"{100 * spending.budget / width:.2f}" if is_over else None,
+    }
+    return render_to_string("engagements/bar.html", context)

@@ -23,7 +23,7 @@ from apps.core.admin_base.display import (
     short_day,
     two_lines,
 )
-from apps.engagements.admin.spending_bar import spending_bar
+from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
 from apps.odata import clock
 

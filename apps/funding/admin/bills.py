@@ -14,7 +14,6 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
-from apps.core.models import Subscriber
 from apps.funding.admin import autocomplete
 from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, ReasonForm
 from apps.funding.admin.bill_lists import BillListAdmin
@@ -175,7 +174,6 @@ class BillAdmin(BillListAdmin):
             "warnings": form.warning_rows(),
             "then": pressed_button(request),
             "cost_centres": self.cost_centre_names(),
-            "currency": Subscriber.current().currency,
             "today": clock.today().isoformat(),
             "addresses": {name: self.page_url(name) for name in ("products", "prices")},
             **self.provider_invoice_context(request, record, form),

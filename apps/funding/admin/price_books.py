@@ -162,7 +162,7 @@ def price_column(zone: Zone) -> Any:
 
 
 class PriceFormSet(forms.BaseInlineFormSet):
-    """The prices of one product in one book, which their rules check together."""
+    """The prices of one product in one book; their rules compare them with each other."""
 
     def clean(self) -> None:
         super().clean()

@@ -69,7 +69,7 @@ COLOURS = {
 
 ARCHIVE, RESTORE = ActionButton("archive", "Archive"), ActionButton("restore", "Restore")
 HAS_CLAIM = Exists(Claim.objects.filter(provider_invoice=OuterRef("pk"), archive_date=None).order_by())
-#: The claim form offers these; those on hold as well, since their claims are held with them.
+#: The claim form offers these; those on hold as well, since their claims go on hold with them.
 MAY_HAVE_CLAIM = ~Q(approval_status=ApprovalStatus.REJECTED) & (Q(is_reusable=True) | Q(is_claimed=False))
 ARCHIVE_CLAIM_FIRST = "A claim is built on it: archive the claim first."
 

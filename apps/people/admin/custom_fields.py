@@ -91,7 +91,7 @@ def answer_display(custom_field: CustomField, answer: Sequence[str]) -> Any:
 def form_field(custom_field: CustomField, answer: list[str]) -> forms.Field:
     """The form field that takes answers of the custom field's kind.
 
-    An option of the ``answer`` that was taken off the list since stays choosable for whoever chose it.
+    An option of the ``answer`` that was removed from the list since can still be chosen on that record.
     """
     several = custom_field.kind == AnswerKind.CHOICES
     shared: dict[str, Any] = {
