@@ -84,9 +84,7 @@ def test_a_database_that_fails_leaves_nothing(post, lists, nothing_is_left, monk
 
 
 @pytest.mark.django_db
-def test_when_nobody_knows_whether_it_was_committed_the_file_stays_for_the_sweep(
-    post, lists, folder, monkeypatch
-):
+def test_a_file_of_an_uncertain_commit_is_left_to_the_sweep(post, lists, folder, monkeypatch):
     def lost(write):
         raise OperationalError("server closed the connection unexpectedly")
 

@@ -116,7 +116,7 @@ def test_a_range_beyond_the_end_is_416_with_the_size(get, asked):
     "asked",
     ["bytes=0-1,3-4", "bytes=", "bytes=-", "bytes=5-2", "lines=0-1", "x", "bytes=a-b", "bytes=" + "9" * 40],
 )
-def test_what_is_no_single_range_is_answered_with_the_whole(get, asked):
+def test_several_or_invalid_ranges_are_answered_with_the_whole_file(get, asked):
     answer = get(Range=asked)
     assert answer.status_code == 200
     assert answer.body == PDF

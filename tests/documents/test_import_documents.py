@@ -37,15 +37,17 @@ def index(scans, category):
         path = scans / "index.csv"
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([header, *rows])
-        told = io.StringIO()
+        reported = io.StringIO()
         errors = scans / "refused.csv"
         errors.unlink(missing_ok=True)
         words = [*words, "--errors", str(errors)]
         with contextlib.suppress(SystemExit):  # some rows were refused
-            call_command("import_records", "document", str(path), *words, stdout=told, stderr=io.StringIO())
+            call_command(
+                "import_records", "document", str(path), *words, stdout=reported, stderr=io.StringIO()
+            )
         rows = csv.reader(errors.read_text(encoding="utf-8-sig").splitlines()) if errors.exists() else ()
         reasons = [row[-1] for row in rows][1:]
-        return told.getvalue(), reasons
+        return reported.getvalue(), reasons
 
     return run
 
@@ -57,8 +59,8 @@ ROWS = [
 
 
 def test_each_row_becomes_a_document_with_its_file(index, folder):
-    told, reasons = index(ROWS)
-    assert told.startswith("2 rows: 2 new"), reasons
+    reported, reasons = index(ROWS)
+    assert reported.startswith("2 rows: 2 new"), reasons
     letter, plan = Document.objects.order_by("file_name")
     assert (letter.name, letter.file_name, letter.client) == ("märz.docx", "märz.docx", None)
     assert (plan.name, str(plan.client), str(plan.category)) == ("Plan 2026", "Acme Pty Ltd", "Invoices")
@@ -72,23 +74,23 @@ def test_each_row_becomes_a_document_with_its_file(index, folder):
 
 def test_a_second_run_changes_nothing(index, folder):
     index(ROWS)
-    told, _ = index(ROWS)
-    assert told.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
+    reported, _ = index(ROWS)
+    assert reported.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
     assert Document.objects.count() == len(stored(folder)) == 2
 
 
 def test_another_file_of_the_same_name_is_another_document(index, scans):
     index(ROWS[:1])
     (scans / "plan.pdf").write_bytes(PDF + b"% signed")
-    told, _ = index(ROWS[:1])
-    assert told.startswith("1 row: 1 new")
+    reported, _ = index(ROWS[:1])
+    assert reported.startswith("1 row: 1 new")
 
 
 def test_one_file_may_be_about_two_clients(index):
     a_client(BusinessName="Beta")
     rows = [("plan.pdf", "", name, "Invoices", "grace@example.com") for name in ("Beta", "Acme Pty Ltd")]
-    told, _ = index(rows)
-    assert told.startswith("2 rows: 2 new")
+    reported, _ = index(rows)
+    assert reported.startswith("2 rows: 2 new")
 
 
 @pytest.mark.parametrize(
@@ -112,24 +114,24 @@ def test_a_row_that_cannot_be_is_refused_with_the_reason_and_others_go_in(index,
     (scans / "fake.pdf").write_bytes(png())
     (scans / "page.html").write_bytes(b"<html>")
     (scans / "empty.pdf").touch()
-    told, reasons = index([row, ("photo.png", "", "", "Invoices", "grace@example.com")])
-    assert told.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
+    reported, reasons = index([row, ("photo.png", "", "", "Invoices", "grace@example.com")])
+    assert reported.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     assert reason in reasons[0]
     assert [document.file_name for document in Document.objects.all()] == ["photo.png"]
     assert len(stored(folder)) == 1
 
 
 @pytest.mark.parametrize("words", [["--dry-run"], ["--all-or-nothing"]])
-def test_what_is_taken_back_leaves_no_file(index, nothing_is_left, words):
-    told, _ = index([*ROWS, ("gone.pdf", "", "", "Invoices", "grace@example.com")], *words)
-    assert "Nothing was stored" in told
+def test_a_rolled_back_import_leaves_no_file(index, nothing_is_left, words):
+    reported, _ = index([*ROWS, ("gone.pdf", "", "", "Invoices", "grace@example.com")], *words)
+    assert "Nothing was stored" in reported
     nothing_is_left()
 
 
 def test_a_document_gets_another_category_by_its_guid_and_keeps_its_file(index):
     document, other = a_document(name="Plan"), a_category(name="Plans")
-    told, _ = index([(str(document.pk), "Plans")], header=("DocumentGuid", "Category"))
-    assert told.startswith("1 row: 0 new, 1 changed")
+    reported, _ = index([(str(document.pk), "Plans")], header=("DocumentGuid", "Category"))
+    assert reported.startswith("1 row: 0 new, 1 changed")
     document.refresh_from_db()
     assert (document.category, document.name) == (other, "Plan")
     row = (str(document.pk), "photo.png", "Plans")

@@ -64,7 +64,7 @@ def objects(bucket):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("content", [PDF, LARGE], ids=["one part", "several parts"])
-def test_a_file_goes_into_the_bucket_and_comes_back(api, post, lists, bucket, content):
+def test_a_file_is_stored_in_the_bucket_and_downloaded_from_it(api, post, lists, bucket, content):
     (shown,) = ok(post(a_file(content), *lists), 201)["value"]
     document = Document.objects.get()
     assert objects(bucket) == [f"stored/{document.storage_key}"]

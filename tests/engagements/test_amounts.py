@@ -62,7 +62,7 @@ def test_claims_are_no_change_of_the_booking_or_its_plan():
 
 
 @pytest.mark.django_db
-def test_a_recount_puts_right_what_went_wrong_and_says_how_much():
+def test_a_recount_corrects_amounts_and_returns_how_many_differed():
     right, wrong, forgotten = a_booking(), a_booking(), a_booking()
     record_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
     assert restate_amounts({right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}) == 2

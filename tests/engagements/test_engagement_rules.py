@@ -96,7 +96,7 @@ class TestOverlaps:
         draft = self.draft(a_plan(), first, last)
         assert warnings(draft) == (self.OVERLAP if overlaps else [])
 
-    def test_a_plan_that_became_inactive_makes_room(self):
+    def test_a_plan_does_not_overlap_one_that_became_inactive_before(self):
         plan = a_plan(no_active_plan_from_date=day("2026-12-01"))
         assert warnings(self.draft(plan, "2026-12-01", "2027-11-30")) == []
         assert warnings(self.draft(plan, "2026-11-30", "2027-11-29")) == self.OVERLAP
@@ -123,7 +123,7 @@ def test_a_budget_below_what_is_allocated_is_warned_of():
 
 
 @pytest.mark.django_db
-def test_what_the_rules_load_engagement_context_takes_two_queries_for_any_number(django_assert_num_queries):
+def test_the_context_of_warnings_takes_two_queries_for_any_number_of_plans(django_assert_num_queries):
     drafts = [a_plan_draft(participant=a_contact(), key=a_plan().pk) for _ in range(7)]
     with django_assert_num_queries(2):
         load_engagement_context(drafts)

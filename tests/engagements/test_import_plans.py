@@ -52,13 +52,13 @@ def test_issues_and_warnings_are_reported_at_their_cells(bring):
     plan = a_plan()
     person = f"{plan.participant_id}"
     header = "Participant,PlanStartDate,PlanEndDate,IsPlanManaged,BookingEndDate"
-    sums, told = bring(
+    sums, reported = bring(
         header,
         f"{person},2026-07-01,2027-06-29,yes,",
         f"{person},2028-07-01,2027-06-30,yes,",
         f"{a_contact().pk},2026-07-01,2027-06-30,yes,2027-07-01",
     )
     assert sums == "3 rows: 1 new, 0 changed, 0 unchanged, 2 rejected"
-    assert "row 2, B2 (PlanStartDate): NotUnique: Another plan has it already." in told
-    assert "row 3, C3 (PlanEndDate): OutOfOrder: The plan ends before it starts." in told
-    assert "row 4, E4 (BookingEndDate): warning OutsidePlan: It lies outside the plan's dates." in told
+    assert "row 2, B2 (PlanStartDate): NotUnique: Another plan has it already." in reported
+    assert "row 3, C3 (PlanEndDate): OutOfOrder: The plan ends before it starts." in reported
+    assert "row 4, E4 (BookingEndDate): warning OutsidePlan: It lies outside the plan's dates." in reported

@@ -409,7 +409,7 @@ def test_participants_to_choose_from_have_their_scheme_numbers(client, ada):
     assert [each["text"] for each in found] == ["Mia Nguyen · 430 123 456", "Mia Novak"]
 
 
-def test_what_is_offered_to_choose_from_is_for_those_who_may_see_it(client, clerk):
+def test_autocomplete_needs_the_permission_to_view(client, clerk):
     asked = {"app_label": "people", "model_name": "contact", "field_name": "client", "term": "acme"}
     assert client.get(reverse("admin:autocomplete"), asked).status_code == 403
     client.logout()

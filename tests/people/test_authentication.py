@@ -65,7 +65,7 @@ def test_a_login_that_closes_later_is_still_open(client):
     assert is_signed_in(client)
 
 
-def test_whoever_may_do_nothing_does_not_enter(client):
+def test_staff_without_permissions_cannot_sign_in(client):
     person = a_staff_member(role=a_role())
     assert "Please enter the correct" in sign_in(client, person.primary_email).content.decode()
     assert not is_signed_in(client)
@@ -143,7 +143,7 @@ def test_a_failed_attempt_is_stored_without_the_password(client):
 @pytest.mark.parametrize(
     "evil", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:x"]
 )
-def test_after_signing_in_nobody_is_sent_elsewhere(client, evil):
+def test_a_login_never_redirects_to_another_site(client, evil):
     person = an_administrator()
     answer = sign_in(client, person.primary_email, next=evil)
     assert answer["Location"] == "/admin/"

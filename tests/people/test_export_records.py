@@ -62,13 +62,13 @@ def people():
 @pytest.mark.parametrize("resource", ["staff", "client", "contact"])
 def test_an_export_imported_again_changes_nothing(tmp_path, people, resource, ending):
     path = tmp_path / f"all.{ending}"
-    told = exported(resource, path)
+    reported = exported(resource, path)
     history = Change.objects.count()
 
     result = imported(resource, path)
 
     number = 1 if resource == "client" else 2
-    assert told.startswith(f"{number} record")
+    assert reported.startswith(f"{number} record")
     assert result.out.startswith(f"{number} row{'s' * (number > 1)}: 0 new, 0 changed, {number} unchanged, 0")
     assert Change.objects.count() == history
 
@@ -96,12 +96,12 @@ def test_no_cell_of_an_export_is_a_formula(tmp_path, people):
     assert "=cmd|' /C calc'!A0" in [cell.value for row in sheet.iter_rows() for cell in row]
 
 
-def test_a_filter_and_columns_choose_what_is_exported(tmp_path, people):
+def test_an_export_has_the_filtered_records_and_the_chosen_columns(tmp_path, people):
     path = tmp_path / "contacts.csv"
-    told = exported(
+    reported = exported(
         "contact", path, filter="Client/BusinessName ne null", columns="LastName,Client/BusinessName,Phone1"
     )
-    assert told.startswith("1 record in ")
+    assert reported.startswith("1 record in ")
     with path.open(encoding="utf-8-sig", newline="") as file:
         header, row = csv.reader(file)
     assert header == ["LastName", "Phone1", "Client/BusinessName"]
@@ -121,15 +121,15 @@ def test_json_shows_records_as_the_interface_does(tmp_path, people):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ({"filter": "Nam eq 1"}, "Nam"),
         ({"filter": "FirstName eq"}, "filter"),
         ({"columns": "Nam"}, "Nam"),
     ],
 )
-def test_an_invalid_filter_is_reported_and_no_file_is_left(tmp_path, people, words, told):
-    with pytest.raises(CommandError, match=told) as refusal:
+def test_an_invalid_filter_is_reported_and_no_file_is_left(tmp_path, people, words, reported):
+    with pytest.raises(CommandError, match=reported) as refusal:
         exported("contact", tmp_path / "c.csv", **words)
     assert refusal.value.returncode == 2
     assert list(tmp_path.iterdir()) == []

@@ -62,21 +62,21 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize(("row", "told"), FAULTY.values(), ids=FAULTY)
-def test_a_faulty_row_is_named_and_comes_back_while_the_good_ones_go_in(tmp_path, row, told):
+@pytest.mark.parametrize(("row", "reported"), FAULTY.values(), ids=FAULTY)
+def test_a_rejected_row_is_in_the_errors_file_and_the_others_are_imported(tmp_path, row, reported):
     path = a_csv(tmp_path, *GOOD, row)
 
     result = imported("contact", path)
 
     assert result.status == 1
     assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 rejected.")
-    assert [line for line in result.remarks if line.startswith("row")] == [result.remarks[0]]
-    assert result.remarks[0].startswith(told)
+    assert [line for line in result.lines if line.startswith("row")] == [result.lines[0]]
+    assert result.lines[0].startswith(reported)
     assert Contact.objects.count() == 3
     header, back = rows_of(tmp_path / "people.errors.csv")
     assert header == [*HEADER.split(","), "Reason"]
     assert back[: len(row.split(","))] == row.split(",")
-    assert told.split(": ")[1] in back[-1]
+    assert reported.split(": ")[1] in back[-1]
 
 
 def test_the_good_rows_of_a_file_are_stored_as_they_say(tmp_path):
@@ -95,11 +95,11 @@ def test_the_history_has_the_changes_of_an_import(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
     imported("contact", a_csv(tmp_path, GOOD[0].replace("0400000001", "0411")))
 
-    told = Change.objects.filter(record_type="people.contact").order_by("id")
-    assert [(line.kind, line.channel) for line in told] == [("Created", "Import")] * 3 + [
+    reported = Change.objects.filter(record_type="people.contact").order_by("id")
+    assert [(line.kind, line.channel) for line in reported] == [("Created", "Import")] * 3 + [
         ("Changed", "Import")
     ]
-    assert told.last().differences == {"phone1": ["0400000001", "0411"]}
+    assert reported.last().differences == {"phone1": ["0400000001", "0411"]}
 
 
 def test_a_second_run_changes_nothing(tmp_path):
@@ -140,7 +140,7 @@ def test_only_the_columns_of_the_file_change(tmp_path):
     assert (ida.first_name, ida.suburb) == ("Ida", "Hobart")
 
 
-def test_standing_records_can_be_left_alone(tmp_path):
+def test_existing_records_can_be_left_unchanged(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
     other = a_csv(tmp_path, GOOD[0].replace("Hobart", "Launceston"))
 
@@ -184,8 +184,8 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
 
     result = imported("contact", path)
 
-    told = [line.split(":")[0] + line.split(":")[1] for line in result.remarks]
-    assert told == [
+    reported = [line.split(":")[0] + line.split(":")[1] for line in result.lines]
+    assert reported == [
         "row 2, A2 (First Name) Required",
         "row 2, C2 (Email) InvalidEmail",
         "row 2, D2 (NDIS No) InvalidSchemeNumber",
@@ -194,7 +194,7 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
     ]
 
 
-def test_what_is_only_unusual_goes_in_with_a_warning(tmp_path):
+def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
     rows = (
         "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Alice Springs,NT,870,Australia",
         "Bo,Orr,bo@example.org,431000102,02/03/1990,0400,1 Low Road,Hobart,Tas.,7000,Australia",
@@ -206,17 +206,17 @@ def test_what_is_only_unusual_goes_in_with_a_warning(tmp_path):
 
     assert result.status == 0
     assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected; 4 rows with warnings.")
-    assert [line.partition(": warning ")[2].split(".")[0] for line in result.remarks] == [
+    assert [line.partition(": warning ")[2].split(".")[0] for line in result.lines] == [
         "UnusualPostCode: Australian postcodes have four digits",
         "StateAbbreviated: It is taken as TAS",
         "UnusualState: Australian states are ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
         "UnusualSchemeNumber: Scheme numbers have 9 digits; this one has 7",
     ]
-    assert "Did it lose its leading zero: 0870? It is “870”." in result.remarks[0]
+    assert "Did it lose its leading zero: 0870? It is “870”." in result.lines[0]
     assert set(Contact.objects.values_list("state", flat=True)) == {"NT", "TAS", "Tassie"}
 
 
-def test_blanks_and_signs_nobody_sees_are_taken_off(tmp_path):
+def test_blanks_and_invisible_characters_are_removed(tmp_path):
     row = "\u200bZoë ,\u00a0O’Brien\u00a0, zoe@example.org ,431000101,02/03/1990,'+61 400,,,,,"
     assert imported("contact", a_csv(tmp_path, row)).status == 0
 
@@ -301,19 +301,19 @@ def test_staff_and_clients_are_imported_by_the_same_words(tmp_path):
     clients = a_csv(tmp_path, "Harbour Café,51 824 753 556", "Quay Pty Ltd,51824753557", header="Company,ABN")
     result = imported("client", clients)
     assert result.out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected; 1 row with warnings.")
-    assert result.remarks[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
+    assert result.lines[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
     assert imported("client", clients).out.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
 
 
 def test_where_refused_rows_go_is_asked_before_anything_is_stored(tmp_path):
     path = a_csv(tmp_path, *GOOD, FAULTY["no first name"][0])
-    for errors, told in (
+    for errors, reported in (
         (path, "is the file to import"),
         (tmp_path / "missing" / "a.csv", "cannot be written"),
         (tmp_path / "a.doc", "is none of .csv"),
     ):
         result = imported("contact", path, "--errors", str(errors))
-        assert (result.status, told in result.err) == (2, True)
+        assert (result.status, reported in result.err) == (2, True)
     assert not Contact.objects.exists()
 
     assert imported("contact", path, "--errors", str(tmp_path / "back.xlsx")).status == 1
@@ -364,7 +364,7 @@ def test_a_formula_without_a_value_and_the_error_of_one_are_rejected_with_their_
     result = imported("contact", path)
 
     assert result.status == 1
-    assert result.remarks[0].startswith("row 2, D2 (Mobile): FormulaError: Phone1 is ")
+    assert result.lines[0].startswith("row 2, D2 (Mobile): FormulaError: Phone1 is ")
     assert Contact.objects.get().phone1 == "0400 000 001"
 
 
@@ -429,9 +429,9 @@ def test_a_dry_run_overwrites_no_file_of_rejected_rows(tmp_path):
     errors.write_text("precious")
 
     assert imported("contact", path, "--dry-run").status == 1
-    told = imported("contact", path, "--dry-run", "--errors", str(errors))
+    reported = imported("contact", path, "--dry-run", "--errors", str(errors))
 
-    assert (told.status, "a dry run overwrites no file" in told.err) == (2, True)
+    assert (reported.status, "a dry run overwrites no file" in reported.err) == (2, True)
     assert errors.read_text() == "precious"
 
 

@@ -85,7 +85,7 @@ def test_nobody_can_sign_in_as_new_staff():
     assert a_staff_member().password != member.password
 
 
-def test_what_a_body_may_not_say_is_not_stored():
+def test_read_only_members_of_a_body_are_not_stored():
     guid = str(uuid.uuid4())
     member = a_staff_member(
         StaffGuid=guid, CreationDate="2001-01-01", ArchiveDate="2001-01-01", password="x", Password="x"
@@ -192,7 +192,7 @@ def test_replacing_keeps_stamps_password_and_login_times():
     assert replaced.check_password("correct horse battery")
 
 
-def test_replacing_writes_what_changed_from_and_to():
+def test_a_replaced_record_has_old_and_new_values_in_the_history():
     red, blue = a_team(name="Red"), a_team(name="Blue")
     body = a_staff_body(Phone1="1", Teams=[{"TeamId": red.pk}])
     member = Staff.objects.get(pk=posted("staff", body)[0])
@@ -307,7 +307,7 @@ def test_an_update_changes_only_given_members_and_returns_the_keys_of_changed_re
     assert update_contacts([Draft({"phone1": "9"}, given=["phone1"], key=one.pk)]) == []
 
 
-def test_a_revised_unique_text_is_unique_at_once(refused):
+def test_an_updated_unique_text_is_unique_at_once(refused):
     one = a_contact(UniqueCode="a")
     update_contacts([Draft({"unique_code": "Later"}, given=["unique_code"], key=one.pk)])
     assert refused("contact", a_contact_body(UniqueCode="LATER")) == [("NotUnique", "UniqueCode")]
@@ -321,7 +321,7 @@ def test_an_update_is_validated_together_with_the_stored_values():
     assert [(n, f.code, f.field) for n, f in refusal.value.issues] == [(0, "Required", "country")]
 
 
-def test_revising_staff_changes_references_and_teams():
+def test_an_update_of_staff_changes_references_and_teams():
     old, new, team = a_role(), a_role(), a_team()
     member = a_staff_member(role=old)
     draft = Draft({"role": new, "teams": [team]}, given=["role", "teams"], key=member.pk)
@@ -330,7 +330,7 @@ def test_revising_staff_changes_references_and_teams():
     assert (member.role, list(member.teams.all())) == (new, [team])
 
 
-def test_revising_takes_the_same_statements_for_few_and_many():
+def test_an_update_takes_the_same_statements_for_few_and_many():
     contacts = [a_contact(Phone1="1") for _ in range(20)]
 
     def statements(some, phone):

@@ -54,7 +54,7 @@ def a_lost_opportunity(**members):
     return Opportunity.objects.get(pk=posted("opportunity", body)[0])
 
 
-def test_an_opportunity_is_added_and_its_owner_is_whoever_adds_it(client, ada):
+def test_the_owner_of_a_new_opportunity_is_the_signed_in_person(client, ada):
     stage = a_stage()
     assert add(client, stage=stage.pk).status_code == 302
     record = Opportunity.objects.get()

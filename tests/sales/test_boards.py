@@ -77,7 +77,7 @@ def test_each_stage_has_its_count_and_sums(client, ada):
     assert list(found) == ["Early", "Late"]
 
 
-def test_what_is_won_counts_whole_and_what_is_lost_not_at_all(client, ada):
+def test_a_won_opportunity_has_its_whole_weight_and_a_lost_one_none(client, ada):
     for outcome in ("SaleSuccessful", "SaleUnsuccessful", "Deferred"):
         posted("opportunity", a_result_body(Outcome=outcome, UpfrontValueOfSale=100, ChanceOfSales=10))
     column = columns_of(client.get(BOARD))["Result"]

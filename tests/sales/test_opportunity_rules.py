@@ -61,7 +61,7 @@ def test_a_referrer_is_allowed_for_referrals_only(refused, source):
 
 
 @pytest.mark.parametrize("member", ["SourceDetails", *REFERRER])
-def test_what_is_not_available_may_be_said_to_be_null(refused, member):
+def test_an_unavailable_member_may_be_null(refused, member):
     assert refused(an_opportunity_body(**{member: None})) == []
 
 
@@ -114,7 +114,7 @@ def test_an_opportunity_on_its_way_has_no_outcome():
     assert (record.outcome, record.outcome_date, record.add_e_marketing_contact_list) == (None, None, None)
 
 
-def test_what_is_deferred_has_no_outcome_date(refused):
+def test_a_deferred_opportunity_has_no_outcome_date(refused):
     assert refused(a_result_body(OutcomeDate="2026-01-31")) == [("NotAllowed", "OutcomeDate")]
 
 

@@ -59,7 +59,7 @@ def test_a_template_alone_makes_an_opportunity(template):
     assert record.follow_up_date == clock.today() + dt.timedelta(days=7)
 
 
-def test_what_the_request_says_overrides_the_template(template):
+def test_members_of_the_request_override_the_template(template):
     owner, stage = a_staff_member(), a_stage()
     record = made_from(
         template,
@@ -86,12 +86,12 @@ def test_null_is_said_and_not_filled(template):
     assert record.recurring_annual_value is not None
 
 
-def test_null_for_what_must_be_there_is_filled(template):
+def test_null_for_a_required_member_is_filled_from_the_template(template):
     record = made_from(template, Name=None, Stage=None, OpportunityOwner=None)
     assert (record.name, record.stage, record.owner) == ("Plan management", template.stage, template.owner)
 
 
-def test_what_another_source_makes_unavailable_is_not_filled():
+def test_members_unavailable_with_another_source_are_not_filled():
     template = a_template(
         opportunity_name="By word of mouth",
         source="Referral",
@@ -109,7 +109,7 @@ def test_a_template_in_the_result_stage_makes_deferred_opportunities():
     assert made_from(template).outcome == "Deferred"
 
 
-def test_what_neither_says_is_required(refused):
+def test_a_member_of_neither_request_nor_template_is_required(refused):
     assert refused({"TemplateGuid": str(a_template().pk)}) == [
         ("Required", "Name"),
         ("Required", "OpportunityOwner"),
@@ -117,7 +117,7 @@ def test_what_neither_says_is_required(refused):
     ]
 
 
-def test_rules_are_asked_of_what_was_filled(refused, template):
+def test_rules_apply_to_values_of_the_template(refused, template):
     template.follow_up_staff = None
     template.save()
     assert refused({"TemplateGuid": str(template.pk)}) == [("Required", "FollowUpStaff")]
@@ -135,7 +135,7 @@ def test_an_unknown_template_is_refused_and_nothing_else_is_blamed(refused):
 
 
 @pytest.mark.parametrize(("column", "place"), [("team", "Team/TeamId"), ("stage", "Stage/StageId")])
-def test_a_template_does_not_bring_back_archived_entries(refused, template, column, place):
+def test_archived_entries_of_a_template_are_refused(refused, template, column, place):
     entry = getattr(template, column)
     entry.archive_date = clock.now()
     entry.save()

@@ -94,7 +94,7 @@ def test_rules_judge_the_whole_record_after_the_change():
     assert [finding.field for _, finding in refused.value.issues] == ["team"]
 
 
-def test_a_follow_up_that_is_done_needs_nobody_any_more():
+def test_a_completed_follow_up_needs_no_staff_member():
     record = overdue(an_opportunity(), a_staff_member())
     complete_follow_up(record, None)
     record.refresh_from_db()
@@ -111,7 +111,7 @@ def test_a_follow_up_can_be_done_with_the_next_one_set():
         complete_follow_up(record, in_days(0))
 
 
-def test_many_are_revised_with_the_queries_of_a_few(django_assert_max_num_queries):
+def test_updates_of_many_take_the_queries_of_a_few(django_assert_max_num_queries):
     records = [an_opportunity() for _ in range(8)]
     result = the_result()
     drafts = [Draft({"stage": result}, given=["stage"], key=record.pk) for record in records]
