@@ -31,9 +31,6 @@ class EffectivePrice:
     gst_inclusive: bool
     zone: str
 
-    def holds_on(self, day: dt.date) -> bool:
-        return self.start_date <= day and (self.end_date is None or day <= self.end_date)
-
 
 class PriceTable:
     """Prices by price book, product and zone; made from the rows of ``prices_of_products``."""
@@ -48,7 +45,7 @@ class PriceTable:
         national = Zone.NATIONAL.value
         for zone in (region, national) if region in REMOTE_ZONES else (national,):
             for price in self.prices.get((book, product, zone), ()):
-                if price.holds_on(day):
+                if price.start_date <= day and (price.end_date is None or day <= price.end_date):
                     return price
         return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import Any
 
 from django.db import connection
@@ -41,15 +42,7 @@ from apps.odata.write.targets import wire_target
 Acknowledged = tuple[Any, str, str | None, str]
 
 
-def create_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    return create_bills(CLAIMS, drafts, ignore_warnings)
-
-
-def create_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    return create_bills(INVOICES, drafts, ignore_warnings)
-
-
-def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new bills with their lines, history and warnings; post them to budgets and provider invoices.
 
     Locks provider invoices, then the running number, then budgets; each in the order of their keys.
@@ -63,23 +56,27 @@ def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
         # What an application sends was entered by the staff member in charge.
         entered_by = [author or draft.staff.pk for draft in drafts]
         keys = saving.insert_records(bill_type.model, drafts, {"entered_by": entered_by}, batch)
-        lines = [
-            (key, position, line)
-            for key, draft in zip(keys, drafts, strict=True)
-            for position, line in enumerate(draft.line_items)
-        ]
-        insert_lines(bill_type, lines, batch)
+        lines = [line for draft in drafts for line in draft.line_items]
+        line_columns = {
+            bill_type.name: [key for key, draft in zip(keys, drafts, strict=True) for _ in draft.line_items],
+            "position": [position for draft in drafts for position, _ in enumerate(draft.line_items)],
+        }
+        saving.insert_rows(bill_type.line_model, lines, line_columns, batch)
         acknowledge_warnings(bill_type, warnings, keys, batch)
         if bill_type is CLAIMS:
             invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
             unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
             batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
         status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
-        post_to_budgets([line_posting(line, status) for _, _, line in lines], batch)
+        post_to_budgets([line_posting(line, status) for line in lines], batch)
         batch.send()
         if bill_type is CLAIMS:
             apply_claim_effects(drafts)
         return keys
+
+
+create_claims = partial(create_bills, CLAIMS)
+create_invoices = partial(create_bills, INVOICES)
 
 
 # --- validation -----------------------------------------------------------------------------------------
@@ -255,13 +252,6 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
 
 
 # --- saving ---------------------------------------------------------------------------------------------
-
-
-def insert_lines(bill_type: BillType, lines: Sequence[tuple[Any, int, Draft]], batch: WriteBatch) -> None:
-    """Insert lines, given with the key of their bill and their position in it."""
-    bills, positions, drafts = zip(*lines, strict=True)
-    own_columns = {bill_type.name: bills, "position": positions}
-    saving.insert_rows(bill_type.line_model, drafts, own_columns, batch)
 
 
 def acknowledge_warnings(

@@ -14,7 +14,7 @@ from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
 from apps.funding.services.budgets import BudgetPosting, line_posting, post_to_budgets, record_posting
 from apps.funding.services.claim_effects import apply_claim_effects, lock_provider_invoices
-from apps.funding.services.create import Acknowledged, acknowledge_warnings, check_bills, insert_lines
+from apps.funding.services.create import Acknowledged, acknowledge_warnings, check_bills
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, any_of
 from apps.odata.write.drafts import Draft, Issue, WarningsPresent, raise_if_invalid
 
@@ -218,7 +218,9 @@ def update_lines(
     for names, records in updated.items():
         saving.update(bill_type.line_model, names, records)
     if inserted:
-        insert_lines(bill_type, inserted, batch)
+        bills, positions, new_lines = zip(*inserted, strict=True)
+        own_columns = {bill_type.name: bills, "position": positions}
+        saving.insert_rows(bill_type.line_model, new_lines, own_columns, batch)
     post_to_budgets(postings, batch)
     return line_history
 
