@@ -57,19 +57,19 @@ for number in range({PARTICIPANTS}):
 
 def write_files(folder: Path, claims: int) -> tuple[Path, Path]:
     """The providers' invoices, and the claims on them."""
-    papers, lines = folder / "papers.csv", folder / "claims.csv"
-    with papers.open("w", newline="") as one, lines.open("w", newline="") as other:
-        paper, claim = csv.writer(one), csv.writer(other)
-        paper.writerow(PROVIDER_INVOICES)
+    provider_invoices, lines = folder / "provider_invoices.csv", folder / "claims.csv"
+    with provider_invoices.open("w", newline="") as one, lines.open("w", newline="") as other:
+        provider_invoice, claim = csv.writer(one), csv.writer(other)
+        provider_invoice.writerow(PROVIDER_INVOICES)
         claim.writerow(CLAIMS)
         for number in range(claims):
             scheme_number = f"43{number % PARTICIPANTS:07}"
             day = FIRST_DAY + dt.timedelta(days=number // PARTICIPANTS)
             start = (f"C-{number}", f"INV-{number}", ABN, scheme_number, "fay@example.org", day, day)
-            paper.writerow((f"INV-{number}", ABN, scheme_number))
+            provider_invoice.writerow((f"INV-{number}", ABN, scheme_number))
             for line in range(LINES):
                 claim.writerow((*start, f"01_01{line}_0107_1_1", "Guide", line + 1, day))
-    return papers, lines
+    return provider_invoices, lines
 
 
 def main() -> None:
@@ -88,9 +88,9 @@ def main() -> None:
             os.environ["DATABASE_URL"] = stack.enter_context(throwaway_server())
         manage("migrate", "--verbosity", "0")
         manage("shell", "--no-imports", "-c", OFFICE)
-        papers, claims = write_files(folder, options.claims)
+        provider_invoices, claims = write_files(folder, options.claims)
         for title, resource, path, rows in (
-            ("provider invoices", "providerInvoice", papers, options.claims),
+            ("provider invoices", "providerInvoice", provider_invoices, options.claims),
             ("claims", "claim", claims, options.claims * LINES),
             ("claims again", "claim", claims, options.claims * LINES),
         ):

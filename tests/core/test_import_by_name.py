@@ -52,8 +52,8 @@ def test_people_go_into_another_database_by_name(tmp_path, people, ending):
 
     for name, path in files.items():
         number = 1 if name == "client" else 2
-        told = imported(name, path, "--by-name")
-        assert f": {number} new, 0 changed, 0 unchanged, 0 rejected." in told.out, told.err
+        result = imported(name, path, "--by-name")
+        assert f": {number} new, 0 changed, 0 unchanged, 0 rejected." in result.out, result.err
         assert f": 0 new, 0 changed, {number} unchanged" in imported(name, path, "--by-name").out
 
     cy = Staff.objects.get(primary_email="cy@example.org")
@@ -63,9 +63,9 @@ def test_people_go_into_another_database_by_name(tmp_path, people, ending):
     assert {contact.client.unique_code for contact in Contact.objects.all()} == {"HC"}
 
 
-def test_guids_that_are_not_read_are_told(tmp_path, people):
-    told = imported("staff", exported("staff", tmp_path / "staff.csv"), "--by-name")
-    assert told.remarks[0] == (
+def test_guids_that_are_not_read_are_reported(tmp_path, people):
+    result = imported("staff", exported("staff", tmp_path / "staff.csv"), "--by-name")
+    assert result.lines[0] == (
         "Guids of another database, not read: StaffGuid, Teams/TeamId, AccountManager/StaffGuid,"
         " PrimaryRole/RoleGuid, PositionTitle/PositionGuid, Location/LocationGuid."
     )

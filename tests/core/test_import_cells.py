@@ -32,14 +32,14 @@ def test_a_day_is_read_however_it_is_written(text):
     assert cell_reader(birthday)(text) == dt.date(1990, 2, 1)
 
 
-def test_months_come_first_when_told():
+def test_months_come_first_on_request():
     assert iso_date("02/01/1990", day_first=False) == "1990-02-01"
     with pytest.raises(WireValueError, match="has no month 25; it is read with the month first, --day-first"):
         iso_date("25/01/1990", day_first=False)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("31/02/1990", "must be a date that exists"),
         ("29/02/1900", "must be a date that exists"),
@@ -49,8 +49,8 @@ def test_months_come_first_when_told():
         ("01/02/0000", "must be a date that exists"),
     ],
 )
-def test_a_day_that_cannot_be_says_why(text, told):
-    with pytest.raises(WireValueError, match=told) as fault:
+def test_a_day_that_cannot_be_says_why(text, expected):
+    with pytest.raises(WireValueError, match=expected) as fault:
         iso_date(text, day_first=True)
     assert fault.value.code == "InvalidDate"
 

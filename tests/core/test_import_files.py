@@ -44,11 +44,11 @@ UNUSABLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "told"), UNUSABLE.values(), ids=UNUSABLE)
-def test_an_unusable_file_is_refused_in_one_sentence(tmp_path, name, content, told):
+@pytest.mark.parametrize(("name", "content", "expected"), UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_file_is_refused_in_one_sentence(tmp_path, name, content, expected):
     with pytest.raises(ImportFileError) as refusal:
         list(open_table(write(tmp_path, name, content)).rows())
-    assert told in str(refusal.value)
+    assert expected in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
@@ -68,7 +68,7 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path, encoding):
     assert cells_of(path) == [["Name"], ["Zoë 😀"]]
 
 
-def test_an_encoding_can_be_told(tmp_path):
+def test_an_encoding_can_be_named(tmp_path):
     path = write(tmp_path, "a.csv", "Name\nZoë\n".encode("cp1252"))
     assert cells_of(path, encoding="cp1252") == [["Name"], ["Zoë"]]
     with pytest.raises(ImportFileError, match="There is no encoding called klingon"):

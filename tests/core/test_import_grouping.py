@@ -52,7 +52,7 @@ def test_a_number_is_the_same_in_any_case_and_with_blanks_around_it():
     assert grouped(CLAIM, ("C1", "", "1"), (" c1\u00a0", "", "2")) == [[2, 3]]
 
 
-def test_what_the_record_says_may_stand_in_its_first_row_alone():
+def test_what_the_record_says_may_be_given_in_its_first_row_only():
     assert grouped(CLAIM, ("C1", "x", "1"), ("", "", "2"), ("", "", "3"), ("C2", "", "4")) == [[2, 3, 4], [5]]
 
 
@@ -160,7 +160,7 @@ def test_two_columns_for_one_value_of_an_item_stop_the_import():
         grouper(("Qty", "LineItems/Quantity"))
 
 
-def test_several_names_of_a_referred_record_may_stand_side_by_side():
+def test_several_names_of_a_referred_record_may_be_given_side_by_side():
     known = grouper(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own.readers
     assert [reader.column.member.name for reader in known] == [
         "ProviderBusinessNumber",

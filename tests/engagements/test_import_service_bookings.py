@@ -79,7 +79,7 @@ class CommandResult:
         return self.out.splitlines()[0].partition(";")[0].partition(".")[0]
 
     @property
-    def remarks(self):
+    def lines(self):
         return [line for line in self.err.splitlines() if line.startswith("row ")]
 
 
@@ -95,7 +95,7 @@ def test_a_booking_is_imported_with_a_plan_for_it(import_rows, mia):
     )
     assert (result.sums, result.status) == ("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected", 0)
     assert "Also created: 1 plans, 0 participants." in result.out
-    assert result.remarks == []
+    assert result.lines == []
     plan = ClientEngagement.objects.get()
     assert (plan.participant, plan.participant_type) == (mia, "Agency")
     assert (plan.plan_start_date, plan.plan_end_date) == (day("2026-07-01"), day("2027-06-30"))
@@ -135,7 +135,7 @@ def test_a_changed_row_changes_its_booking_and_what_the_plan_has(import_rows, mi
     assert (booking.budget, booking.used_elsewhere) == (Decimal(1500), Decimal(1100))
 
 
-def test_a_trial_stores_nothing(import_rows, mia):
+def test_a_dry_run_stores_nothing(import_rows, mia):
     result = import_rows({}, {"participant": "430000002"}, options=["--dry-run", "--create-participants"])
     assert result.sums == "2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected"
     assert "Nothing was stored: this was a dry run." in result.out
@@ -168,7 +168,7 @@ def test_where_the_balance_does_not_know_of_our_claims_yet_nothing_is_used_elsew
 def test_an_older_balance_does_not_undo_a_newer_one(import_rows, mia):
     import_rows({})
     result = import_rows({"remaining_amount": "900.00", "last_modified_date": "2026-08-30"})
-    assert result.remarks == [
+    assert result.lines == [
         "row 2, N2 (last_modified_date): Outdated: The balance of 31 Aug 2026 is known already."
         " It is “2026-08-30”."
     ]
@@ -191,7 +191,7 @@ def test_a_booking_that_overlaps_a_plan_goes_into_it_with_a_warning(import_rows,
     plan = a_plan(participant=mia, total_budget_amount=Decimal("5000.00"))
     result = import_rows({"start_date": "2026-06-01"})
     assert result.sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
-    assert [line.split(": ")[1] for line in result.remarks] == ["warning OutsidePlan"]
+    assert [line.split(": ")[1] for line in result.lines] == ["warning OutsidePlan"]
     assert ServiceBooking.objects.get().engagement == plan
 
 
@@ -217,7 +217,7 @@ def test_archived_plans_get_no_new_bookings(import_rows, mia):
 def test_a_pace_plan_takes_no_bookings(import_rows, mia):
     a_pace_plan(participant=mia)
     result = import_rows({})
-    assert [line.split(": ")[1] for line in result.remarks] == ["NotAllowed"]
+    assert [line.split(": ")[1] for line in result.lines] == ["NotAllowed"]
     assert not ServiceBooking.objects.exists()
 
 
@@ -227,7 +227,7 @@ def test_a_pace_plan_takes_no_bookings(import_rows, mia):
 def test_an_unknown_participant_is_refused_with_the_reason(import_rows, mia):
     result = import_rows({}, {"participant": "430 000 002"})
     assert (result.sums, result.status) == ("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected", 1)
-    assert result.remarks == [
+    assert result.lines == [
         "row 3, B3 (participant): NotFound: No contact has this scheme number."
         " --create-participants would create one. It is “430 000 002”."
     ]
@@ -257,7 +257,7 @@ def test_a_participant_is_made_when_asked(import_rows):
 )
 def test_a_participant_that_cannot_be_is_not_made(import_rows, unknown, place):
     result = import_rows(unknown, options=["--create-participants"])
-    assert result.remarks[0].startswith(f"row 2, {place}: ")
+    assert result.lines[0].startswith(f"row 2, {place}: ")
     assert not Contact.objects.exists()
 
 
@@ -270,16 +270,16 @@ def test_no_participant_is_created_for_a_rejected_row(import_rows):
 
 def test_a_number_that_two_contacts_have_is_ambiguous(import_rows, mia):
     other = a_contact(scheme_number="430000001")
-    assert [line.split(": ")[1] for line in import_rows({}).remarks] == ["Ambiguous"]
+    assert [line.split(": ")[1] for line in import_rows({}).lines] == ["Ambiguous"]
     Contact.objects.filter(pk=other.pk).update(archive_date=clock.now())
     assert import_rows({}).sums == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
     assert ClientEngagement.objects.get().participant == mia
 
 
 def test_another_name_than_the_contacts_is_warned_of(import_rows, mia):
-    assert import_rows({"participant_name": "MIA  NGUYEN"}).remarks == []
+    assert import_rows({"participant_name": "MIA  NGUYEN"}).lines == []
     result = import_rows({"participant_name": "Mia Novak", "allocated_amount": "1001.00"})
-    assert result.remarks == [
+    assert result.lines == [
         "row 2, A2 (participant_name): warning NameDiffers: The contact of this number is Mia Nguyen."
         " It is “Mia Novak”."
     ]
@@ -308,14 +308,14 @@ def test_a_fault_is_reported_at_its_cell_and_the_other_rows_are_imported(import_
     result = import_rows(cell, {"product_category": "01"})
     assert result.sums == "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected"
     (column,) = cell
-    (remark,) = result.remarks
+    (remark,) = result.lines
     assert f"({column}): {code}: " in remark
     assert remark.startswith("row 2, ")
 
 
 def test_every_fault_of_a_row_is_reported_at_once(import_rows, mia):
     result = import_rows({"booking_type": "x", "allocated_amount": "", "end_date": "x"})
-    assert [line.split(": ")[1] for line in result.remarks] == ["NotAChoice", "InvalidDate", "Required"]
+    assert [line.split(": ")[1] for line in result.lines] == ["NotAChoice", "InvalidDate", "Required"]
 
 
 def test_a_booking_number_is_in_a_file_once(import_rows, mia):
@@ -326,7 +326,7 @@ def test_a_booking_number_is_in_a_file_once(import_rows, mia):
 
 def test_a_number_of_somebody_elses_booking_is_refused(import_rows, mia):
     a_booking(booking_number="50000001")
-    assert [line.split(": ")[1] for line in import_rows({}).remarks] == ["AlreadyUsed"]
+    assert [line.split(": ")[1] for line in import_rows({}).lines] == ["AlreadyUsed"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_exports_of_one_database_go_into_another_by_name(tmp_path, demo):
 
     for name in ORDER:
         result = imported(name, files[name], "--by-name", "--ignore-warnings")
-        errors = [line for line in result.remarks if line.startswith("row") and ": warning " not in line]
+        errors = [line for line in result.lines if line.startswith("row") and ": warning " not in line]
         assert [line for line in errors if not any(code in line for code in NOT_BROUGHT)] == [], result.out
 
     assert named_links() == before

@@ -1,4 +1,4 @@
-"""Importing claims whose lines are rows: what goes in, what stays out with all its rows, what is told."""
+"""Importing claims whose lines are rows: what goes in, what stays out with all its rows, what is reported."""
 
 import datetime as dt
 import json
@@ -30,12 +30,12 @@ def office(at):
     an_office()
 
 
-def brought_in(folder, *rows, words=("--ignore-warnings",), **options):
+def import_claims(folder, *rows, words=("--ignore-warnings",), **options):
     return imported("claim", a_file(folder, *rows, **options), *words)
 
 
-def faults(told):
-    return [line for line in told.remarks if line.startswith("row") and ": warning " not in line]
+def faults(result):
+    return [line for line in result.lines if line.startswith("row") and ": warning " not in line]
 
 
 def reasons(folder, name="claims.errors.csv"):
@@ -48,10 +48,10 @@ def reasons(folder, name="claims.errors.csv"):
 
 
 def test_rows_that_share_a_number_are_one_claim(tmp_path):
-    told = brought_in(tmp_path, *GOOD)
+    result = import_claims(tmp_path, *GOOD)
 
-    assert told.status == 0
-    assert told.out.startswith(
+    assert result.status == 0
+    assert result.out.startswith(
         "2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 rejected; 2 records with"
     )
     first, second = Claim.objects.order_by("claim_number")
@@ -69,34 +69,36 @@ def test_rows_that_share_a_number_are_one_claim(tmp_path):
     assert not (tmp_path / "claims.errors.csv").exists()
 
 
-def test_what_the_claim_says_may_stand_in_its_first_row_alone(tmp_path):
+def test_what_the_claim_says_may_be_given_in_its_first_row_only(tmp_path):
     lines_only = f"{',' * 7}01_799_0107_1_1,Guide,1.5,65.50,08/07/2025"
-    assert brought_in(tmp_path, GOOD[0], lines_only, GOOD[2]).status == 0
+    assert import_claims(tmp_path, GOOD[0], lines_only, GOOD[2]).status == 0
     assert [claim.line_items.count() for claim in Claim.objects.order_by("claim_number")] == [2, 1]
 
 
 def test_the_rows_of_a_claim_may_spell_the_same_in_other_ways(tmp_path):
     other = GOOD[1].replace("C-1", "c-1").replace("51 824 753 556", "51824753556").replace("fay@", "FAY@")
     other = other.replace("07/07/2025,13/07/2025", "2025-07-07,13 Jul 2025").replace("INV-1", "inv-1")
-    assert brought_in(tmp_path, GOOD[0], other.replace("430000001", "43 000 0001")).status == 0
+    assert import_claims(tmp_path, GOOD[0], other.replace("430000001", "43 000 0001")).status == 0
     assert Claim.objects.get().line_items.count() == 2
 
     without = [row.replace("C-1", "").replace("c-1", "") for row in (GOOD[0], other)]
-    assert brought_in(tmp_path, *without).out.startswith("1 record in 2 rows: 0 new, 0 changed, 1 unchanged")
+    assert import_claims(tmp_path, *without).out.startswith(
+        "1 record in 2 rows: 0 new, 0 changed, 1 unchanged"
+    )
 
 
 def test_a_claim_without_a_number_is_known_by_its_providers_invoice_and_gets_one(tmp_path):
     rows = [row.replace("C-1", "").replace("C-2", "") for row in GOOD]
-    assert brought_in(tmp_path, *rows).out.startswith("2 records in 3 rows: 2 new")
+    assert import_claims(tmp_path, *rows).out.startswith("2 records in 3 rows: 2 new")
     assert Claim.objects.exclude(claim_number="").count() == 2
 
-    assert brought_in(tmp_path, *rows).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
+    assert import_claims(tmp_path, *rows).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
 
 
 def test_providers_are_found_by_code_and_name_as_well(tmp_path):
     header = HEADER.replace("Provider ABN", "Provider code,Provider")
     rows = [row.replace("51 824 753 556", "hc,").replace("51824753556", ",harbour care") for row in GOOD]
-    assert brought_in(tmp_path, *rows, header=header).status == 0
+    assert import_claims(tmp_path, *rows, header=header).status == 0
     assert {claim.provider.business_name for claim in Claim.objects.all()} == {"Harbour Care"}
 
 
@@ -135,14 +137,14 @@ def test_json_gives_the_lines_as_the_list_they_are(tmp_path, ending):
     records = [nested(), nested("C-2"), nested("C-3", Quantity="some")]
     path.write_text(json.dumps(records) if ending == "json" else "\n".join(map(json.dumps, records)))
 
-    told = imported("claim", path, "--ignore-warnings")
+    result = imported("claim", path, "--ignore-warnings")
 
-    assert told.out.startswith("3 records in 6 rows: 2 new, 0 changed, 0 unchanged, 1 rejected")
+    assert result.out.startswith("3 records in 6 rows: 2 new, 0 changed, 0 unchanged, 1 rejected")
     word = "record" if ending == "json" else "line"
     place = (
         f"{word} 3, LineItems[1]/Quantity: InvalidNumber: LineItems/Quantity must be a number. It is “some”."
     )
-    assert place in told.remarks
+    assert place in result.lines
     back = tmp_path / f"claims.errors.{ending}"
     text = back.read_text()
     (record,) = json.loads(text)["value"] if ending == "json" else [json.loads(text)]
@@ -212,11 +214,11 @@ FAULTY = {
 
 @pytest.mark.parametrize(("row", "place"), FAULTY.values(), ids=FAULTY)
 def test_one_faulty_row_keeps_its_whole_claim_out_and_no_other(tmp_path, row, place):
-    told = brought_in(tmp_path, GOOD[0], row, GOOD[2])
+    result = import_claims(tmp_path, GOOD[0], row, GOOD[2])
 
-    assert told.status == 1
-    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
-    (fault,) = faults(told)
+    assert result.status == 1
+    assert result.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
+    (fault,) = faults(result)
     assert fault.startswith(place)
     assert [claim.claim_number for claim in Claim.objects.all()] == ["C-2"]
     sound, invalid = reasons(tmp_path)
@@ -245,32 +247,32 @@ FAULTY_CLAIMS = {
 
 
 @pytest.mark.parametrize(("start", "place"), FAULTY_CLAIMS.values(), ids=FAULTY_CLAIMS)
-def test_a_fault_of_the_claim_is_told_at_its_first_row(tmp_path, start, place):
-    told = brought_in(tmp_path, f"{start},{ITEM},Guide,2,70,", f"{start},{ITEM},Guide,3,70,", GOOD[2])
+def test_a_fault_of_the_claim_is_reported_at_its_first_row(tmp_path, start, place):
+    result = import_claims(tmp_path, f"{start},{ITEM},Guide,2,70,", f"{start},{ITEM},Guide,3,70,", GOOD[2])
 
-    assert told.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
-    assert [line for line in faults(told) if line.startswith(place)] == [faults(told)[0]]
-    assert all(line.startswith("row 2") for line in faults(told))
+    assert result.out.startswith("2 records in 3 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
+    assert [line for line in faults(result) if line.startswith(place)] == [faults(result)[0]]
+    assert all(line.startswith("row 2") for line in faults(result))
     assert reasons(tmp_path)[1] == "SameRecord: row 2 keeps its record out, which goes in whole."
 
 
 def test_the_file_of_refused_rows_goes_in_once_it_is_mended(tmp_path):
-    brought_in(tmp_path, GOOD[0], GOOD[1].replace("1.5", "some"), GOOD[2])
+    import_claims(tmp_path, GOOD[0], GOOD[1].replace("1.5", "some"), GOOD[2])
     back = tmp_path / "claims.errors.csv"
     assert len(rows_of(back)) == 3
     back.write_text(back.read_text(encoding="utf-8-sig").replace("some", "1.5"), encoding="utf-8")
 
-    told = imported("claim", back, "--ignore-warnings")
+    result = imported("claim", back, "--ignore-warnings")
 
-    assert told.out.startswith("1 record in 2 rows: 1 new, 0 changed, 0 unchanged, 0 rejected")
+    assert result.out.startswith("1 record in 2 rows: 1 new, 0 changed, 0 unchanged, 0 rejected")
     assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
 
 
-def test_rows_of_a_claim_that_stand_apart_are_refused_and_told(tmp_path):
-    told = brought_in(tmp_path, GOOD[0], GOOD[2], GOOD[1])
+def test_rows_of_a_claim_that_are_apart_are_rejected_and_reported(tmp_path):
+    result = import_claims(tmp_path, GOOD[0], GOOD[2], GOOD[1])
 
-    assert told.out.startswith("3 records in 3 rows: 2 new, 0 changed, 0 unchanged, 1 rejected")
-    assert faults(told)[0] == (
+    assert result.out.startswith("3 records in 3 rows: 2 new, 0 changed, 0 unchanged, 1 rejected")
+    assert faults(result)[0] == (
         "row 4, A4 (Claim No): NotUnique: Row 2 of the file has it already; the rows of one record must be"
         " adjacent. It is “C-1”."
     )
@@ -278,59 +280,59 @@ def test_rows_of_a_claim_that_stand_apart_are_refused_and_told(tmp_path):
 
 def test_a_claim_of_more_lines_than_the_interface_takes_is_refused_as_one(tmp_path, settings):
     settings.API_MAX_LINES = 3
-    told = brought_in(tmp_path, *[GOOD[0]] * 12, GOOD[2])
+    result = import_claims(tmp_path, *[GOOD[0]] * 12, GOOD[2])
     assert Claim.objects.get().claim_number == "C-2"
     assert len(reasons(tmp_path)) == 12
-    assert "row 2: TooLong: A record may have 3 items at most; divide this one." in told.remarks
+    assert "row 2: TooLong: A record may have 3 items at most; divide this one." in result.lines
 
 
 def test_a_providers_invoice_for_one_claim_gives_one(tmp_path):
-    told = brought_in(tmp_path, GOOD[0], GOOD[2].replace("INV-2", "INV-1"))
+    result = import_claims(tmp_path, GOOD[0], GOOD[2].replace("INV-2", "INV-1"))
     assert Claim.objects.count() == 1
-    assert faults(told)[0].startswith("row 3, B3 (Invoice No): AlreadyUsed: ")
+    assert faults(result)[0].startswith("row 3, B3 (Invoice No): AlreadyUsed: ")
 
 
-def test_two_names_of_two_providers_in_one_row_are_told(tmp_path):
+def test_two_names_of_two_providers_in_one_row_are_reported(tmp_path):
     a_client(BusinessName="Low Road Pty")
     header = HEADER.replace("Provider ABN", "Provider ABN,Provider")
     row = GOOD[0].replace("51 824 753 556", "51 824 753 556,low road pty")
-    told = brought_in(tmp_path, row, header=header)
-    assert faults(told) == [
+    result = import_claims(tmp_path, row, header=header)
+    assert faults(result) == [
         "row 2, D2 (Provider): Differs: It is another client than the one of Provider ABN. It is"
         " “low road pty”."
     ]
 
 
-def test_a_number_that_two_participants_have_is_told(tmp_path):
+def test_a_number_that_two_participants_have_is_reported(tmp_path):
     twin = a_contact(SchemeNumber="430000001")
-    assert "Ambiguous: 2 contacts have it; which one is meant?" in faults(brought_in(tmp_path, GOOD[0]))[0]
+    assert "Ambiguous: 2 contacts have it; which one is meant?" in faults(import_claims(tmp_path, GOOD[0]))[0]
 
     twin.archive_date = twin.creation_date
     twin.save()
-    assert brought_in(tmp_path, GOOD[0]).status == 0
+    assert import_claims(tmp_path, GOOD[0]).status == 0
 
 
-def test_a_reference_that_two_providers_use_is_told_apart_by_the_provider(tmp_path):
+def test_a_reference_that_two_providers_use_is_distinguished_by_the_provider(tmp_path):
     other = a_client(BusinessName="Low Road Pty", BusinessNumber="53004085616")
     a_paper(reference="INV-1", provider=other)
     without = ",".join(cell for at, cell in enumerate(GOOD[0].split(",")) if at != 2)
     header = HEADER.replace("Provider ABN,", "")
-    told = brought_in(tmp_path, without, header=header)
-    assert "B2 (Invoice No): Ambiguous: 2 provider invoices have it" in faults(told)[0]
-    assert brought_in(tmp_path, GOOD[0]).status == 0
+    result = import_claims(tmp_path, without, header=header)
+    assert "B2 (Invoice No): Ambiguous: 2 provider invoices have it" in faults(result)[0]
+    assert import_claims(tmp_path, GOOD[0]).status == 0
     assert Claim.objects.get().provider.business_name == "Harbour Care"
 
 
-def test_a_period_that_ends_before_it_begins_is_told(tmp_path):
-    told = brought_in(tmp_path, f"{FIRST.replace('13/07/2025', '13/07/2024')},{ITEM},Guide,2,70,")
-    assert faults(told)[0].startswith("row 2, G2 (End date): ")
+def test_a_period_that_ends_before_it_begins_is_reported(tmp_path):
+    result = import_claims(tmp_path, f"{FIRST.replace('13/07/2025', '13/07/2024')},{ITEM},Guide,2,70,")
+    assert faults(result)[0].startswith("row 2, G2 (End date): ")
 
 
-def test_a_paper_that_names_no_provider_is_found_by_its_reference_unless_the_providers_own_has_it(tmp_path):
+def test_a_provider_invoice_without_provider_is_found_by_reference_unless_the_providers_own_has_it(tmp_path):
     bare = a_paper(reference="INV-1", provider=None)
     a_paper(reference="INV-77", provider=None)
     rows = (GOOD[0], GOOD[2].replace("INV-2", "INV-77"))
-    assert brought_in(tmp_path, *rows).status == 0
+    assert import_claims(tmp_path, *rows).status == 0
     assert {claim.provider_invoice.reference for claim in Claim.objects.all()} == {"INV-1", "INV-77"}
     assert not Claim.objects.filter(provider_invoice=bare).exists()
 
@@ -339,28 +341,28 @@ def test_a_paper_that_names_no_provider_is_found_by_its_reference_unless_the_pro
 
 
 def test_a_claim_with_warnings_stays_out_and_its_rows_say_why(tmp_path):
-    told = brought_in(tmp_path, *GOOD[:2], words=())
+    result = import_claims(tmp_path, *GOOD[:2], words=())
 
-    assert told.status == 1
+    assert result.status == 1
     assert Claim.objects.count() == 0
-    assert "Only warnings keep 1 of them out; --ignore-warnings stores those." in told.out
-    assert told.remarks[0].startswith("row 2, D2 (NDIS Number): warning NoEngagement: ")
+    assert "Only warnings keep 1 of them out; --ignore-warnings stores those." in result.out
+    assert result.lines[0].startswith("row 2, D2 (NDIS Number): warning NoEngagement: ")
     first, second = reasons(tmp_path)
     assert first.startswith("NDIS Number: warning NoEngagement: ")
     assert second == "SameRecord: row 2 keeps its record out, which goes in whole."
 
 
-def test_ignored_warnings_are_told_and_stored_as_acknowledged(tmp_path):
-    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",2,99,"))
-    assert told.status == 0
-    assert any(line.startswith("row 2, K2 (Unit price): warning PriceOverCap") for line in told.remarks)
-    assert "1 record with warnings." in told.out
+def test_ignored_warnings_are_reported_and_stored_as_acknowledged(tmp_path):
+    result = import_claims(tmp_path, GOOD[0].replace(",2,,", ",2,99,"))
+    assert result.status == 0
+    assert any(line.startswith("row 2, K2 (Unit price): warning PriceOverCap") for line in result.lines)
+    assert "1 record with warnings." in result.out
     assert set(AcknowledgedWarning.objects.values_list("code", flat=True)) == {"NoEngagement", "PriceOverCap"}
 
 
-def test_hard_faults_are_told_whatever_is_ignored(tmp_path):
-    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",-2,99,"))
-    assert told.status == 1
+def test_hard_faults_are_reported_whatever_is_ignored(tmp_path):
+    result = import_claims(tmp_path, GOOD[0].replace(",2,,", ",-2,99,"))
+    assert result.status == 1
     assert Claim.objects.count() == 0
 
 
@@ -368,100 +370,100 @@ def test_hard_faults_are_told_whatever_is_ignored(tmp_path):
 
 
 def test_a_second_run_changes_nothing(tmp_path):
-    brought_in(tmp_path, *GOOD)
+    import_claims(tmp_path, *GOOD)
     before = [list(model.objects.order_by("pk").values()) for model in (Claim, ClaimLine, ProviderInvoice)]
     history = Change.objects.count()
 
-    told = brought_in(tmp_path, *GOOD, words=())
+    result = import_claims(tmp_path, *GOOD, words=())
 
-    assert told.out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged, 0 rejected.")
+    assert result.out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged, 0 rejected.")
     assert [list(m.objects.order_by("pk").values()) for m in (Claim, ClaimLine, ProviderInvoice)] == before
     assert Change.objects.count() == history
 
 
 def test_lines_in_another_order_are_the_same_lines(tmp_path):
-    brought_in(tmp_path, *GOOD)
-    assert brought_in(tmp_path, GOOD[1], GOOD[0], GOOD[2]).out.startswith(
+    import_claims(tmp_path, *GOOD)
+    assert import_claims(tmp_path, GOOD[1], GOOD[0], GOOD[2]).out.startswith(
         "2 records in 3 rows: 0 new, 0 changed, 2 unchanged"
     )
 
 
 def test_a_changed_line_is_that_line_and_an_absent_one_is_gone(tmp_path):
-    brought_in(tmp_path, *GOOD)
+    import_claims(tmp_path, *GOOD)
     before = list(ClaimLine.objects.filter(claim__claim_number="C-1").order_by("position"))
 
-    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1], GOOD[2])
-    assert told.out.startswith("2 records in 3 rows: 0 new, 1 changed, 1 unchanged")
+    result = import_claims(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1], GOOD[2])
+    assert result.out.startswith("2 records in 3 rows: 0 new, 1 changed, 1 unchanged")
     after = list(ClaimLine.objects.filter(claim__claim_number="C-1").order_by("position"))
     assert [line.pk for line in after] == [line.pk for line in before]
     assert [line.quantity for line in after] == [Decimal(4), Decimal("1.5")]
 
-    assert brought_in(tmp_path, GOOD[1], GOOD[2]).out.startswith("2 records in 2 rows: 0 new, 1 changed")
+    assert import_claims(tmp_path, GOOD[1], GOOD[2]).out.startswith("2 records in 2 rows: 0 new, 1 changed")
     (left,) = ClaimLine.objects.filter(claim__claim_number="C-1")
     assert left.pk == before[1].pk
     assert Claim.objects.get(claim_number="C-1").total == Decimal("98.25")
 
 
 def test_a_file_without_lines_changes_claims_and_leaves_their_lines(tmp_path):
-    brought_in(tmp_path, *GOOD)
-    told = brought_in(tmp_path, "C-1,2025-08-01", "C-2,", header="ClaimNumber,DueDate")
-    assert told.out.startswith("2 rows: 0 new, 1 changed, 1 unchanged")
+    import_claims(tmp_path, *GOOD)
+    result = import_claims(tmp_path, "C-1,2025-08-01", "C-2,", header="ClaimNumber,DueDate")
+    assert result.out.startswith("2 rows: 0 new, 1 changed, 1 unchanged")
     assert Claim.objects.get(claim_number="C-1").due_date == dt.date(2025, 8, 1)
     assert ClaimLine.objects.count() == 3
 
 
-def test_what_stands_can_be_left_as_it_is(tmp_path):
-    brought_in(tmp_path, *GOOD)
-    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",4,,"), words=("--no-update",))
-    assert told.out.startswith("1 record in 1 row: 0 new, 0 changed, 1 unchanged")
+def test_existing_claims_can_be_left_as_they_are(tmp_path):
+    import_claims(tmp_path, *GOOD)
+    result = import_claims(tmp_path, GOOD[0].replace(",2,,", ",4,,"), words=("--no-update",))
+    assert result.out.startswith("1 record in 1 row: 0 new, 0 changed, 1 unchanged")
 
 
 def test_an_approved_claim_is_not_changed_by_a_file(tmp_path):
-    brought_in(tmp_path, *GOOD)
+    import_claims(tmp_path, *GOOD)
     Claim.objects.filter(claim_number="C-1").update(funding_status="Approved")
-    told = brought_in(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1])
-    assert "NotAllowed" in faults(told)[0]
+    result = import_claims(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1])
+    assert "NotAllowed" in faults(result)[0]
     assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
 
 
 # --- all, some, none ------------------------------------------------------------------------------------
 
 
-def test_a_trial_stores_nothing(tmp_path):
-    told = brought_in(tmp_path, *GOOD, words=("--ignore-warnings", "--dry-run"))
-    assert told.out.startswith("2 records in 3 rows: 2 new")
+def test_a_dry_run_stores_nothing(tmp_path):
+    result = import_claims(tmp_path, *GOOD, words=("--ignore-warnings", "--dry-run"))
+    assert result.out.startswith("2 records in 3 rows: 2 new")
     assert not Claim.objects.exists()
     assert not AcknowledgedWarning.objects.exists()
 
 
 def test_all_or_nothing_stores_nothing_when_a_row_is_faulty(tmp_path):
     bad = f"{SECOND},{ITEM},Guide,none,,"
-    told = brought_in(tmp_path, *GOOD[:2], bad, words=("--ignore-warnings", "--all-or-nothing"))
-    assert told.status == 1
+    result = import_claims(tmp_path, *GOOD[:2], bad, words=("--ignore-warnings", "--all-or-nothing"))
+    assert result.status == 1
     assert not Claim.objects.exists()
 
 
-def test_headers_can_be_told(tmp_path):
+def test_headers_can_be_mapped(tmp_path):
     header = HEADER.replace("Qty", "How many").replace("Claim No", "Bundle")
-    told = brought_in(
+    result = import_claims(
         tmp_path,
         *GOOD,
         header=header,
         words=("--ignore-warnings", "--map", "How many=Quantity", "--map", "Bundle=ImportReference"),
     )
-    assert told.out.startswith("2 records in 3 rows: 2 new")
+    assert result.out.startswith("2 records in 3 rows: 2 new")
     assert not Claim.objects.filter(claim_number="C-1").exists()
 
 
 def test_claims_can_be_found_by_another_field(tmp_path):
-    brought_in(tmp_path, *GOOD)
-    told = brought_in(
+    import_claims(tmp_path, *GOOD)
+    result = import_claims(
         tmp_path,
         "INV-1,2025-08-01",
         header="ProviderInvoiceReference,DueDate",
         words=("--match", "ProviderInvoiceReference", "--ignore-warnings"),
     )
-    assert told.out.startswith("1 row: 0 new, 1 changed")
+    assert result.out.startswith("1 row: 0 new, 1 changed")
 
 
 # --- many -----------------------------------------------------------------------------------------------
@@ -483,8 +485,8 @@ def test_the_statements_of_a_batch_are_as_many_for_many_claims_as_for_few(tmp_pa
     for number in (2, 100):
         path = many(tmp_path, number)
         with CaptureQueriesContext(connection) as asked:
-            told = imported("claim", path, "--ignore-warnings", "--dry-run")
-        assert f"{number} records in {number * 3} rows: {number} new" in told.out
+            result = imported("claim", path, "--ignore-warnings", "--dry-run")
+        assert f"{number} records in {number * 3} rows: {number} new" in result.out
         counts.append(len(asked))
         ProviderInvoice.objects.filter(reference="ALL").delete()
     assert counts[1] - counts[0] <= 2
@@ -492,15 +494,15 @@ def test_the_statements_of_a_batch_are_as_many_for_many_claims_as_for_few(tmp_pa
 
 def test_products_of_one_code_in_any_case_are_one(tmp_path):
     Product.objects.create(code="Odd item", name="Odd")
-    told = brought_in(tmp_path, f"{FIRST},ODD ITEM,Guide,2,5.00,07/07/2025")
-    assert told.status == 0
+    result = import_claims(tmp_path, f"{FIRST},ODD ITEM,Guide,2,5.00,07/07/2025")
+    assert result.status == 0
 
 
 # --- others that write meanwhile ------------------------------------------------------------------------
 
 
-def test_a_batch_that_another_writer_was_faster_than_is_judged_again(tmp_path, monkeypatch):
-    """The rules see no such claim, the table has one: the batch is judged again, nothing is told twice."""
+def test_a_batch_that_another_writer_was_faster_than_is_imported_again(tmp_path, monkeypatch):
+    """The rules see no such claim, the table has one: its batch is imported again."""
     taken = []
 
     def take(model, drafts):
@@ -509,16 +511,16 @@ def test_a_batch_that_another_writer_was_faster_than_is_judged_again(tmp_path, m
         assign_numbers(model, drafts)
 
     monkeypatch.setattr(create, "assign_numbers", take)
-    told = brought_in(tmp_path, *GOOD)
-    assert told.out.startswith("2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 rejected")
+    result = import_claims(tmp_path, *GOOD)
+    assert result.out.startswith("2 records in 3 rows: 2 new, 0 changed, 0 unchanged, 0 rejected")
     assert taken
 
 
 def test_an_import_that_others_never_let_through_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(create, "assign_numbers", lambda model, drafts: a_claim(claim_number="c-1"))
-    told = brought_in(tmp_path, *GOOD)
-    assert told.status == 2
-    assert "Others write the same records just now. Import the file again" in told.err
+    result = import_claims(tmp_path, *GOOD)
+    assert result.status == 2
+    assert "Others write the same records just now. Import the file again" in result.err
     assert not Claim.objects.exists()
 
 
@@ -527,8 +529,8 @@ def test_an_import_that_others_never_let_through_says_so(tmp_path, monkeypatch):
 
 def test_text_that_a_spreadsheet_would_run_stays_text_in_what_comes_back(tmp_path):
     header = HEADER + ",Notes"
-    told = brought_in(tmp_path, f"{GOOD[0].replace(',2,,', ',two,,')},=cmd|' /C calc'!A0", header=header)
-    assert told.status == 1
+    result = import_claims(tmp_path, f"{GOOD[0].replace(',2,,', ',two,,')},=cmd|' /C calc'!A0", header=header)
+    assert result.status == 1
     assert rows_of(tmp_path / "claims.errors.csv")[1][-2] == "'=cmd|' /C calc'!A0"
 
 
@@ -547,9 +549,9 @@ HARMFUL = {
 
 @pytest.mark.parametrize(("letter", "row"), HARMFUL.values(), ids=HARMFUL)
 def test_what_is_made_to_do_harm_is_a_fault_of_its_cell(tmp_path, letter, row):
-    told = brought_in(tmp_path, row, GOOD[2])
-    assert told.out.startswith("2 records in 2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
-    assert faults(told)[0].startswith(f"row 2, {letter}2 (")
+    result = import_claims(tmp_path, row, GOOD[2])
+    assert result.out.startswith("2 records in 2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
+    assert faults(result)[0].startswith(f"row 2, {letter}2 (")
 
 
 def test_json_made_to_do_harm_is_refused_and_leaves_nothing(tmp_path):

@@ -55,10 +55,10 @@ def exported(resource, path):
 
 def test_rows_that_share_a_number_are_one_invoice(tmp_path):
     path = a_file(tmp_path, *GOOD_INVOICES, header=HEADER)
-    told = imported("invoice", path, "--ignore-warnings")
+    result = imported("invoice", path, "--ignore-warnings")
 
-    assert told.status == 0
-    assert told.out.startswith("2 records in 3 rows: 2 new")
+    assert result.status == 0
+    assert result.out.startswith("2 records in 3 rows: 2 new")
     first = Invoice.objects.get(invoice_number="I-1")
     assert (first.total, first.invoice_claim_type) == (Decimal("130.00"), "InvoiceToAgency")
     lines = first.line_items.order_by("position")
@@ -69,7 +69,7 @@ def test_rows_that_share_a_number_are_one_invoice(tmp_path):
     assert imported("invoice", path).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
 
 
-def test_invoices_without_numbers_are_told_apart_by_a_reference_of_the_file(tmp_path):
+def test_invoices_without_numbers_are_distinguished_by_a_reference_of_the_file(tmp_path):
     rows = [row.replace("I-", "") for row in GOOD_INVOICES]
     path = a_file(tmp_path, *rows, header=HEADER.replace("Invoice No", "Import reference"))
     assert imported("invoice", path, "--ignore-warnings").out.startswith("2 records in 3 rows: 2 new")
@@ -78,14 +78,14 @@ def test_invoices_without_numbers_are_told_apart_by_a_reference_of_the_file(tmp_
 
 def test_a_cost_centre_that_nobody_knows_is_named_by_row_and_column(tmp_path):
     rows = [GOOD_INVOICES[0], GOOD_INVOICES[1] + "Nowhere"]
-    told = imported("invoice", a_file(tmp_path, *rows, header=HEADER), "--ignore-warnings")
-    assert told.remarks[0].startswith("row 3, M3 (Cost centre): NotFound: There is no cost centre called")
+    result = imported("invoice", a_file(tmp_path, *rows, header=HEADER), "--ignore-warnings")
+    assert result.lines[0].startswith("row 3, M3 (Cost centre): NotFound: There is no cost centre called")
     assert not Invoice.objects.exists()
 
 
 # --- provider invoices ----------------------------------------------------------------------------------
 
-PAPERS = "Invoice No,Provider ABN,NDIS Number,Service start,Total,Reusable"
+PROVIDER_INVOICES = "Invoice No,Provider ABN,NDIS Number,Service start,Total,Reusable"
 
 
 def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_path):
@@ -95,19 +95,19 @@ def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_
         "P-1,53004085616,430000001,01/07/2025,10,yes",
         "inv-1,51824753556,430000001,,,",
     )
-    told = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
+    result = imported("providerInvoice", a_file(tmp_path, *rows, header=PROVIDER_INVOICES))
 
-    assert told.out.startswith("3 rows: 2 new, 1 changed, 0 unchanged, 0 rejected.")
+    assert result.out.startswith("3 rows: 2 new, 1 changed, 0 unchanged, 0 rejected.")
     assert ProviderInvoice.objects.get(reference="P-1", provider=other).is_reusable
     assert ProviderInvoice.objects.get(invoice_total=Decimal("1234.50")).service_start_date == dt.date(
         2025, 7, 1
     )
-    again = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
+    again = imported("providerInvoice", a_file(tmp_path, *rows, header=PROVIDER_INVOICES))
     assert again.out.startswith("3 rows: 0 new, 0 changed, 3 unchanged")
 
 
 @pytest.mark.parametrize("period", ["Start date,End date", "From,To", "Period start,Period end"])
-def test_a_list_of_papers_may_have_the_headers_of_a_list_of_claims(tmp_path, period):
+def test_a_list_of_provider_invoices_may_have_the_headers_of_a_list_of_claims(tmp_path, period):
     header = f"Invoice No,Provider ABN,NDIS Number,Staff email,{period},Total"
     row = "P-1,51824753556,430000001,fay@example.org,01/07/2025,13/07/2025,70"
     assert imported("providerInvoice", a_file(tmp_path, row, header=header)).status == 0
@@ -116,23 +116,23 @@ def test_a_list_of_papers_may_have_the_headers_of_a_list_of_claims(tmp_path, per
     assert paper.created_by.primary_email == "fay@example.org"
 
 
-def test_papers_without_a_reference_are_the_ones_that_equal_them(tmp_path):
-    path = a_file(tmp_path, ",51824753556,,,77.00,", header=PAPERS)
+def test_provider_invoices_without_a_reference_are_the_ones_that_equal_them(tmp_path):
+    path = a_file(tmp_path, ",51824753556,,,77.00,", header=PROVIDER_INVOICES)
     assert imported("providerInvoice", path).out.startswith("1 row: 1 new")
     assert imported("providerInvoice", path).out.startswith("1 row: 0 new, 0 changed, 1 unchanged")
 
 
-def test_one_reference_of_a_provider_stands_in_a_file_once(tmp_path):
+def test_one_reference_of_a_provider_is_in_a_file_once(tmp_path):
     rows = ["P-1,51824753556,,,1,", "p-1 ,51 824 753 556,,,2,"]
-    told = imported("providerInvoice", a_file(tmp_path, *rows, header=PAPERS))
-    assert told.remarks[0].startswith("row 3, A3 (Invoice No): NotUnique: Row 2 of the file has it already.")
+    result = imported("providerInvoice", a_file(tmp_path, *rows, header=PROVIDER_INVOICES))
+    assert result.lines[0].startswith("row 3, A3 (Invoice No): NotUnique: Row 2 of the file has it already.")
     assert ProviderInvoice.objects.get(reference="P-1").invoice_total == 1
 
 
 # --- what was exported ----------------------------------------------------------------------------------
 
 
-def bring_in_all(folder):
+def import_all(folder):
     imported("claim", a_file(folder, *GOOD), "--ignore-warnings")
     imported("invoice", a_file(folder, *GOOD_INVOICES, header=HEADER), "--ignore-warnings")
     a_paper(reference=None, contact=None, provider=Client.objects.get(business_name="Harbour Care"))
@@ -142,23 +142,23 @@ def bring_in_all(folder):
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "json", "ndjson"])
 @pytest.mark.parametrize("by_name", [(), ("--by-name",)], ids=["by guid", "by name"])
 def test_what_was_exported_changes_nothing_when_it_comes_in_again(tmp_path, ending, by_name):
-    bring_in_all(tmp_path)
+    import_all(tmp_path)
     ClaimLine.objects.filter(quantity=3).update(notes="\ttabbed, = and\n more ")
     history = Change.objects.count()
     for resource, number, rows in (("claim", 2, 3), ("invoice", 2, 3), ("providerInvoice", 10, 10)):
         path = tmp_path / f"{resource}.{ending}"
         assert exported(resource, path).startswith(f"{number} records")
 
-        told = imported(resource, path, *by_name)
+        result = imported(resource, path, *by_name)
 
-        told_of = f"{number} records in {rows} rows" if resource != "providerInvoice" else f"{rows} rows"
-        assert told.out.startswith(f"{told_of}: 0 new, 0 changed, {number} unchanged, 0 rejected."), told.err
+        text = f"{rows} rows" if resource == "providerInvoice" else f"{number} records in {rows} rows"
+        assert result.out.startswith(f"{text}: 0 new, 0 changed, {number} unchanged, 0 rejected."), result.err
     assert Change.objects.count() == history
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "json", "ndjson"])
 def test_an_export_goes_into_a_database_that_has_other_guids(tmp_path, ending):
-    bring_in_all(tmp_path)
+    import_all(tmp_path)
     columns = ("claim_number", "start_date", "end_date", "total", "provider_invoice_reference")
     claims = list(Claim.objects.order_by("claim_number").values_list(*columns))
     invoices = list(Invoice.objects.order_by("invoice_number").values_list("invoice_number", "total"))
@@ -170,8 +170,8 @@ def test_an_export_goes_into_a_database_that_has_other_guids(tmp_path, ending):
         model.objects.all().delete()
 
     for resource in resources:
-        told = imported(resource, tmp_path / f"{resource}.{ending}", "--by-name", "--ignore-warnings")
-        assert told.status == 0, told.err
+        result = imported(resource, tmp_path / f"{resource}.{ending}", "--by-name", "--ignore-warnings")
+        assert result.status == 0, result.err
 
     assert list(Claim.objects.order_by("claim_number").values_list(*columns)) == claims
     assert list(Invoice.objects.order_by("invoice_number").values_list("invoice_number", "total")) == invoices
@@ -182,15 +182,15 @@ def test_an_export_goes_into_a_database_that_has_other_guids(tmp_path, ending):
     ]
 
 
-def test_guids_of_another_database_are_told_with_what_helps(tmp_path):
-    bring_in_all(tmp_path)
+def test_guids_of_another_database_are_reported_with_what_helps(tmp_path):
+    import_all(tmp_path)
     path = tmp_path / "claim.csv"
     exported("claim", path)
     for model in (AcknowledgedWarning, StatusMove, ClaimLine, Claim):
         model.objects.all().delete()
-    told = imported("claim", path, "--ignore-warnings")
-    assert told.status == 1
-    assert "leave it empty for a new one, or give --by-name for a file of another database" in told.err
+    result = imported("claim", path, "--ignore-warnings")
+    assert result.status == 1
+    assert "leave it empty for a new one, or give --by-name for a file of another database" in result.err
     assert not Claim.objects.exists()
 
 
@@ -203,7 +203,7 @@ def test_contacts_go_into_another_database_by_name_as_well(tmp_path):
 
 
 def test_an_export_is_a_row_for_each_line_with_what_names_its_records(tmp_path):
-    bring_in_all(tmp_path)
+    import_all(tmp_path)
     path = tmp_path / "claim.csv"
     exported("claim", path)
     header, *rows = rows_of(path)
@@ -216,7 +216,7 @@ def test_an_export_is_a_row_for_each_line_with_what_names_its_records(tmp_path):
 
 
 def test_columns_choose_what_is_shown_of_lines(tmp_path):
-    bring_in_all(tmp_path)
+    import_all(tmp_path)
     path = tmp_path / "claim.csv"
     names = "ClaimNumber,ContactSchemeNumber,LineItems/Quantity,LineItems/Product/Code"
     call_command("export_records", "claim", str(path), columns=names, stdout=io.StringIO(), skip_checks=True)
@@ -226,7 +226,7 @@ def test_columns_choose_what_is_shown_of_lines(tmp_path):
 
 
 def test_json_exports_hold_lines_as_the_interface_shows_them(tmp_path):
-    bring_in_all(tmp_path)
+    import_all(tmp_path)
     path = tmp_path / "claim.json"
     exported("claim", path)
     records = {record["ClaimNumber"]: record for record in json.loads(path.read_text())["value"]}

@@ -22,14 +22,14 @@ def a_csv(folder, *rows, header=HEADER, name="people.csv", encoding="utf-8"):
     return path
 
 
-class Told:
+class CommandResult:
     """What a command said, and with which exit status it ended."""
 
     def __init__(self, out, err, status):
         self.out, self.err, self.status = out, err, status
 
     @property
-    def remarks(self):
+    def lines(self):
         return self.err.splitlines()
 
 
@@ -46,7 +46,7 @@ def imported(resource, path, *words):
         status = error.returncode
     except SystemExit as left:
         status = left.code
-    return Told(out.getvalue(), err.getvalue(), status)
+    return CommandResult(out.getvalue(), err.getvalue(), status)
 
 
 def rows_of(path, encoding="utf-8-sig"):

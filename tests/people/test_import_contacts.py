@@ -70,8 +70,8 @@ def test_a_rejected_row_is_in_the_errors_file_and_the_others_are_imported(tmp_pa
 
     assert result.status == 1
     assert result.out.startswith("4 rows: 3 new, 0 changed, 0 unchanged, 1 rejected.")
-    assert [line for line in result.remarks if line.startswith("row")] == [result.remarks[0]]
-    assert result.remarks[0].startswith(reported)
+    assert [line for line in result.lines if line.startswith("row")] == [result.lines[0]]
+    assert result.lines[0].startswith(reported)
     assert Contact.objects.count() == 3
     header, back = rows_of(tmp_path / "people.errors.csv")
     assert header == [*HEADER.split(","), "Reason"]
@@ -184,7 +184,7 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
 
     result = imported("contact", path)
 
-    reported = [line.split(":")[0] + line.split(":")[1] for line in result.remarks]
+    reported = [line.split(":")[0] + line.split(":")[1] for line in result.lines]
     assert reported == [
         "row 2, A2 (First Name) Required",
         "row 2, C2 (Email) InvalidEmail",
@@ -206,13 +206,13 @@ def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
 
     assert result.status == 0
     assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected; 4 rows with warnings.")
-    assert [line.partition(": warning ")[2].split(".")[0] for line in result.remarks] == [
+    assert [line.partition(": warning ")[2].split(".")[0] for line in result.lines] == [
         "UnusualPostCode: Australian postcodes have four digits",
         "StateAbbreviated: It is taken as TAS",
         "UnusualState: Australian states are ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
         "UnusualSchemeNumber: Scheme numbers have 9 digits; this one has 7",
     ]
-    assert "Did it lose its leading zero: 0870? It is “870”." in result.remarks[0]
+    assert "Did it lose its leading zero: 0870? It is “870”." in result.lines[0]
     assert set(Contact.objects.values_list("state", flat=True)) == {"NT", "TAS", "Tassie"}
 
 
@@ -301,7 +301,7 @@ def test_staff_and_clients_are_imported_by_the_same_words(tmp_path):
     clients = a_csv(tmp_path, "Harbour Café,51 824 753 556", "Quay Pty Ltd,51824753557", header="Company,ABN")
     result = imported("client", clients)
     assert result.out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected; 1 row with warnings.")
-    assert result.remarks[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
+    assert result.lines[0].startswith("row 3, B3 (ABN): warning UnusualBusinessNumber")
     assert imported("client", clients).out.startswith("2 rows: 0 new, 0 changed, 2 unchanged")
 
 
@@ -364,7 +364,7 @@ def test_a_formula_without_a_value_and_the_error_of_one_are_rejected_with_their_
     result = imported("contact", path)
 
     assert result.status == 1
-    assert result.remarks[0].startswith("row 2, D2 (Mobile): FormulaError: Phone1 is ")
+    assert result.lines[0].startswith("row 2, D2 (Mobile): FormulaError: Phone1 is ")
     assert Contact.objects.get().phone1 == "0400 000 001"
 
 

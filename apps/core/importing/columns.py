@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
-from apps.core.importing.file_declaration import RecordName, names_of_reference, prefix_of, record_names
+from apps.core.importing.file_declaration import NameProperty, RecordName
 from apps.core.importing.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
@@ -117,13 +117,10 @@ def _members(
     items: NavigationProperty | None,
     item_list: NavigationProperty | None,
 ) -> Iterator[Member]:
-    named: dict[str, tuple[str, RecordName]] = {}
-    for prop in type_.writable_properties:
-        for text in names_of_reference(prop):
-            named[prefix_of(prop) + text.name] = prop.attribute, text
     for name, prop in type_.properties.items():
-        if name in named:
-            attribute, record_name = named[name]
+        declared = prop.declaration
+        if isinstance(declared, NameProperty):
+            attribute, record_name = declared.reference, declared.record_name
             yield Member(prefix + name, attribute, prop, record_name=record_name, item_list=item_list)
             continue
         in_bodies = prop.body_property or prop
@@ -149,16 +146,21 @@ def _reference_members(
     part: NavigationProperty, prefix: str, item_list: NavigationProperty | None
 ) -> Iterator[Member]:
     """The key of a referred record, and the texts by which it can be found as well."""
+    if part.nesting is Nesting.CONTAINED:
+        # As one cell of JSON, or null in every record.
+        some = next(iter(part.type.properties.values()))
+        yield Member(prefix.removesuffix("/"), part.attribute, some, navigation=part, is_read_only=True)
     is_found = part.writable and part.nesting is Nesting.REFERENCE
-    names = {one.name: one for one in record_names(part.type.model, part.type.properties)} if is_found else {}
     for name, prop in part.type.properties.items():
+        declared = prop.declaration
+        record_name = declared.record_name if isinstance(declared, NameProperty) else None
         yield Member(
             prefix + name,
             part.attribute,
             prop,
             navigation=part,
-            record_name=names.get(name),
-            is_read_only=not (is_found and (prop.behaviour is Behaviour.KEY or name in names)),
+            record_name=record_name,
+            is_read_only=not (is_found and (prop.behaviour is Behaviour.KEY or record_name is not None)),
             item_list=item_list,
         )
     for inner in part.type.navigations.values():
@@ -216,9 +218,7 @@ def recognise_columns(
         member = mapped[index] if index in mapped else by_spelling.get(text)
         if member is None and (not text or index in mapped or text in unread):
             continue
-        if member is None and is_read_only_list(entity_set.type, header):
-            read_only.append(header)
-        elif member is None:
+        if member is None:
             unknown.append(described(index, header, table) + suggestion(header, by_spelling))
         elif member.is_read_only:
             read_only.append(header)
@@ -229,7 +229,13 @@ def recognise_columns(
         if table.has_cell_addresses:
             advice += " Where the header is in another row, say --header-row 3."
         raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
-    columns, left_out = without_guids(columns) if options.by_name else without_names_of_lists(columns)
+    if options.by_name:
+        left_out = [column for column in columns if column.member.is_guid]
+    else:
+        # Names of listed records whose keys another column gives; a single record may have several names.
+        keyed = {c.member.target for c in columns if c.member.is_list and c.member.is_guid}
+        left_out = [c for c in columns if c.member.target in keyed and not c.member.is_guid]
+    columns = [column for column in columns if column not in left_out]
     check_unique_targets(columns, table)
     if all(column.member.is_import_reference for column in columns):
         raise ImportFileError("No column of the file gives anything that can be imported.")
@@ -237,9 +243,10 @@ def recognise_columns(
     if unknown:
         notices.append(f"Imported without {'; '.join(unknown)}.")
     if not options.by_name:
-        read_only += left_out
+        read_only += [column.header for column in left_out]
     elif left_out:
-        notices.append(f"Guids of another database, not read: {', '.join(left_out)}.")
+        headers = ", ".join(column.header for column in left_out)
+        notices.append(f"Guids of another database, not read: {headers}.")
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return RecognisedColumns(tuple(columns), tuple(notices))
@@ -253,15 +260,6 @@ def unread_headers(type_: StructuredType, table: Table) -> set[str]:
     if items is not None:
         found.add(letters_of(f"{items.name}/{REASON}"))
     return found
-
-
-def is_read_only_list(type_: StructuredType, header: str) -> bool:
-    """Whether the column shows a list, or members of its items, that a body cannot set."""
-    name = letters_of(header.partition("/")[0])
-    return any(
-        letters_of(part.name) == name and part.nesting is Nesting.CONTAINED and not part.writable
-        for part in type_.navigations.values()
-    )
 
 
 def mapped_members(
@@ -281,21 +279,6 @@ def mapped_members(
             raise ImportFileError(f"--map: the file has no column {text}.")
         found |= dict.fromkeys(indexes, member)
     return found
-
-
-def without_names_of_lists(columns: Sequence[ImportColumn]) -> tuple[list[ImportColumn], list[str]]:
-    """The columns without names of listed records whose keys another column gives; the others' headers.
-
-    Names of a single record are read in the rows that give no key.
-    """
-    lists = {c.member.target for c in columns if c.member.is_list and c.member.is_guid}
-    left_out = [c for c in columns if c.member.is_list and not c.member.is_guid and c.member.target in lists]
-    return [c for c in columns if c not in left_out], [c.header for c in left_out]
-
-
-def without_guids(columns: Sequence[ImportColumn]) -> tuple[list[ImportColumn], list[str]]:
-    """The columns that mean something in another database, and the headers of the others."""
-    return [c for c in columns if not c.member.is_guid], [c.header for c in columns if c.member.is_guid]
 
 
 def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:

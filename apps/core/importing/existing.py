@@ -370,10 +370,9 @@ class RecordMatcher:
         if self.items is None:
             return found
         items = self.items.load([record.key for record, _ in found])
-        return [
-            (ExistingRecord(record.key, record.values, items.get(record.key, ())), values)
-            for record, values in found
-        ]
+        for record, _ in found:
+            record.items = items.get(record.key, ())
+        return found
 
     def is_unchanged(self, one: ReadRecord) -> bool:
         """Whether the existing record has what the rows give."""

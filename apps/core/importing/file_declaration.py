@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib.auth.models import Permission
@@ -19,9 +20,11 @@ from apps.core.identifiers import normalised
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import Lookup, NormalisedField
 from apps.odata.declaration import service
-from apps.odata.declaration.resource import Navigation, Nesting, Optional, Property, ReadOnly, Required
+from apps.odata.declaration.resource import Behaviour, Navigation, Nesting, Optional, Property, Required
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.schema import bind_resource as bind
+
+Properties = Mapping[str, StructuralProperty]
 
 _NO_DIGITS = re.compile(r"[^0-9]+")
 _BUSINESS_NUMBER = re.compile(r"(\d\d)(\d{3})(\d{3})(\d{3})")
@@ -103,7 +106,7 @@ def settable_columns(model: type[models.Model], names: Mapping[str, str]) -> Ite
         yield (Optional if is_optional else Required)(name, source=field.name)
 
 
-def record_names(model: type[models.Model], shown: Mapping[str, StructuralProperty]) -> Iterator[RecordName]:
+def record_names(model: type[models.Model], shown: Properties = MappingProxyType({})) -> Iterator[RecordName]:
     """The names of a model's records: numbers, texts whose normalised column is unique, descriptions.
 
     ``shown`` are properties by which the referring resource shows them.
@@ -153,36 +156,44 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
     return bind(type(served.__name__, (with_own_fields,), {"fields": named_fields(bound.type)}))
 
 
+@dataclass(frozen=True, kw_only=True)
+class NameProperty(Property):
+    """A text that names the record of a reference, whose name in drafts is ``reference``."""
+
+    record_name: RecordName
+    reference: str = ""
+    behaviour: Behaviour = Behaviour.READ_ONLY
+
+
 def named_fields(type_: StructuredType) -> tuple[Property | Navigation, ...]:
     """The members of a type, with the names of the records that it refers to."""
+    names = []
+    for prop in type_.properties.values():
+        set_by = prop.body_property or prop
+        # None beside a guid that is never shown, whose record is not known later.
+        if set_by.writable and set_by.related_model is not None and not set_by.declaration.write_only:
+            prefix = prop.name.removesuffix("Guid")  # ``ProviderBusinessName`` beside ``ProviderGuid``
+            names += [
+                NameProperty(
+                    name=prefix + name.name,
+                    source=f"{prop.declaration.source}__{name.source}",
+                    record_name=name,
+                    reference=set_by.attribute,
+                )
+                for name in record_names(set_by.related_model)
+            ]
     properties = [prop.declaration for prop in type_.properties.values()]
-    # ``ProviderBusinessName`` and the like beside ``ProviderGuid``.
-    names = [
-        ReadOnly(prefix_of(prop) + name.name, source=f"{prop.declaration.source}__{name.source}")
-        for prop in type_.properties.values()
-        for name in names_of_reference(prop.body_property or prop)
-    ]
     return (*properties, *names, *map(named_navigation, type_.navigations.values()))
 
 
-def names_of_reference(prop: StructuralProperty) -> Iterator[RecordName]:
-    """The names beside a guid; none beside one that is never shown, whose record is not known later."""
-    if prop.writable and prop.related_model is not None and not prop.declaration.write_only:
-        yield from record_names(prop.related_model, {})
-
-
-def prefix_of(prop: StructuralProperty) -> str:
-    return prop.name.removesuffix("Guid")
-
-
 def named_navigation(part: NavigationProperty) -> Navigation:
-    declared = part.declaration
+    declared, base = part.declaration, part.declaration.nested_type
     if not part.writable:
         return declared
     members: dict[str, Any] = {member.name: member for member in named_fields(part.type)}
     if part.nesting is Nesting.REFERENCE:
-        members = {member.name: member for member in declared.nested_type.fields}
-        for name in record_names(part.type.model, {}):
-            members.setdefault(name.name, ReadOnly(name.name, source=name.source))
-    base = declared.nested_type
+        members = {member.name: member for member in base.fields}
+        for name in record_names(part.type.model, part.type.properties):
+            source = members[name.name].source if name.name in members else name.source
+            members[name.name] = NameProperty(name=name.name, source=source, record_name=name)
     return replace(declared, nested_type=type(base.__name__, (base,), {"fields": (*members.values(),)}))

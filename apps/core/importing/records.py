@@ -24,7 +24,7 @@ class RecordRows:
     too_long: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class ExistingRecord:
     """The values that an existing record, or an item of its list, has in the columns of the file."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,21 @@ SOME_REJECTED = 1
 NOT_IMPORTED = 2
 
 
+SWITCHES = {
+    "--dry-run": "validate every row, save none",
+    "--all-or-nothing": "save nothing when a row is rejected",
+    "--ignore-unknown": "import without unknown columns",
+    "--ignore-warnings": "save what has warnings as well, with the warnings (claims, invoices)",
+    "--by-name": "for a file of another database: go by numbers, names and codes instead of guids",
+}
+#: (option that is the default, its name, the opposite option, what that does)
+OPPOSITES = (
+    ("--day-first", "day_first", "--month-first", "03/04/2026 is 4 March, not 3 April"),
+    ("--update", "updates", "--no-update", "leave existing records as they are"),
+)
+ERRORS_HELP = "where rejected rows are written (FILE.errors.csv in the current folder)"
+
+
 class Command(BaseCommand):
     help = (
         "Imports records from a CSV, XLSX, JSON or NDJSON file by the same rules as the interface. Good rows"
@@ -48,8 +64,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("resource", help="for example contact")
         parser.add_argument("file", type=Path)
-        parser.add_argument("--dry-run", action="store_true", help="validate every row, save none")
-        parser.add_argument("--match", metavar="FIELD", help="the field by which rows find existing records")
+        for name, text in SWITCHES.items():
+            parser.add_argument(name, action="store_true", help=text)
         parser.add_argument(
             "--map",
             metavar="HEADER=FIELD",
@@ -57,41 +73,17 @@ class Command(BaseCommand):
             default=[],
             help="what a column gives; without a field the column is left out",
         )
-        parser.add_argument(
-            "--errors",
-            metavar="FILE",
-            type=Path,
-            help="where rejected rows are written (FILE.errors.csv in the current folder)",
-        )
-        parser.add_argument(
-            "--all-or-nothing", action="store_true", help="save nothing when a row is rejected"
-        )
-        parser.add_argument("--ignore-unknown", action="store_true", help="import without unknown columns")
-        parser.add_argument(
-            "--ignore-warnings",
-            action="store_true",
-            help="save what has warnings as well, with the warnings (claims, invoices)",
-        )
-        parser.add_argument(
-            "--by-name",
-            action="store_true",
-            help="for a file of another database: go by numbers, names and codes instead of guids",
-        )
+        parser.add_argument("--match", metavar="FIELD", help="the field by which rows find existing records")
+        parser.add_argument("--errors", metavar="FILE", type=Path, help=ERRORS_HELP)
         parser.add_argument("--encoding", help="of a text file, when it is not UTF-8: cp1252")
         parser.add_argument("--sheet", help="of a workbook, when it is not the first")
         parser.add_argument(
             "--header-row", metavar="ROW", type=int, help="the row of the header, when it is not recognised"
         )
-        order = parser.add_mutually_exclusive_group()
-        order.add_argument("--day-first", dest="day_first", action="store_true", default=True)
-        order.add_argument(
-            "--month-first", dest="day_first", action="store_false", help="03/04/2026 is 4 March, not 3 April"
-        )
-        update = parser.add_mutually_exclusive_group()
-        update.add_argument("--update", dest="updates", action="store_true", default=True)
-        update.add_argument(
-            "--no-update", dest="updates", action="store_false", help="leave existing records as they are"
-        )
+        for option, name, opposite, text in OPPOSITES:
+            group = parser.add_mutually_exclusive_group()
+            group.add_argument(option, dest=name, action="store_true", default=True)
+            group.add_argument(opposite, dest=name, action="store_false", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -123,11 +115,8 @@ def options_of(options: dict[str, Any]) -> ImportOptions:
         if not sign or not header:
             raise ImportFileError(f'--map {text}: write --map "Header=Field".')
         column_map[header] = name.strip()
-    names = (
-        "match", "errors", "encoding", "sheet", "header_row", "day_first", "updates", "ignore_unknown",
-        "all_or_nothing", "dry_run", "ignore_warnings", "by_name",
-    )  # fmt: skip
-    return ImportOptions(column_map=column_map, **{name: options[name] for name in names})
+    given = {each.name: options[each.name] for each in fields(ImportOptions) if each.name in options}
+    return ImportOptions(column_map=column_map, **given)
 
 
 def summary(report: ImportReport, options: ImportOptions) -> str:

@@ -10,7 +10,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.tables import ImportFileError
-from apps.core.management.commands.import_records import NOT_IMPORTED, SOME_REJECTED, display_of, summary
+from apps.core.management.commands.import_records import (
+    ERRORS_HELP,
+    NOT_IMPORTED,
+    SOME_REJECTED,
+    display_of,
+    summary,
+)
 from apps.engagements.imports.service_bookings import import_bookings
 
 
@@ -25,12 +31,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--dry-run", action="store_true", help="validate every row, save none")
-        parser.add_argument(
-            "--errors",
-            metavar="FILE",
-            type=Path,
-            help="where rejected rows are written (FILE.errors.csv in the current folder)",
-        )
+        parser.add_argument("--errors", metavar="FILE", type=Path, help=ERRORS_HELP)
         parser.add_argument(
             "--create-participants",
             action="store_true",
