@@ -81,7 +81,7 @@ class Timeline:
             drafts = [factory.provider_invoice(number, each) for number, each in enumerate(new, self.claims)]
             created = create_provider_invoices(drafts)
             self.context.report(ProviderInvoice, len(created))
-            self.decide([key for key in created if factory.chance.random() < 0.85], ApprovalAction.APPROVE)
+            self.decide([key for key in created if factory.chance.random() < 0.5], ApprovalAction.APPROVE)
         for support, key in zip(new, created, strict=True):
             support.invoice = ProviderInvoice(pk=key)
             if support.plan.shares_invoice:

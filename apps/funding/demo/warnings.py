@@ -56,7 +56,6 @@ def create_claims_with_warnings(
     context: Context, books: PriceBooks, examples: Sequence[Example], approvers: Sequence[Staff]
 ) -> None:
     """Create the claims and their provider invoices; what they warn of is acknowledged."""
-    invoices: dict[str, ProviderInvoice] = {}
     with context.clock_at(context.workdays[-1], 16):
         drafts = {
             example.reference: draft_of(

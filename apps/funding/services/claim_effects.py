@@ -91,26 +91,21 @@ def recount_claim_flags() -> int:
     return update_claim_flags(list(locked.values_list("pk", flat=True))) if keys else 0
 
 
-def update_flags_of_claims(drafts: Sequence[Draft]) -> None:
-    """Correct the flags of provider invoices on hold, and of those that updated claims left or came to."""
-    invoices = [draft.provider_invoice for draft in drafts]
-    affected = {invoice.pk for invoice in invoices if invoice.approval_status in ON_HOLD}
-    for draft, invoice in zip(drafts, invoices, strict=True):
-        previous = invoice.pk if draft.key is None else draft.previous_provider_invoice_id
-        if previous != invoice.pk:
-            affected |= {previous, invoice.pk}
-    if affected:
-        update_claim_flags(affected)
+def apply_claim_effects(claims: Sequence[Draft]) -> None:
+    """Change the provider invoices of claims that were created or updated.
 
-
-# --- missing values -------------------------------------------------------------------------------------
-
-
-def complete_provider_invoices(claims: Sequence[Draft]) -> None:
-    """Save what single-use provider invoices lack and their claims have, with history."""
-    incomplete = []
+    Those of single use get what they lack and their claims have. The flags are corrected where a provider
+    invoice is on hold, and of those that updated claims left or came to.
+    """
+    incomplete: list[ProviderInvoice] = []
+    affected: set[UUID] = set()
     for claim in claims:
         invoice: ProviderInvoice = claim.provider_invoice
+        previous = invoice.pk if claim.key is None else claim.previous_provider_invoice_id
+        if previous != invoice.pk:
+            affected |= {previous, invoice.pk}
+        elif invoice.approval_status in ON_HOLD:
+            affected.add(invoice.pk)
         if invoice.is_reusable or None not in (invoice.reference, invoice.contact_id, invoice.provider_id):
             continue
         incomplete.append(invoice)
@@ -123,3 +118,5 @@ def complete_provider_invoices(claims: Sequence[Draft]) -> None:
             invoice.reference = claim.provider_invoice_reference
     if incomplete:
         saving.save_records(ProviderInvoice, incomplete)
+    if affected:
+        update_claim_flags(affected)

@@ -30,8 +30,7 @@ from apps.funding.models import (
 from apps.funding.pricing import PriceTable
 from apps.funding.services.budgets import line_posting, post_to_budgets
 from apps.funding.services.claim_effects import (
-    complete_provider_invoices,
-    update_flags_of_claims,
+    apply_claim_effects,
 )
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
@@ -81,8 +80,7 @@ def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
         post_to_budgets([line_posting(line, status) for _, _, line in lines], batch)
         batch.send()
         if bill_type is CLAIMS:
-            complete_provider_invoices(drafts)
-            update_flags_of_claims(drafts)
+            apply_claim_effects(drafts)
         return keys
 
 

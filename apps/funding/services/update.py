@@ -14,9 +14,8 @@ from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
 from apps.funding.services.budgets import BudgetPosting, line_posting, post_to_budgets, record_posting
 from apps.funding.services.claim_effects import (
-    complete_provider_invoices,
+    apply_claim_effects,
     lock_provider_invoices,
-    update_flags_of_claims,
 )
 from apps.funding.services.create import Acknowledged, acknowledge_warnings, check_bills, insert_lines
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, any_of
@@ -60,14 +59,12 @@ def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
         acknowledge_warnings(bill_type, warnings, keys, batch, load_acknowledged(bill_type, keys))
         line_history = update_lines(bill_type, drafts, existing, batch)
         batch.send()
-        if bill_type is CLAIMS:
-            complete_provider_invoices(drafts)
         for draft in drafts:
             draft.given |= CALCULATED[bill_type.name]
         records = {key: bill.record for key, bill in existing.items()}
         changed = saving.save_changes(bill_type.model, drafts, records, line_history)
         if bill_type is CLAIMS:
-            update_flags_of_claims(drafts)
+            apply_claim_effects(drafts)
         return changed
 
 

@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.odata.http.headers import read_preferences
-from apps.odata.http.renderers import RenderedRecords
 from apps.odata.query.options import parameters
 from apps.odata.read.reader import JsonReader
 
@@ -32,12 +31,8 @@ class KeysetPagination(BasePagination):
 
     def get_paginated_response(self, data: list[str]) -> Response:
         token = self.page.next_token
-        page = RenderedRecords(
-            self.view.context_url(self.reader, bare=False),
-            data,
-            count=self.page.count,
-            next_link="" if token is None else self.next_link(token),
-        )
+        next_link = "" if token is None else self.next_link(token)
+        page = self.view.rendered(self.reader, data, count=self.page.count, next_link=next_link)
         applied = self.preferences.applied
         return Response(page, headers={"Preference-Applied": applied} if applied else None)
 

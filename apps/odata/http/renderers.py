@@ -43,20 +43,15 @@ class ODataJSONRenderer(BaseRenderer):
     ) -> bytes:
         if not isinstance(data, RenderedRecords):
             return data or b""
-        start = f'{{"@odata.context":{quote_json(data.context_url)}'
+        start = f'{{"@odata.context":{json.dumps(data.context_url)}'
         if data.bare:
             (record,) = data.records
             return f"{start}{',' if len(record) > 2 else ''}".encode() + record[1:].encode()
         count = "" if data.count is None else f'"@odata.count":{data.count},'
-        end = f'],"@odata.nextLink":{quote_json(data.next_link)}}}' if data.next_link else "]}"
+        end = f'],"@odata.nextLink":{json.dumps(data.next_link)}}}' if data.next_link else "]}"
         # Record by record: one letter beyond ASCII in a page would make encoding all of it slow.
         records = b",".join([record.encode() for record in data.records])
         return f'{start},{count}"value":['.encode() + records + end.encode()
-
-
-def quote_json(url: str) -> str:
-    """A URL as a JSON string."""
-    return '"' + url.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class NDJSONRenderer(BaseRenderer):

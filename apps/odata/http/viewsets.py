@@ -130,11 +130,17 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
 
-    def rendered(self, reader: JsonReader, records: Sequence[str], bare: bool) -> RenderedRecords:
-        return RenderedRecords(self.context_url(reader, bare), records, bare)
-
-    def context_url(self, reader: JsonReader, bare: bool) -> str:
-        return f"{self.base_url}$metadata#{reader.context}{'/$entity' if bare else ''}"
+    def rendered(
+        self,
+        reader: JsonReader,
+        records: Sequence[str],
+        bare: bool = False,
+        count: int | None = None,
+        next_link: str = "",
+    ) -> RenderedRecords:
+        """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
+        context = f"{reader.context}/$entity" if bare else reader.context
+        return RenderedRecords(f"{self.base_url}$metadata#{context}", records, bare, count, next_link)
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -207,7 +213,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if preferences.minimal:
             return respond({**headers, "OData-EntityId": location}, status=204)
         reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL)
-        return respond(headers, self.rendered(reader, reader.records(keys), created.bare), 201)
+        return respond(headers, self.rendered(reader, reader.records(keys), bare=created.bare), 201)
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
