@@ -44,7 +44,16 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
 
     Raises ``RangeNotSatisfiable``, and ``StorageUnavailable`` when the bytes cannot be read.
     """
-    response = conditional_response(document, request)
+    known_etags = request.META.get("HTTP_IF_NONE_MATCH", "")
+    response: HttpResponseBase
+    if known_etags and matches_etag(known_etags, etag(document)):
+        response = HttpResponse(status=304)
+    elif settings.DOCUMENT_ACCEL_PREFIX:
+        # nginx sends the file, ranges and all, with our headers.
+        response = HttpResponse(content_type=document.media_type)
+        response["X-Accel-Redirect"] = settings.DOCUMENT_ACCEL_PREFIX + quote(document.storage_key)
+    else:
+        response = range_response(document, request)
     response["ETag"] = etag(document)
     response["Accept-Ranges"] = "bytes"
     response["X-Content-Type-Options"] = "nosniff"
@@ -55,18 +64,6 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
     if inline:
         response["X-Frame-Options"] = "SAMEORIGIN"
     return response
-
-
-def conditional_response(document: Document, request: HttpRequest) -> HttpResponseBase:
-    known_etags = request.META.get("HTTP_IF_NONE_MATCH", "")
-    if known_etags and matches_etag(known_etags, etag(document)):
-        return HttpResponse(status=304)
-    if settings.DOCUMENT_ACCEL_PREFIX:
-        # nginx sends the file, ranges and all, with our headers.
-        response = HttpResponse(content_type=document.media_type)
-        response["X-Accel-Redirect"] = settings.DOCUMENT_ACCEL_PREFIX + quote(document.storage_key)
-        return response
-    return range_response(document, request)
 
 
 def range_response(document: Document, request: HttpRequest) -> HttpResponseBase:

@@ -178,20 +178,17 @@ class UploadStream(io.IOBase):
     def _next(self) -> bytes:
         try:
             chunk = next(self.source, b"")
-            self._measure(chunk)
+            self.size += len(chunk)
+            if self.size > self.limit:
+                raise TooLarge(f"A file holds at most {self.limit:,} bytes.")
         except Exception as error:
             self.error = error
             raise
-        return chunk
-
-    def _measure(self, chunk: bytes) -> None:
-        self.size += len(chunk)
-        if self.size > self.limit:
-            raise TooLarge(f"A file holds at most {self.limit:,} bytes.")
         self.hash.update(chunk)
         if len(self.head) < file_types.HEAD:
             self.head += chunk[: file_types.HEAD - len(self.head)]
         self.tail = (self.tail + chunk)[-file_types.TAIL :]
+        return chunk
 
 
 class FileBatch:

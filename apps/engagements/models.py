@@ -200,12 +200,8 @@ class Budget(Record):
         abstract = True
 
     @property
-    def spent(self) -> Decimal:
-        return self.used_elsewhere + self.claimed + self.waiting
-
-    @property
     def remaining(self) -> Decimal:
-        return self.budget - self.spent
+        return self.budget - self.used_elsewhere - self.claimed - self.waiting
 
     @property
     def first_day(self) -> dt.date:

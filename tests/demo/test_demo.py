@@ -258,7 +258,7 @@ def test_plans_are_at_every_stage_of_every_kind_and_management():
         assert any(getattr(plan, name) for plan in plans)
     assert {plan.participant_type for plan in plans} == {"Agency", "PACE"}
     assert any(plan.support_coordinator_id for plan in plans)
-    shares = [booking.spent / booking.budget for booking in ServiceBooking.objects.all()]
+    shares = [1 - booking.remaining / booking.budget for booking in ServiceBooking.objects.all()]
     assert min(shares) < 0.05
     assert max(shares) > 0.85
     assert CategoryBudget.objects.filter(claimed__gt=0).exists()

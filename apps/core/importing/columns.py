@@ -209,7 +209,10 @@ def recognise_columns(
         known[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
     by_spelling = spellings_of(known, definition.header_synonyms)
     mapped = mapped_members(options.column_map, table, by_spelling)
-    unread = unread_headers(entity_set.type, table)
+    # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
+    unread = {letters_of(REASON), *(letters_of(part.name) for part in entity_set.type.embedded_navigations)}
+    if (items := item_list_of(entity_set.type)) is not None:
+        unread.add(letters_of(f"{items.name}/{REASON}"))
     columns: list[ImportColumn] = []
     unknown: list[str] = []
     read_only: list[str] = []
@@ -250,16 +253,6 @@ def recognise_columns(
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return RecognisedColumns(tuple(columns), tuple(notices))
-
-
-def unread_headers(type_: StructuredType, table: Table) -> set[str]:
-    """Headers, in letters alone, that give nothing and need no notice."""
-    # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
-    found = {letters_of(REASON), *(letters_of(part.name) for part in type_.embedded_navigations)}
-    items = item_list_of(type_)
-    if items is not None:
-        found.add(letters_of(f"{items.name}/{REASON}"))
-    return found
 
 
 def mapped_members(

@@ -91,9 +91,6 @@ class JsonTable(Table):
             return [cells], f"gives no list of objects as {self.list_name}."
         return [{**cells, **flatten(item, f"{self.list_name}/")} for item in items or [{}]], None
 
-    def notices(self) -> list[str]:
-        return []
-
 
 def is_object_name(name: str, names: Iterable[str]) -> bool:
     """Whether the name is an object's in other records; here it was null."""

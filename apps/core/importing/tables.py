@@ -50,6 +50,7 @@ class Table:
         self.path = path
         #: The names of the columns as they are in the file.
         self.header: Sequence[str] = ()
+        self.header_row = 1
         #: The member that is a list of items in the file itself, each item a row.
         self.list_name: str | None = None
 

@@ -81,8 +81,8 @@ def make_parameters() -> dict[str, Json]:
 # --- error responses ----------------------------------------------------------------------------------
 
 ERROR_RESPONSES = {
-    "400": ("BadRequest", "The request cannot be understood, or holds faults; each is told with its place."),
-    "401": ("Unauthenticated", "No credentials, or credentials that do not hold."),
+    "400": ("BadRequest", "The request cannot be understood, or has faults; each has its target."),
+    "401": ("Unauthenticated", "No credentials, or invalid ones."),
     "403": ("Forbidden", "A known caller without the right, or above its quota."),
     "404": ("NotFound", "No record has this key."),
     "406": ("NotAcceptable", "A format that is not served."),
@@ -92,7 +92,7 @@ ERROR_RESPONSES = {
     "415": ("UnsupportedMediaType", "A body in a format that is not read."),
     "422": ("IdempotencyKeyReused", "The Idempotency-Key was used for another request."),
     "429": ("TooManyRequests", "More requests a minute than the caller may make."),
-    "500": ("InternalError", "Something went wrong here; the message holds the request's id."),
+    "500": ("InternalError", "Something went wrong here; the message has the request's id."),
     "503": ("Unavailable", "The database cannot be reached now."),
 }
 RETRY_AFTER_STATUSES = ("403", "429", "503")

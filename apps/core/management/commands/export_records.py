@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.exporting import export_file
 from apps.core.importing.tables import ImportFileError
-from apps.odata.declaration import service
+from apps.core.management.commands.import_records import entity_set_of
 from apps.odata.errors import plural
 
 
@@ -25,13 +25,9 @@ class Command(BaseCommand):
         parser.add_argument("--columns", help="which columns: LastName,Address/Suburb")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        known = service.get_service().by_path
-        entity_set = known.get(options["resource"].lower())
-        if entity_set is None:
-            able = ", ".join(sorted(found.path for found in known.values()))
-            raise CommandError(f"There is no resource {options['resource']}; there are {able}.", returncode=2)
         names = [name.strip() for name in (options["columns"] or "").split(",") if name.strip()]
         try:
+            entity_set = entity_set_of(options["resource"])
             number = export_file(entity_set, options["file"], options["filter"], names)
         except ImportFileError as reason:
             raise CommandError(str(reason), returncode=2) from None

@@ -23,7 +23,6 @@ from rich.progress import (
 from rich.text import Text
 
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.file_declaration import definition_of
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.importing.tables import ImportFileError
@@ -88,7 +87,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             import_options = options_of(options)
-            entity_set = entity_set_of(options["resource"])
+            entity_set = entity_set_of(options["resource"], " to import")
             with display_of(self) as display:
                 report = import_file(entity_set, options["file"], import_options, display)
         except ImportFileError as reason:
@@ -98,13 +97,13 @@ class Command(BaseCommand):
             sys.exit(SOME_REJECTED)
 
 
-def entity_set_of(name: str) -> EntitySet:
+def entity_set_of(name: str, purpose: str = "") -> EntitySet:
     """The entity set of a path; ``ImportFileError`` names those there are."""
     known = service.get_service().by_path
     found = known.get(name.lower())
     if found is None:
-        able = ", ".join(sorted(e.path for e in known.values() if definition_of(e) is not None))
-        raise ImportFileError(f"There is no resource {name} to import; there are {able}.")
+        able = ", ".join(sorted(entity_set.path for entity_set in known.values()))
+        raise ImportFileError(f"There is no resource {name}{purpose}; there are {able}.")
     return found
 
 

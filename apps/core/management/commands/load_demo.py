@@ -57,7 +57,7 @@ class Command(BaseCommand):
         in_use = any(model._default_manager.exists() for each in sets for model in each.models)
         if in_use and options["if_empty"]:
             return
-        loaded = {seed for each in sets for seed in each.loaded_seeds()}
+        loaded = {number for each in sets for number in each.loaded_seeds()}
         if seed in loaded:
             self.stdout.write(f"The demo data of seed {seed} is loaded already; nothing was added.")
             return
