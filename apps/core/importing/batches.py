@@ -78,19 +78,19 @@ class BatchImporter:
         """Save what can be saved of the records. May be called again, when the transaction was lost."""
         read = read_records(records, self.reader, self.items.reader if self.items is not None else None)
         self.reject_scattered(read)
-        complete = [one for one in read if all(row.defect is None for row in one.rows)]
+        complete = [record for record in read if all(row.defect is None for row in record.rows)]
         self.matcher.match(complete)
         new, changed = [], []
-        for one in complete:
-            self.check_required(one)
-            if one.existing is None:
-                new.append(one)
-            elif one.is_rejected or (self.options.updates and not self.matcher.is_unchanged(one)):
-                changed.append(one)
-        for one in (*new, *changed):
-            one.draft = self.matcher.compared.draft(self.reader, one)
-            if self.items is not None and not self.items.are_unchanged(one):
-                self.items.fill_list(one.draft, one)
+        for record in complete:
+            self.check_required(record)
+            if record.existing is None:
+                new.append(record)
+            elif record.is_rejected or (self.options.updates and not self.matcher.is_unchanged(record)):
+                changed.append(record)
+        for record in (*new, *changed):
+            record.draft = self.matcher.compared.draft(self.reader, record)
+            if self.items is not None and not self.items.are_unchanged(record):
+                self.items.fill_list(record.draft, record)
         self.save(new, self.definition.create or service_of(self.entity_set.model, "create"))
         self.save(changed, self.definition.update or service_of(self.entity_set.model, "update"))
         return read
@@ -98,42 +98,42 @@ class BatchImporter:
     def reject_scattered(self, records: Sequence[ReadRecord]) -> None:
         """Reject rows of a record that are apart from its others."""
         keyed = [
-            (one, one.source.key)
-            for one in records
-            if one.source is not None and one.source.key is not None and not one.source.too_long
+            (record, record.source.key)
+            for record in records
+            if record.source is not None and record.source.key is not None and not record.source.too_long
         ]
-        ranks = {id(one): rank for one, (rank, _) in keyed}
-        for one, number in self.matcher.first_rows.earlier("group", keyed):
-            column = self.grouper.keys[ranks[id(one)]][0][0].column
+        ranks = {id(record): rank for record, (rank, _) in keyed}
+        for record, number in self.matcher.first_rows.earlier("group", keyed):
+            column = self.grouper.keys[ranks[id(record)]][0][0].column
             message = f"Row {number:,} of the file has it already; the rows of one record must be adjacent."
-            one.reject(column, "NotUnique", message)
+            record.reject(column, "NotUnique", message)
 
-    def check_required(self, one: ReadRecord) -> None:
+    def check_required(self, record: ReadRecord) -> None:
         """What the declaration requires: of an existing record only what the file has columns for."""
         list_attribute = None
-        if self.items is not None and one.items:
+        if self.items is not None and record.items:
             list_attribute = self.items.part.attribute
-            for item in one.items:
+            for item in record.items:
                 self.items.reader.check_required(item, only_columns=item.existing is not None)
-        self.reader.check_required(one, only_columns=one.existing is not None, given=list_attribute)
+        self.reader.check_required(record, only_columns=record.existing is not None, given=list_attribute)
 
     # --- saving
 
     def save(self, records: Sequence[ReadRecord], service: Service) -> None:
         """Save the drafts by the service; those it rejects get its issues, the others are tried again."""
-        drafts = [one.draft for one in records if one.draft is not None]
+        drafts = [record.draft for record in records if record.draft is not None]
         if self.has_references:
             for number, issue in attach_references(self.entity_set.type, drafts):
                 self.add_error(records[number], issue)
-        rejected = [one for one in records if one.is_rejected]
-        for one in rejected:
-            assert one.draft is not None
-            one.draft.invalid |= {REJECTED}
+        rejected = [record for record in records if record.is_rejected]
+        for record in rejected:
+            assert record.draft is not None
+            record.draft.invalid |= {REJECTED}
         if rejected and self.call(service, rejected):
             raise RuntimeError("a service saved invalid drafts")
-        waiting = [one for one in records if not one.is_rejected]
+        waiting = [record for record in records if not record.is_rejected]
         while waiting and not self.call(service, waiting):
-            left = [one for one in waiting if not one.is_rejected]
+            left = [record for record in waiting if not record.is_rejected]
             if len(left) == len(waiting):
                 raise RuntimeError("a service rejected drafts without saying which")
             waiting = left
@@ -142,7 +142,7 @@ class BatchImporter:
 
     def call(self, service: Service, records: Sequence[ReadRecord]) -> bool:
         """Whether the service saved all drafts; the issues of those that it rejects are added."""
-        drafts = [one.draft for one in records]
+        drafts = [record.draft for record in records]
         try:
             keys = service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
         except WarningsPresent as found:
@@ -166,31 +166,33 @@ class BatchImporter:
         if ARCHIVE_DATE not in self.reader.by_attribute:
             return
         dates = []
-        for number, one in enumerate(records):
-            after = one.values.get(ARCHIVE_DATE)
-            before = None if one.existing is None else one.existing.values[ARCHIVE_DATE]
+        for number, record in enumerate(records):
+            after = record.values.get(ARCHIVE_DATE)
+            before = None if record.existing is None else record.existing.values[ARCHIVE_DATE]
             if after != before:
-                dates.append((keys[number] if one.existing is None else one.existing.key, before, after))
+                dates.append(
+                    (keys[number] if record.existing is None else record.existing.key, before, after)
+                )
         set_archive_dates(self.entity_set.model, dates)
 
-    def add_error(self, one: ReadRecord, found: Issue, unconfirmed: bool = False) -> None:
-        issue = self.row_issue(one, found)
-        one.errors += (replace(issue, is_warning=unconfirmed, unconfirmed=unconfirmed),)
+    def add_error(self, record: ReadRecord, found: Issue, unconfirmed: bool = False) -> None:
+        issue = self.row_issue(record, found)
+        record.errors += (replace(issue, is_warning=unconfirmed, unconfirmed=unconfirmed),)
 
-    def add_warning(self, one: ReadRecord, found: Issue) -> None:
+    def add_warning(self, record: ReadRecord, found: Issue) -> None:
         """Add a warning of what the file gives; not of what an existing record had before."""
-        issue = self.row_issue(one, found)
+        issue = self.row_issue(record, found)
         if issue.column is not None or self.has_warnings:
-            one.warnings += (replace(issue, is_warning=True),)
+            record.warnings += (replace(issue, is_warning=True),)
 
-    def row_issue(self, one: ReadRecord, issue: Issue) -> RowIssue:
+    def row_issue(self, record: ReadRecord, issue: Issue) -> RowIssue:
         """An issue at the cell that gives its field; the message names the member when there is none."""
         attribute, *rest = (issue.field,) if isinstance(issue.field, str) else issue.field
-        row, type_, target = one.row, self.entity_set.type, ("", str(attribute))
+        row, type_, target = record.row, self.entity_set.type, ("", str(attribute))
         path = (str(attribute), *rest)
         if self.items is not None and attribute == self.items.part.attribute and rest:
             number, *inner = rest
-            row = one.items[int(number)].row
+            row = record.items[int(number)].row
             type_, path = self.items.part.type, tuple(inner)
             target = (self.items.part.name, str(inner[0]) if inner else "")
         column = self.columns_by_target.get(target)
@@ -208,24 +210,24 @@ class BatchImporter:
         """
         counts = self.report.counts
         postponed = []
-        for one in records:
-            if may_postpone and one.is_rejected and self.lacks_only_own_kind(one):
-                assert one.source is not None
-                postponed.append(one.source)
+        for record in records:
+            if may_postpone and record.is_rejected and self.lacks_only_own_kind(record):
+                assert record.source is not None
+                postponed.append(record.source)
                 continue
-            counts.rows += len(one.rows)
-            if one.is_rejected:
-                self.report.reject(one.rows, in_column_order(one.all_issues()))
-            elif one.draft is None:
+            counts.rows += len(record.rows)
+            if record.is_rejected:
+                self.report.reject(record.rows, in_column_order(record.all_issues()))
+            elif record.draft is None:
                 counts.unchanged += 1
             else:
-                self.report.warn(in_column_order(one.all_warnings()))
-                counts.new += one.existing is None
-                counts.changed += one.existing is not None
+                self.report.warn(in_column_order(record.all_warnings()))
+                counts.new += record.existing is None
+                counts.changed += record.existing is not None
         return postponed
 
-    def lacks_only_own_kind(self, one: ReadRecord) -> bool:
+    def lacks_only_own_kind(self, record: ReadRecord) -> bool:
         """Whether the record is rejected only for naming records of its own kind that do not exist yet."""
-        return not any(item.errors for item in one.items) and all(
-            error.code == "NotFound" and error.column in self.own_kind_columns for error in one.errors
+        return not any(item.errors for item in record.items) and all(
+            error.code == "NotFound" and error.column in self.own_kind_columns for error in record.errors
         )

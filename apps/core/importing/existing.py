@@ -38,14 +38,14 @@ class FirstRows:
         before = self._db.total_changes
         self._db.executemany(
             "INSERT OR IGNORE INTO first_rows VALUES (?, ?)",
-            [(mark, one.row.number) for mark, (one, _) in zip(marks, values, strict=True)],
+            [(mark, record.row.number) for mark, (record, _) in zip(marks, values, strict=True)],
         )
         if self._db.total_changes - before == len(values):
             return []
         select = "SELECT number FROM first_rows WHERE value = ?"
         numbers = [self._db.execute(select, [mark]).fetchone()[0] for mark in marks]
-        found = ((one, number) for (one, _), number in zip(values, numbers, strict=True))
-        return [(one, number) for one, number in found if number != one.row.number]
+        found = ((record, number) for (record, _), number in zip(values, numbers, strict=True))
+        return [(record, number) for record, number in found if number != record.row.number]
 
     def close(self) -> None:
         self._db.close()
@@ -60,8 +60,8 @@ class ComparedColumns:
         self.model = model
         members = list(members)
         #: What is stored beside the records, by attribute.
-        self.related = {one.attribute: one.related for one in members if one.related is not None}
-        given = [one for one in members if not one.is_key and one.related is None]
+        self.related = {member.attribute: member.related for member in members if member.related is not None}
+        given = [member for member in members if not member.is_key and member.related is None]
         self.fields: dict[str, Any] = {
             member.attribute: model._meta.get_field(member.attribute) for member in given
         }
@@ -84,11 +84,11 @@ class ComparedColumns:
             for row in rows.values_list("pk", *extra, *columns)
         ]
         for name, field in self.lists.items():
-            self.load_list(name, field, {record.key: record for record, _ in found})
+            self.load_list(name, field, {existing.key: existing for existing, _ in found})
         for name, related in self.related.items():
-            values = related.load([record.key for record, _ in found])
-            for record, _ in found:
-                record.values[name] = values.get(record.key)
+            values = related.load([existing.key for existing, _ in found])
+            for existing, _ in found:
+                existing.values[name] = values.get(existing.key)
         return found
 
     def load_list(self, name: str, field: Any, records: Mapping[Any, Any]) -> None:
@@ -100,8 +100,8 @@ class ComparedColumns:
         )
         for key, linked in rows:
             links[key].add(linked)
-        for key, record in records.items():
-            record.values[name] = links[key]
+        for key, existing in records.items():
+            existing.values[name] = links[key]
 
     def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
         """Whether an existing record has every value that a row gives."""
@@ -123,18 +123,18 @@ class ComparedColumns:
         """Whether an empty cell leaves what an existing record has."""
         return given is None and name in self.kept_when_empty
 
-    def draft(self, reader: RowReader, one: ReadRecord) -> Draft:
+    def draft(self, reader: RowReader, record: ReadRecord) -> Draft:
         """The draft of a new record, or of what a row gives of an existing one and that has not."""
-        if one.existing is None:
-            return reader.new_draft(one)
-        before = one.existing.values
+        if record.existing is None:
+            return reader.new_draft(record)
+        before = record.existing.values
         given = {
             name: value
-            for name, value in one.values.items()
+            for name, value in record.values.items()
             if name not in before or not self.has_value(name, before[name], value)
         }
         given.pop(ARCHIVE_DATE, None)
-        return reader.draft_class(given, given, one.invalid, key=one.existing.key)
+        return reader.draft_class(given, given, record.invalid, key=record.existing.key)
 
 
 class ItemMatcher:
@@ -142,7 +142,7 @@ class ItemMatcher:
 
     def __init__(self, part: NavigationProperty, reader: RowReader, definition: ImportDefinition) -> None:
         self.part, self.reader = part, reader
-        columns = [one.column for one in reader.readers]
+        columns = [each.column for each in reader.readers]
         self.key_column = next((column for column in columns if column.member.is_key), None)
         members = [column.member for column in columns]
         self.compared = ComparedColumns(part.type.model, members, definition.service_defaults)
@@ -156,10 +156,10 @@ class ItemMatcher:
             found[key].append(item)
         return found
 
-    def match(self, one: ReadRecord) -> None:
+    def match(self, record: ReadRecord) -> None:
         """Find the existing item that each row changes; a key that no item has is rejected."""
-        self.assign(one)
-        for item in one.items:
+        self.assign(record)
+        for item in record.items:
             if item.key is not None and item.existing is None:
                 name = self.part.type.model._meta.verbose_name
                 message = (
@@ -168,16 +168,16 @@ class ItemMatcher:
                 )
                 item.reject(self.key_column, "NotFound", message)
 
-    def assign(self, one: ReadRecord) -> None:
+    def assign(self, record: ReadRecord) -> None:
         """Set the existing item of each row, ``None`` for a new one.
 
         That is the one whose key the row gives; else one that equals it; else the next that is left, in
         their order. Items that no row gives are removed.
         """
-        left = {item.key: item for item in (one.existing.items if one.existing is not None else ())}
-        for item in one.items:
+        left = {item.key: item for item in (record.existing.items if record.existing is not None else ())}
+        for item in record.items:
             item.existing = left.pop(item.key, None)
-        without_key = [item for item in one.items if item.key is None]
+        without_key = [item for item in record.items if item.key is None]
         for item in without_key if left else ():
             same = (key for key, existing in left.items() if self.is_unchanged(existing, item))
             item.existing = left.pop(next(same, None), None)
@@ -192,27 +192,27 @@ class ItemMatcher:
             and self.compared.is_unchanged(existing.values, item.values)
         )
 
-    def are_unchanged(self, one: ReadRecord) -> bool:
+    def are_unchanged(self, record: ReadRecord) -> bool:
         """Whether the existing record has the items of the rows, which are matched, and no others.
 
         A required list without rows stays as it is.
         """
-        if not one.items and self.part.declaration.required:
+        if not record.items and self.part.declaration.required:
             return True
         return (
-            one.existing is not None
-            and len(one.existing.items) == len(one.items)
-            and all(self.is_unchanged(item.existing, item) for item in one.items)
+            record.existing is not None
+            and len(record.existing.items) == len(record.items)
+            and all(self.is_unchanged(item.existing, item) for item in record.items)
         )
 
-    def fill_list(self, draft: Draft, one: ReadRecord) -> None:
+    def fill_list(self, draft: Draft, record: ReadRecord) -> None:
         """Give a draft its list: drafts of the items, those that exist with their key."""
-        if not one.items and self.part.declaration.required:
+        if not record.items and self.part.declaration.required:
             return
         name = self.part.attribute
-        draft.fill(name, [self.compared.draft(self.reader, item) for item in one.items])
+        draft.fill(name, [self.compared.draft(self.reader, item) for item in record.items])
         draft.given |= {name}
-        draft.invalid |= {f"{name}[{number}]" for number, item in enumerate(one.items) if item.invalid}
+        draft.invalid |= {f"{name}[{number}]" for number, item in enumerate(record.items) if item.invalid}
 
 
 class RecordMatcher:
@@ -267,39 +267,39 @@ class RecordMatcher:
         }
         matched: dict[ImportColumn, list[tuple[ReadRecord, Any]]] = defaultdict(list)
         unmatched: list[ReadRecord] = []
-        for number, one in enumerate(records):
+        for number, record in enumerate(records):
             for column in self.match_columns:
-                if one.invalid and self.is_invalid(one, column):
+                if record.invalid and self.is_invalid(record, column):
                     break
                 if (value := compared[column][number]) is not None:
-                    matched[column].append((one, value))
+                    matched[column].append((record, value))
                     break
             else:
-                unmatched.append(one)
+                unmatched.append(record)
         for column, values in compared.items():
             self.reject_repeated(column, list(zip(records, values, strict=True)), matched[column])
         for column, pairs in matched.items():
             self.find_by_column(column, pairs)
         for deriver in self.derivers:
             deriver.derive(records)
-        self.find_equal([one for one in unmatched if not one.is_rejected])
+        self.find_equal([record for record in unmatched if not record.is_rejected])
         if self.items is not None:
-            for one in records:
-                self.items.match(one)
+            for record in records:
+                self.items.match(record)
 
     def compared_values(self, records: Sequence[ReadRecord], column: ImportColumn) -> list[Any]:
         """The values of a column as compared, with the value that decides among records."""
         name, scope = column.member.attribute, self.scopes.get(column)
-        values = [one.key if column.member.is_key else one.values.get(name) for one in records]
+        values = [record.key if column.member.is_key else record.values.get(name) for record in records]
         if column in self.normalised:
             values = [normalised(value) for value in values]
         if scope is None:
             return values
         pairs = zip(records, values, strict=True)
-        return [None if value is None else (value, one.values.get(scope)) for one, value in pairs]
+        return [None if value is None else (value, record.values.get(scope)) for record, value in pairs]
 
-    def is_invalid(self, one: ReadRecord, column: ImportColumn) -> bool:
-        return not one.invalid.isdisjoint({column.member.attribute, self.scopes.get(column)})
+    def is_invalid(self, record: ReadRecord, column: ImportColumn) -> bool:
+        return not record.invalid.isdisjoint({column.member.attribute, self.scopes.get(column)})
 
     def reject_repeated(
         self,
@@ -308,40 +308,40 @@ class RecordMatcher:
         matched: Sequence[tuple[ReadRecord, Any]],
     ) -> None:
         """Reject rows with a value that an earlier row of the file has, where it identifies a record."""
-        given = [(one, value) for one, value in values if value is not None]
-        identified = {id(one) for one, _ in matched}
-        for one, number in self.first_rows.earlier(column.member.name, given):
-            if column in self.unique_columns or id(one) in identified:
-                one.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
+        given = [(record, value) for record, value in values if value is not None]
+        identified = {id(record) for record, _ in matched}
+        for record, number in self.first_rows.earlier(column.member.name, given):
+            if column in self.unique_columns or id(record) in identified:
+                record.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
 
     def find_by_column(self, column: ImportColumn, wanted: Sequence[tuple[ReadRecord, Any]]) -> None:
         by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)
         texts = {value if scope is None else value[0] for _, value in wanted}
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
-        for record, (value,) in self.load(AnyOf(by, texts), extra=[by.attname]):
-            found[value if scope is None else (value, record.values[scope])].append(record)
-        for one, value in wanted:
+        for existing, (value,) in self.load(AnyOf(by, texts), extra=[by.attname]):
+            found[value if scope is None else (value, existing.values[scope])].append(existing)
+        for record, value in wanted:
             records = found.get(value, ())
             if len(records) > 1:
                 many = f"{len(records):,} {self.model._meta.verbose_name_plural}"
-                one.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
+                record.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
             elif records:
-                one.existing = records[0]
+                record.existing = records[0]
             elif column.member.is_key:
                 message = (
                     f"There is no {self.model._meta.verbose_name} of this key; leave it empty for a new one,"
                     " or give --by-name for a file of another database."
                 )
-                one.reject(column, "NotFound", message)
+                record.reject(column, "NotFound", message)
 
     def find_equal(self, wanted: Sequence[ReadRecord]) -> None:
         """Rows without a match value are the records that equal them in every column."""
-        values = [(one, [sorted_values(read) for read in (one, *one.items)]) for one in wanted]
-        for one, number in self.first_rows.earlier("", values):
-            one.reject(None, "NotUnique", f"Row {number:,} of the file says the same.")
-        wanted = [one for one in wanted if not one.is_rejected]
+        values = [(record, [sorted_values(read) for read in (record, *record.items)]) for record in wanted]
+        for record, number in self.first_rows.earlier("", values):
+            record.reject(None, "NotUnique", f"Row {number:,} of the file says the same.")
+        wanted = [record for record in wanted if not record.is_rejected]
         # Every column narrows the query, so that it gives little more than the records that equal a row.
-        given = {name: {one.values.get(name) for one in wanted} for name in self.compared.values}
+        given = {name: {record.values.get(name) for record in wanted} for name in self.compared.values}
         conditions = [
             any_of_or_null(self.compared.values[name], some)
             for name, some in given.items()
@@ -354,31 +354,31 @@ class RecordMatcher:
         # What an empty cell leaves as it is cannot be part of the key by which records are looked up.
         names = [name for name in given if name not in self.compared.kept_when_empty]
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
-        for record, _ in self.load(*conditions):
-            found[tuple(record.values[name] for name in names)].append(record)
-        for one in wanted:
-            for record in found.get(tuple(one.values.get(name) for name in names), ()):
-                one.existing = record
+        for existing, _ in self.load(*conditions):
+            found[tuple(existing.values[name] for name in names)].append(existing)
+        for record in wanted:
+            for existing in found.get(tuple(record.values.get(name) for name in names), ()):
+                record.existing = existing
                 if self.items is not None:
-                    self.items.assign(one)
-                if self.is_unchanged(one):
+                    self.items.assign(record)
+                if self.is_unchanged(record):
                     break
-                one.existing = None
+                record.existing = None
 
     def load(self, *conditions: Any, extra: Sequence[str] = ()) -> list[tuple[ExistingRecord, Sequence[Any]]]:
         found = self.compared.load(*conditions, extra=extra)
         if self.items is None:
             return found
-        items = self.items.load([record.key for record, _ in found])
-        for record, _ in found:
-            record.items = items.get(record.key, ())
+        items = self.items.load([existing.key for existing, _ in found])
+        for existing, _ in found:
+            existing.items = items.get(existing.key, ())
         return found
 
-    def is_unchanged(self, one: ReadRecord) -> bool:
+    def is_unchanged(self, record: ReadRecord) -> bool:
         """Whether the existing record has what the rows give."""
-        assert one.existing is not None
-        return self.compared.is_unchanged(one.existing.values, one.values) and (
-            self.items is None or self.items.are_unchanged(one)
+        assert record.existing is not None
+        return self.compared.is_unchanged(record.existing.values, record.values) and (
+            self.items is None or self.items.are_unchanged(record)
         )
 
 

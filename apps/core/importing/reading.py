@@ -196,27 +196,27 @@ class RowReader:
         """Whether all cells of the columns are empty."""
         return all(reader.comparable[row.cells[reader.index]] is None for reader in self.readers)
 
-    def check_required(self, one: ReadRecord, only_columns: bool, given: str | None = None) -> None:
+    def check_required(self, record: ReadRecord, only_columns: bool, given: str | None = None) -> None:
         """Reject a row without a required member, unless it is ``given`` elsewhere.
 
         ``only_columns`` checks those that have a column.
         """
         for attribute, name in self.required:
-            if one.values.get(attribute) is not None or attribute in (given, *one.invalid):
+            if record.values.get(attribute) is not None or attribute in (given, *record.invalid):
                 continue
             column = self.by_attribute.get(attribute)
             if column is not None or not only_columns:
-                one.reject(column, "Required", f"{name} is required.")
-                one.invalid |= {attribute}
+                record.reject(column, "Required", f"{name} is required.")
+                record.invalid |= {attribute}
 
-    def new_draft(self, one: ReadRecord) -> Draft:
+    def new_draft(self, record: ReadRecord) -> Draft:
         """The draft of a new record."""
-        given = {name: value for name, value in one.values.items() if value is not None}
+        given = {name: value for name, value in record.values.items() if value is not None}
         given.pop(ARCHIVE_DATE, None)
         values = {**self.members.defaults(), **given}
-        for name in one.invalid:
+        for name in record.invalid:
             values.pop(name, None)
-        return self.draft_class(values, given.keys() - self.past_dates, one.invalid)
+        return self.draft_class(values, given.keys() - self.past_dates, record.invalid)
 
 
 # --- the rows of a record -------------------------------------------------------------------------------
@@ -228,41 +228,41 @@ def read_records(records: Sequence[RecordRows], own: RowReader, items: RowReader
     Every cell that cannot be read, or differs from the record's first row, is an error; a record with a row
     of a wrong form has no items.
     """
-    reads = iter(own.read([record.rows[0] for record in records if record.rows[0].defect is None]))
+    reads = iter(own.read([source.rows[0] for source in records if source.rows[0].defect is None]))
     found = []
-    for record in records:
-        first = record.rows[0]
-        one = next(reads) if first.defect is None else ReadRecord(first, {})
-        one.source = record
-        one.errors += tuple(
+    for source in records:
+        first = source.rows[0]
+        record = next(reads) if first.defect is None else ReadRecord(first, {})
+        record.source = source
+        record.errors += tuple(
             RowIssue(row, None, "InvalidRow", f"The row {row.defect}")
-            for row in record.rows
+            for row in source.rows
             if row.defect is not None
         )
-        found.append(one)
+        found.append(record)
     if items is None:
         return found
     item_rows = []
-    for one in found:
-        is_complete = all(row.defect is None for row in one.rows)
-        item_rows.append([row for row in one.rows if not items.is_empty(row)] if is_complete else [])
-        if one.row.defect is None:
-            check_agreement(own, one)
+    for record in found:
+        is_complete = all(row.defect is None for row in record.rows)
+        item_rows.append([row for row in record.rows if not items.is_empty(row)] if is_complete else [])
+        if record.row.defect is None:
+            check_agreement(own, record)
     read_items = iter(items.read([row for rows in item_rows for row in rows]))
-    for one, rows, record in zip(found, item_rows, records, strict=True):
-        one.items = [next(read_items) for _ in rows]
-        if record.too_long or len(one.items) > settings.API_MAX_LINES:
+    for record, rows, source in zip(found, item_rows, records, strict=True):
+        record.items = [next(read_items) for _ in rows]
+        if source.too_long or len(record.items) > settings.API_MAX_LINES:
             message = f"A record may have {settings.API_MAX_LINES:,} items at most; divide this one."
-            one.reject(None, "TooLong", message)
+            record.reject(None, "TooLong", message)
     return found
 
 
-def check_agreement(own: RowReader, one: ReadRecord) -> None:
+def check_agreement(own: RowReader, record: ReadRecord) -> None:
     """What a further row gives of the record must be what its first row gives: 1/7/2026 is 2026-07-01."""
-    for row in one.rows[1:]:
+    for row in record.rows[1:]:
         for reader in own.readers if row.defect is None and row.item is None else ():
-            cell, first = row.cells[reader.index], one.row.cells[reader.index]
+            cell, first = row.cells[reader.index], record.row.cells[reader.index]
             if cell and cell != first and reader.comparable[cell] not in (None, reader.comparable[first]):
                 named = quoted(reader.clean(first)) if reader.clean(first) else "nothing"
-                message = f"Row {one.row.number:,} of the same record says {named}."
-                one.errors += (RowIssue(row, reader.index, "Differs", message),)
+                message = f"Row {record.row.number:,} of the same record says {named}."
+                record.errors += (RowIssue(row, reader.index, "Differs", message),)

@@ -94,7 +94,9 @@ class ReadRecord:
         """The errors of all rows, and the warnings of cells that have no error."""
         errors = [error for read in (self, *self.items) for error in read.errors]
         faulty = {(id(error.row), error.column) for error in errors}
-        return errors + [one for one in self.all_warnings() if (id(one.row), one.column) not in faulty]
+        return errors + [
+            warning for warning in self.all_warnings() if (id(warning.row), warning.column) not in faulty
+        ]
 
     def all_warnings(self) -> list[RowIssue]:
         return [warning for read in (self, *self.items) for warning in read.warnings]

@@ -32,7 +32,8 @@ def records_by_text(model: type[models.Model], name: RecordName, texts: Iterable
     for text, key, archived, scope in rows:
         found[name.compare(text)].append((archived is None, key, scope))
     return {
-        text: [one[1:] for one in some if one[0]] or [one[1:] for one in some] for text, some in found.items()
+        text: [record[1:] for record in some if record[0]] or [record[1:] for record in some]
+        for text, some in found.items()
     }
 
 
@@ -62,9 +63,9 @@ class NamedReference:
         The names in a row that gives the key itself are not looked up.
         """
         named = [
-            (one, given, one.values.get(self.scope) if self.scope is not None else None)
-            for one, given in zip(rows, zip(*texts, strict=True), strict=True)
-            if any(given) and not one.values.get(self.attribute) and self.attribute not in one.invalid
+            (record, given, record.values.get(self.scope) if self.scope is not None else None)
+            for record, given in zip(rows, zip(*texts, strict=True), strict=True)
+            if any(given) and not record.values.get(self.attribute) and self.attribute not in record.invalid
         ]
         found = [
             records_by_text(self.model, name, {text for _, given, _ in named for text in given[number] or ()})
@@ -72,15 +73,15 @@ class NamedReference:
         ]
         # Rows with the same names are alike.
         decisions: dict[Any, tuple[Any, ColumnIssue | None]] = {}
-        for one, given, scope in named:
+        for record, given, scope in named:
             if (given, scope) not in decisions:
                 decisions[given, scope] = self.decide(given, scope, found)
             value, found_issue = decisions[given, scope]
             if found_issue is None:
-                one.values[self.attribute] = value
+                record.values[self.attribute] = value
             else:
-                one.values.pop(self.attribute, None)
-                one.note(*found_issue)
+                record.values.pop(self.attribute, None)
+                record.note(*found_issue)
 
     def decide(
         self, given: Sequence[Sequence[str] | None], scope: Any, found: Sequence[Mapping[Any, Named]]
@@ -156,39 +157,41 @@ class ReferenceDeriver:
         wanted = list(self.lacking(records))
         if not wanted:
             return
-        texts = {one.values[self.by.attribute] for one in wanted}
+        texts = {record.values[self.by.attribute] for record in wanted}
         found = records_by_text(self.model, self.name, texts)
-        for one in wanted:
-            scope = one.values.get(self.scope.attribute)
-            named = found.get(self.name.compare(one.values[self.by.attribute]), ())
+        for record in wanted:
+            scope = record.values.get(self.scope.attribute)
+            named = found.get(self.name.compare(record.values[self.by.attribute]), ())
             keys = [key for key, value in named if scope is None or value == scope]
             keys = keys or [key for key, value in named if value is None]
             if len(keys) == 1:
-                one.values[self.member.attribute] = keys[0]
+                record.values[self.member.attribute] = keys[0]
                 continue
             issue = number_issue(self.model._meta, len(keys))
             if not keys:
                 name = self.model._meta.verbose_name
                 message = f"There is no {name} like this; import it first, or name another."
                 issue = CellIssue("NotFound", message)
-            one.reject(self.column, issue.code, issue.message)
-            one.invalid |= {self.member.attribute}
+            record.reject(self.column, issue.code, issue.message)
+            record.invalid |= {self.member.attribute}
 
     def lacking(self, records: Sequence[ReadRecord]) -> Iterator[ReadRecord]:
         """The records to find it for: an existing one keeps the one it has, unless values differ."""
         attributes = {self.by.attribute, self.scope.attribute}
-        for one in records:
-            values = one.values
-            if values.get(self.member.attribute) is not None or self.member.attribute in one.invalid:
+        for record in records:
+            values = record.values
+            if values.get(self.member.attribute) is not None or self.member.attribute in record.invalid:
                 continue
-            if attributes & one.invalid:
+            if attributes & record.invalid:
                 # The row is rejected already for what would identify it.
-                one.invalid |= {self.member.attribute}
+                record.invalid |= {self.member.attribute}
             elif values.get(self.by.attribute) is not None and (
-                one.existing is None
-                or any(values.get(name) not in (None, one.existing.values.get(name)) for name in attributes)
+                record.existing is None
+                or any(
+                    values.get(name) not in (None, record.existing.values.get(name)) for name in attributes
+                )
             ):
-                yield one
+                yield record
 
 
 def compared_field(model: type[models.Model], name: str) -> Any:

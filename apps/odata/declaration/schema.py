@@ -6,7 +6,7 @@ import difflib
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -291,6 +291,7 @@ def fields_on_path(model: type[models.Model], path: str, owner: str) -> tuple[An
     return tuple(steps)
 
 
+@lru_cache(maxsize=2048)
 def final_field(step: models.Field) -> models.Field:
     """The field that stores the value: for a foreign key the related key, however long the chain."""
     while isinstance(step, models.ForeignKey):
