@@ -1,7 +1,5 @@
 """What is answered where no view was reached: the interface's error shape below /api/, pages elsewhere."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

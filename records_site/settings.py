@@ -1,7 +1,5 @@
 """Every setting in one flat file; readers fail loudly, defaults suit a first look on one machine."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import secrets

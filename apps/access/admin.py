@@ -1,7 +1,5 @@
 """API applications in the back office: their rights, their secrets, when they were last used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -4,8 +4,6 @@ Every API request passes here, so the two queries are written out: Django's quer
 longer than the database does.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

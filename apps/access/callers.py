@@ -1,7 +1,5 @@
 """Callers of the API and their rights: applications by scopes, staff by the permissions of their role."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass, field
 from typing import Any

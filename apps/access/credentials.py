@@ -4,8 +4,6 @@ A secret is 256 random bits, so nobody can try them out and a slow hash would ad
 is its plain SHA-256 (decisions.md 8).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -5,8 +5,6 @@ arrives during the first waits at the unique constraint, and then gets the respo
 first failed nothing of its key is stored, and the second is served as the first.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import re

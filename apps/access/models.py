@@ -1,7 +1,5 @@
 """API applications, their tokens, their usage, and idempotency keys of their requests."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.db import models

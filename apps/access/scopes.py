@@ -4,8 +4,6 @@ A scope is stored as OAuth writes it, words between spaces. `write` does not inc
 may hand in contacts without being able to list those of others. (A POST answers with what it stored.)
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 

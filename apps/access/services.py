@@ -1,7 +1,5 @@
 """Services of API applications, for the back office and the commands: secrets, tokens, revoking, purging."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Iterable, Sequence

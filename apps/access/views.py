@@ -1,7 +1,5 @@
 """The token endpoint: OAuth 2 client credentials (RFC 6749)."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote_plus

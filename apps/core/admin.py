@@ -1,7 +1,5 @@
 """The back office's pages of the organisation's settings and of the history of all records."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.contrib import admin

@@ -1,7 +1,5 @@
 """Archiving and restoring of records: nothing is deleted; archived records leave lists and choices."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

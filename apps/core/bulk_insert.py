@@ -1,7 +1,5 @@
 """Writes of many rows in few trips: inserts and statements are collected in a batch, and sent together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 In a table the lines of a record are rows, in each of which the record's own columns stand.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import json

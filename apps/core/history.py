@@ -1,7 +1,5 @@
 """Who changed what: one entry for each record written, in the same transaction as the change itself."""
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import uuid

@@ -1,7 +1,5 @@
 """Identifiers of records, and the normalised form in which unique texts are compared."""
 
-from __future__ import annotations
-
 import os
 import time
 import unicodedata

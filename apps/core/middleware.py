@@ -1,7 +1,5 @@
 """Middleware of every request: browser policies, the request's id, the organisation's zone, the author."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the declarations of all apps share: the dates of a record, who sees records, and short lists."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import QuerySet

@@ -1,7 +1,5 @@
 """Drafts become records: validated, inserted or updated in bulk, with their lists and their history."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

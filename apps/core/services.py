@@ -1,7 +1,5 @@
 """Services of records without rules of their own: short lists, and the organisation's settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal

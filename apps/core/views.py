@@ -1,7 +1,5 @@
 """Pages that belong to no record: the start page, health, and the page of an unexpected error."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from django.db import DatabaseError, connection

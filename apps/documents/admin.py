@@ -1,7 +1,5 @@
 """The back office of documents and their categories."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, cast

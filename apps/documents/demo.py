@@ -1,7 +1,5 @@
 """Creates the demo's documents: categories, and small files about its clients that open."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Mapping
 from random import Random

@@ -3,8 +3,6 @@
 RFC 9110 for ranges and conditions, RFC 6266 for names.
 """
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """File types: detected from the content, to be compared with the extension of the name."""
 
-from __future__ import annotations
-
 import codecs
 import mimetypes
 import re

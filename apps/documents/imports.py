@@ -1,7 +1,5 @@
 """Imports of documents: a folder of files, and an index that says what each of them is."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Documents and their categories (interface.md 2.6, 4.5; decisions.md 6)."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import Exact

@@ -1,7 +1,5 @@
 """The OpenAPI operations of uploads and downloads; the other operations are derived from the declaration."""
 
-from __future__ import annotations
-
 from django.conf import settings
 
 from apps.documents.file_types import allowed_extensions

@@ -6,8 +6,6 @@ without a name is a text field, and names by RFC 2047 are not decoded (tests/doc
 shows it). The library ``multipart`` is strict.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 Needs the libraries of requirements-s3.txt; only the setting that names it imports it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 Files are in the storage before a service is called (``storage.FileBatch``).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

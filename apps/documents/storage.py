@@ -4,8 +4,6 @@ Files are stored first and the rows that name them after, in one transaction. A 
 process that died in between, is deleted by ``services.sweep``.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Uploads: from the files and lists of a form to documents, all of them or none (interface.md 4.5)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

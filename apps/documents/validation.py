@@ -1,7 +1,5 @@
 """Rules of documents and their files (interface.md 4.5, decisions.md 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from apps.documents.file_types import allowed_extensions, extension_of, is_detectable

@@ -1,7 +1,5 @@
 """The endpoints of documents (interface.md 4, 4.5, 4.6)."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

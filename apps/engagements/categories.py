@@ -1,7 +1,5 @@
 """The support categories of the scheme, which are the same in every installation."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 

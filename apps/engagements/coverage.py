@@ -11,8 +11,6 @@ in two trips, whatever the number of supports::
 What was claimed is posted afterwards by ``services.record_amounts``.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Creates the demo's plans with their service bookings and budgets: new, nearly spent, about to end, over."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The spending of a budget: what remains, the amount per day, and the date it runs out."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal

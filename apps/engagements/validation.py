@@ -1,7 +1,5 @@
 """Rules and warnings of plans, service bookings and category budgets (interface.md 2.9)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The API's action on a provider invoice: its body, and its operation in OpenAPI (decisions.md 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Drafts of claims and invoices with what services work out, and the context that rules read beside them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass

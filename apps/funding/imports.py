@@ -1,7 +1,5 @@
 """Imports of provider invoices, claims and invoices: headers others use, what names a record, the verbs."""
 
-from __future__ import annotations
-
 from apps.core.importing.columns import IMPORT_REFERENCE
 from apps.core.importing.definition import DerivedReference, ImportDefinition
 

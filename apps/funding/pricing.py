@@ -1,7 +1,5 @@
 """Which price of a price book holds for a product, in a zone, on a day."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The type of a day where a participant lives: public holidays differ between the states."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from enum import Enum

@@ -4,8 +4,6 @@ Everything that depends on a status follows from these two tables. A status with
 fails ``manage.py check``. Claims have some of the statuses of invoices, under the same words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum

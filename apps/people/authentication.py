@@ -1,7 +1,5 @@
 """Authentication of staff in the back office: logins, failed attempts, disabled logins."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import math

@@ -1,7 +1,5 @@
 """Creates the demo's people: their short lists, organisations, staff and contacts."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Imports of staff, clients and contacts: usual headers, match fields, and warnings about addresses."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Rules and warnings of staff, clients and contacts (interface.md 4.1, 4.2; decisions.md 6, 7)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Creates the demo's sales: short lists and templates, and opportunities at every stage."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

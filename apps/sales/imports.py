@@ -1,7 +1,5 @@
 """Imports of opportunities and templates: usual headers, match fields and services."""
 
-from __future__ import annotations
-
 from apps.core.importing.definition import ImportDefinition
 from apps.odata.declaration.resource import Optional
 

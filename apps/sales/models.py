@@ -1,7 +1,5 @@
 """Opportunities, their templates, and the lists they choose from (interface.md 2.7, 2.8)."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator

@@ -4,8 +4,6 @@ The database sums and limits, so that each report takes the same few queries how
 are.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass, field
 from decimal import Decimal

@@ -3,8 +3,6 @@
 Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in the order of the drafts.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

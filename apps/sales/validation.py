@@ -1,7 +1,5 @@
 """Rules of opportunities and their templates (interface.md 2.7, 2.8, 4.7; decisions.md 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from apps.core.models import Subscriber

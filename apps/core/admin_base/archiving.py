@@ -1,7 +1,5 @@
 """Archiving in the back office: the actions on many records, the page of one record."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages

@@ -1,7 +1,5 @@
 """Amounts, days and links as the pages of the back office show them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """The form of a record: its input becomes a draft, which the services of the record check and store."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django import forms

@@ -1,7 +1,5 @@
 """The menu of the back office, its home page, and the label of the installation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

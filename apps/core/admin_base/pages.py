@@ -1,7 +1,5 @@
 """Pages of our own beside a list or of one record: an admin class declares them, one place checks them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

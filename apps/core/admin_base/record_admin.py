@@ -1,7 +1,5 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Search of lists by numbers as people write them: ``430 123 456`` or ``(02) 9000-0000``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

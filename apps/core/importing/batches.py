@@ -1,7 +1,5 @@
 """A batch of records from rows to the services: read, matched, validated and saved in one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any

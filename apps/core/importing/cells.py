@@ -1,7 +1,5 @@
 """The text of a cell as a member's value: the forms people write beyond those of the interface."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping

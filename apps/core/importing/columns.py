@@ -1,7 +1,5 @@
 """Which member of the record each column of a file gives, however its header is spelt."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What an import does beyond the declaration of the interface: as an app defines it, as the user asks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables from text files with commas, semicolons, tabs or bars between the cells."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import re

@@ -1,7 +1,5 @@
 """Which existing record a row is, and whether it has what the row gives."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A guid means nothing in another database, so exports have the unique texts of ea
 guid, and imports find the record by them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The reader of each file format, chosen by the end of the file's name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which rows of a file are one record: adjacent rows that share what identifies it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any

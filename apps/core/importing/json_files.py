@@ -1,7 +1,5 @@
 """Tables from JSON: an array of records, an object whose ``value`` is one, or a record to a line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Rows as values: cells cleaned and converted column by column, every faulty cell noted with its place."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat

@@ -1,7 +1,5 @@
 """Turns what names a referred record into its key: one query for each column of names and batch of rows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The file of rejected rows: the format and columns of the file imported, with the reason in one more."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

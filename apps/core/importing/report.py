@@ -1,7 +1,5 @@
 """What an import reports: every issue with its cell, the counts, and the file of the rejected rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

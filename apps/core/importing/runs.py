@@ -1,7 +1,5 @@
 """One import from beginning to end: the file opened, its batches imported, its report written."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Sequence

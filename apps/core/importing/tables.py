@@ -1,7 +1,5 @@
 """What every file to import is, whatever its format: a header and rows of text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables from sheets of Excel workbooks, which are zip files and may be bombs."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """The arguments and exit statuses that several commands have in common."""
 
-from __future__ import annotations
-
 import datetime as dt
 from argparse import ArgumentTypeError
 

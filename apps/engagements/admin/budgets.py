@@ -1,7 +1,5 @@
 """The back office of service bookings, category budgets and support categories."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.contrib import admin

@@ -1,7 +1,5 @@
 """The back office of plans: their list, their form, and the page that shows how their budgets are spent."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any, ClassVar

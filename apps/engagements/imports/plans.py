@@ -1,7 +1,5 @@
 """Imports of plans: usual headers and services."""
 
-from __future__ import annotations
-
 from apps.core.importing.definition import ImportDefinition
 
 HEADERS = {

@@ -1,7 +1,5 @@
 """The rows of the agency portal's list of service bookings: their columns and their values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

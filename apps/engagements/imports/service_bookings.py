@@ -9,8 +9,6 @@ The file has the allocated, remaining and accrued amounts. The agency's balance 
 of this service, so the amount *used elsewhere* is allocated − remaining + accrued − claimed here.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

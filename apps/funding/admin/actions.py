@@ -1,7 +1,5 @@
 """Actions on one record, on selected ones of a list, or on all of a filter; refused records are listed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

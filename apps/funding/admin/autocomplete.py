@@ -1,7 +1,5 @@
 """What the line grid requests while somebody types: products of a price book, and the prices of lines."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """The lists of claims and invoices: their search, filters and columns, and a tab for each status."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from functools import reduce

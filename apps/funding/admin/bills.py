@@ -1,7 +1,5 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The pages of claims, with the work queues and month end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The form of a claim or an invoice with its lines, and the warnings to confirm."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

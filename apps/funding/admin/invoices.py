@@ -1,7 +1,5 @@
 """The pages of invoices to the agency and to clients."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

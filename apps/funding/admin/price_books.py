@@ -1,7 +1,5 @@
 """The back office's pages for price books, products, prices and cost centres."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from typing import Any

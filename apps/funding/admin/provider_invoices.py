@@ -1,7 +1,5 @@
 """The pages of provider invoices: received, approved, and waiting for a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Work queues: how many records wait in each status and since when; the next invoice to claim."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Drafts of the demo's provider invoices, claims and invoices: supports that plans have budgets for."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Creates the demo's funding day by day: provider invoices, claims and invoices, and their transitions."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The demo's price books: support items with numbers of the scheme's form, in words and prices of our own."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

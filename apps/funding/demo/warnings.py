@@ -4,8 +4,6 @@ They await approval, and the references of their provider invoices name the warn
 ``DEMO PriceOverCap``. Where a warning takes two claims, there are two.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence

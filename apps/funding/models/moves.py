@@ -1,7 +1,5 @@
 """Records about claims and invoices: their status history, acknowledged warnings, running numbers."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q

@@ -1,7 +1,5 @@
 """Price books, products with their prices in them, and cost centres (interface.md 2.5; decisions.md 7)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.validators import MinValueValidator

@@ -1,7 +1,5 @@
 """Provider invoices, on which claims are built (decisions.md 7)."""
 
-from __future__ import annotations
-
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q

@@ -1,7 +1,5 @@
 """What claims change on their provider invoices: locks, ``is_claimed``, ``claim_on_hold``, missing values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID

@@ -4,8 +4,6 @@ Services raise ``ValidationFailed`` with every issue, and ``WarningsPresent`` un
 then the warnings are stored as acknowledged. Keys come in the order of the drafts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial

@@ -1,7 +1,5 @@
 """Payments of claims and invoices: what may be paid, on which lines it counts, and on which day."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

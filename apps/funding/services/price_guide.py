@@ -1,7 +1,5 @@
 """Stores a price guide in a price book: new items and prices, current ranges ended, nothing twice."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

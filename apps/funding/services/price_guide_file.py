@@ -1,7 +1,5 @@
 """Reads the scheme's price guide from a file: rows of support items with their prices, every fault named."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections import defaultdict

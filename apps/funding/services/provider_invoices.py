@@ -1,7 +1,5 @@
 """Creating and updating provider invoices, and approving, rejecting and holding them (decisions.md 7)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The records that claims and invoices name, loaded and locked in one trip of batched queries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The calendar of a recurring invoice: the days of its periods, and the dates of the invoice of each."""
 
-from __future__ import annotations
-
 import calendar
 import datetime as dt
 from collections.abc import Iterator

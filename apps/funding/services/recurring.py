@@ -1,7 +1,5 @@
 """Recurring invoices: a new invoice for every period of their calendar that has begun (interface.md 2.4)."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 from collections import defaultdict

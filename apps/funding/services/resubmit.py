@@ -1,7 +1,5 @@
 """New claims and invoices that resubmit rejected, cancelled or partly paid ones."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal

@@ -4,8 +4,6 @@ Only ``apply_transition`` changes a bill's status, its archiving and what was pa
 of a claim, the budgets and the status history change with it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

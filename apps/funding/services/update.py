@@ -1,7 +1,5 @@
 """Updating claims and invoices: for the back office and imports."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Rules of claims, of invoices and of their lines (interface.md 4.3, 4.4, 5; decisions.md 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 

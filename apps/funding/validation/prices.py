@@ -1,7 +1,5 @@
 """Rules of products and of their prices in price books."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Rules of provider invoices, and the actions that approve, reject or hold them (decisions.md 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The conditions of transitions beyond their table (statuses.py), and the transitions of a bill."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import MappingProxyType

@@ -4,8 +4,6 @@ The codes are those of the warnings of POST /claim and /invoice. Each message sa
 what to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Sequence

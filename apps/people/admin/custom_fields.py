@@ -1,7 +1,5 @@
 """Custom fields in the back office: their own pages, and their answers on the forms of people."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal

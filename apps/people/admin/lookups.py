@@ -1,7 +1,5 @@
 """The short lists that people's records choose from; roles and custom fields have modules of their own."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from apps.core.admin_base import LookupAdmin

@@ -1,7 +1,5 @@
 """Clients and contacts in the back office, and what their pages share with those of staff."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

@@ -1,7 +1,5 @@
 """Roles in the back office: what people do, and what they may do."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Staff in the back office: their records, passwords and logins, and the handover of their work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """Forms of opportunities and their templates: values that are not available are not sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The pages of the pipeline in the back office: the board by stage, follow-ups, the funnel by source."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from typing import Any

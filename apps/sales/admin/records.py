@@ -1,7 +1,5 @@
 """The back office of opportunities, their templates and their short lists."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

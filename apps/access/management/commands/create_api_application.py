@@ -1,7 +1,5 @@
 """Register an API application and print its secret once."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

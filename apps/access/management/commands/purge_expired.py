@@ -1,7 +1,5 @@
 """Delete expired tokens, idempotency keys and usage counts; to be run once a day."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

@@ -1,7 +1,5 @@
 """Revoke an API application and all its tokens."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Export records into a CSV, XLSX, JSON or NDJSON file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Imports records from a CSV, XLSX, JSON or NDJSON file."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command ``load_demo``: realistic records to look around in, the same ones for the same seed and day."""
 
-from __future__ import annotations
-
 import sys
 import time
 from argparse import ArgumentTypeError

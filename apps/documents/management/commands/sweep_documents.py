@@ -1,7 +1,5 @@
 """Remove files without a document."""
 
-from __future__ import annotations
-
 import argparse
 import datetime as dt
 import re

@@ -1,7 +1,5 @@
 """The command ``import_service_bookings``: bookings from the list that the agency's portal exports."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

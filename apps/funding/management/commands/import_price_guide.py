@@ -1,7 +1,5 @@
 """Import the scheme's price guide from a CSV or XLSX file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

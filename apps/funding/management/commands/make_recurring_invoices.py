@@ -1,7 +1,5 @@
 """Create the invoices of recurring invoices that are due."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The command ``move_claims``: applies a transition to the claims of given numbers."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from argparse import ArgumentTypeError

@@ -1,7 +1,5 @@
 """The command ``recount_budgets``: the amounts of budgets, summed again from claims and invoices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

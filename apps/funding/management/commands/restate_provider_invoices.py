@@ -1,7 +1,5 @@
 """The command ``restate_provider_invoices``: what they say of the claims on them, looked up anew."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

@@ -1,7 +1,5 @@
 """Create a back-office login: for the first administrator, or for somebody who lost their password."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import secrets

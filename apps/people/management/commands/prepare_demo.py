@@ -1,7 +1,5 @@
 """Creates access for a first look, and prints it at every start: a demo administrator and an application."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path
