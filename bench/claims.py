@@ -63,7 +63,7 @@ class Ground:
     supports: Sequence[Support]
     providers: Sequence[UUID]
     staff: UUID
-    papers: Sequence[UUID]
+    provider_invoices: Sequence[UUID]
 
 
 def ground(number: int) -> Ground:
@@ -76,7 +76,7 @@ def ground(number: int) -> Ground:
     ]
     found = list(islice(supports(), number))
     chosen = [found[at % len(found)] for at in range(number)]
-    papers = [new_guid() for _ in range(number)]
+    provider_invoices = [new_guid() for _ in range(number)]
     remove_claims()
     ProviderInvoice.objects.filter(reference__startswith=MARK).delete()
     bulk_insert(
@@ -84,10 +84,10 @@ def ground(number: int) -> Ground:
         ("guid", "reference", "contact_id", "provider_id"),
         (
             (key, f"{MARK}{at:05}", chosen[at].contact, providers[at % len(providers)])
-            for at, key in enumerate(papers)
+            for at, key in enumerate(provider_invoices)
         ),
     )
-    return Ground(chosen, providers, allowed.values_list("pk", flat=True)[0], papers)
+    return Ground(chosen, providers, allowed.values_list("pk", flat=True)[0], provider_invoices)
 
 
 def supports() -> Iterator[Support]:
@@ -134,7 +134,7 @@ def entries(on: Ground) -> list[dict[str, Any]]:
             "DueDate": f"{support.day + dt.timedelta(days=30)}",
             "SendPaymentTo": "Provider",
             "StaffGuid": str(on.staff),
-            "ProviderInvoiceGuid": str(on.papers[at]),
+            "ProviderInvoiceGuid": str(on.provider_invoices[at]),
             "LineItems": [line_entry(support, place) for place in range(LINES)],
         }
         for at, support in enumerate(on.supports)

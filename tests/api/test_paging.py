@@ -39,16 +39,16 @@ def test_a_thousand_records_come_in_pages_of_300_each_once(api):
 
 def test_pages_go_on_where_they_were_while_others_insert_and_archive(api):
     clients(MANY)
-    standing = {str(key) for key in Client.objects.values_list("pk", flat=True)}
+    existing = {str(key) for key in Client.objects.values_list("pk", flat=True)}
     for query in ({}, {"$orderby": "BusinessName"}, {"$orderby": "UniqueCode desc,BusinessName desc"}):
         found = []
         for number, page in enumerate(api.pages("client", {"$select": "ClientGuid", **query})):
             found += guids(page)
             posted("client", *(a_client_body() for _ in range(50)))  # before, behind and among the rows shown
             a_client(BusinessName=f"Client 00500 {query} {number}")
-        mine = [guid for guid in found if guid in standing]
+        mine = [guid for guid in found if guid in existing]
         assert len(mine) == MANY, query
-        assert set(mine) == standing, query
+        assert set(mine) == existing, query
         assert len(found) == len(set(found)), query
 
 
@@ -56,7 +56,7 @@ def test_pages_go_on_where_they_were_while_others_insert_and_archive(api):
 @pytest.mark.django_db(transaction=True)
 def test_pages_go_on_where_they_were_while_another_connection_inserts(api):
     clients(MANY)
-    standing = {str(key) for key in Client.objects.values_list("pk", flat=True)}
+    existing = {str(key) for key in Client.objects.values_list("pk", flat=True)}
     done, inserted = threading.Event(), []
 
     def insert():
@@ -77,9 +77,9 @@ def test_pages_go_on_where_they_were_while_another_connection_inserts(api):
         writer.join()
     assert len(inserted) > 100
     assert len(found) == len(set(found))
-    assert [guid for guid in found if guid in standing] == [
+    assert [guid for guid in found if guid in existing] == [
         str(key)
-        for key in Client.objects.filter(pk__in=standing)
+        for key in Client.objects.filter(pk__in=existing)
         .order_by("business_name")
         .values_list("pk", flat=True)
     ]

@@ -12,9 +12,9 @@ from tests.api.caller import faults, ok, refused
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
     a_claim_body,
+    a_full_provider_invoice,
     a_funder,
     a_line_body,
-    a_paper,
     a_priced_entry,
     a_role_that_may,
     submitted,
@@ -50,15 +50,15 @@ def line_refusals(api, entry=None, **members):
 
 
 def test_a_claim_is_answered_as_get_shows_it(api):
-    entry, paper = a_priced_entry(), a_paper(reference="PI-77")
-    made = ok(api.post("claim", a_claim_body(paper, entry=entry), IGNORED), 201)
+    entry, provider_invoice = a_priced_entry(), a_full_provider_invoice(reference="PI-77")
+    made = ok(api.post("claim", a_claim_body(provider_invoice, entry=entry), IGNORED), 201)
     assert made == ok(api.get(f"claim/{made['ClaimGuid']}", {"$expand": "*"}))
     assert (made["ClaimNumber"], made["Total"]) == ("CLM-0000001", 140.0)
     assert (made["ProviderInvoiceReference"], made["FundingStatus"]) == ("PI-77", "AwaitingStaffApproval")
 
 
 def test_every_member_is_stored_as_it_is_given(api):
-    contact, provider, paper = (
+    contact, provider, provider_invoice = (
         a_contact(),
         a_client(),
         a_provider_invoice(reference=None, contact=a_contact()),
@@ -74,7 +74,7 @@ def test_every_member_is_stored_as_it_is_given(api):
         "ContactGuid": str(contact.pk),
         "ProviderGuid": str(provider.pk),
         "StaffGuid": str(staff.pk),
-        "ProviderInvoiceGuid": str(paper.pk),
+        "ProviderInvoiceGuid": str(provider_invoice.pk),
     }
     line = {
         "FromDate": "2025-07-02",
@@ -125,7 +125,9 @@ def test_what_the_service_says_itself_is_never_taken_from_a_body(api):
 def test_the_client_is_the_contacts(api):
     client = a_client()
     contact = a_contact(Client={"ClientGuid": str(client.pk)})
-    assert posted(api, paper=a_paper(contact=contact))["ClientGuid"] == str(client.pk)
+    assert posted(api, provider_invoice=a_full_provider_invoice(contact=contact))["ClientGuid"] == str(
+        client.pk
+    )
 
 
 def test_lines_keep_the_order_they_were_sent_in(api):
@@ -153,39 +155,43 @@ def test_of_what_an_application_sent_who_is_in_charge_has_entered_it(api):
 
 
 def test_contact_provider_reference_and_payee_are_the_provider_invoices(api):
-    paper = a_paper(reference="PI-9", send_payment_to="Client")
-    made = posted(api, paper=paper)
-    assert made["ContactGuid"] == str(paper.contact_id)
-    assert made["ProviderGuid"] == str(paper.provider_id)
+    provider_invoice = a_full_provider_invoice(reference="PI-9", send_payment_to="Client")
+    made = posted(api, provider_invoice=provider_invoice)
+    assert made["ContactGuid"] == str(provider_invoice.contact_id)
+    assert made["ProviderGuid"] == str(provider_invoice.provider_id)
     assert (made["ProviderInvoiceReference"], made["SendPaymentTo"]) == ("PI-9", "Client")
 
 
 def test_null_is_as_if_left_out(api):
-    paper = a_paper(reference="PI-9", send_payment_to="Client")
+    provider_invoice = a_full_provider_invoice(reference="PI-9", send_payment_to="Client")
     names = ("ClaimNumber", "ProviderInvoiceReference", "SendPaymentTo", "ContactGuid", "ProviderGuid")
-    made = posted(api, paper=paper, **dict.fromkeys(names))
+    made = posted(api, provider_invoice=provider_invoice, **dict.fromkeys(names))
     assert all(made[name] for name in names)
     assert made["SendPaymentTo"] == "Client"
 
 
 def test_what_the_provider_invoice_lacks_is_required(api):
-    paper = a_provider_invoice(reference=None, document=None, contact=a_contact())
-    assert refusals(api, paper=paper) == [
+    provider_invoice = a_provider_invoice(reference=None, document=None, contact=a_contact())
+    assert refusals(api, provider_invoice=provider_invoice) == [
         ("Required", "value[0]/ProviderInvoiceReference"),
         ("Required", "value[0]/ProviderGuid"),
     ]
-    assert refusals(api, paper=a_provider_invoice(reference="Alone")) == [
+    assert refusals(api, provider_invoice=a_provider_invoice(reference="Alone")) == [
         ("Required", "value[0]/ContactGuid"),
         ("Required", "value[0]/ProviderGuid"),
     ]
 
 
 def test_what_a_single_use_provider_invoice_lacks_is_written_back_to_it(api):
-    paper, contact, provider = a_provider_invoice(reference="Known"), a_contact(), a_client()
-    posted(api, paper=paper, ContactGuid=str(contact.pk), ProviderGuid=str(provider.pk))
-    paper.refresh_from_db()
-    assert (paper.reference, paper.contact, paper.provider) == ("Known", contact, provider)
-    change = Change.objects.get(record_key=str(paper.pk), kind="Changed")
+    provider_invoice, contact, provider = a_provider_invoice(reference="Known"), a_contact(), a_client()
+    posted(api, provider_invoice=provider_invoice, ContactGuid=str(contact.pk), ProviderGuid=str(provider.pk))
+    provider_invoice.refresh_from_db()
+    assert (provider_invoice.reference, provider_invoice.contact, provider_invoice.provider) == (
+        "Known",
+        contact,
+        provider,
+    )
+    change = Change.objects.get(record_key=str(provider_invoice.pk), kind="Changed")
     assert change.differences == {
         "contact_id": [None, str(contact.pk)],
         "provider_id": [None, str(provider.pk)],
@@ -193,18 +199,20 @@ def test_what_a_single_use_provider_invoice_lacks_is_written_back_to_it(api):
 
 
 def test_a_reusable_provider_invoice_stays_as_it_is(api):
-    paper, contact, provider = a_provider_invoice(is_reusable=True), a_contact(), a_client()
+    provider_invoice, contact, provider = a_provider_invoice(is_reusable=True), a_contact(), a_client()
     for _ in range(2):
-        posted(api, paper=paper, ContactGuid=str(contact.pk), ProviderGuid=str(provider.pk))
-    paper.refresh_from_db()
-    assert (paper.contact, paper.provider) == (None, None)
-    assert Claim.objects.filter(provider_invoice=paper, takes_provider_invoice=False).count() == 2
+        posted(
+            api, provider_invoice=provider_invoice, ContactGuid=str(contact.pk), ProviderGuid=str(provider.pk)
+        )
+    provider_invoice.refresh_from_db()
+    assert (provider_invoice.contact, provider_invoice.provider) == (None, None)
+    assert Claim.objects.filter(provider_invoice=provider_invoice, takes_provider_invoice=False).count() == 2
 
 
 def test_given_and_different_the_given_wins_with_a_warning(api):
-    paper, contact, provider = a_paper(reference="Theirs"), a_contact(), a_client()
+    provider_invoice, contact, provider = a_full_provider_invoice(reference="Theirs"), a_contact(), a_client()
     body = a_claim_body(
-        paper,
+        provider_invoice,
         ContactGuid=str(contact.pk),
         ProviderGuid=str(provider.pk),
         ProviderInvoiceReference="Ours",
@@ -218,15 +226,15 @@ def test_given_and_different_the_given_wins_with_a_warning(api):
     made = ok(api.post("claim", body, IGNORED), 201)
     assert made["ContactGuid"] == str(contact.pk)
     assert (made["ProviderGuid"], made["ProviderInvoiceReference"]) == (str(provider.pk), "Ours")
-    paper.refresh_from_db()
-    assert paper.reference == "Theirs"
-    assert paper.contact != contact
+    provider_invoice.refresh_from_db()
+    assert provider_invoice.reference == "Theirs"
+    assert provider_invoice.contact != contact
 
 
 def test_a_single_use_provider_invoice_is_used_once(api):
-    paper = a_paper()
-    first = posted(api, paper=paper)
-    told = refused(api.post("claim", {"value": [a_claim_body(paper)]}, IGNORED), 400)["details"]
+    provider_invoice = a_full_provider_invoice()
+    first = posted(api, provider_invoice=provider_invoice)
+    told = refused(api.post("claim", {"value": [a_claim_body(provider_invoice)]}, IGNORED), 400)["details"]
     assert [(fault["code"], fault["target"]) for fault in told] == [
         ("AlreadyUsed", "value[0]/ProviderInvoiceGuid")
     ]
@@ -234,22 +242,22 @@ def test_a_single_use_provider_invoice_is_used_once(api):
 
 
 def test_two_claims_of_one_body_cannot_be_built_on_one_provider_invoice(api):
-    paper = a_paper()
-    bodies = {"value": [a_claim_body(paper), a_claim_body(paper)]}
+    provider_invoice = a_full_provider_invoice()
+    bodies = {"value": [a_claim_body(provider_invoice), a_claim_body(provider_invoice)]}
     assert faults(api.post("claim", bodies, IGNORED)) == [("AlreadyUsed", "value[1]/ProviderInvoiceGuid")]
     assert not Claim.objects.exists()
 
 
 def test_a_provider_invoice_is_free_again_when_its_claim_is_archived(api):
-    paper = a_paper()
+    provider_invoice = a_full_provider_invoice()
     a_claim(
-        provider_invoice=paper,
-        contact=paper.contact,
-        provider=paper.provider,
+        provider_invoice=provider_invoice,
+        contact=provider_invoice.contact,
+        provider=provider_invoice.provider,
         archive_date=clock.now(),
         takes_provider_invoice=False,
     )
-    posted(api, paper=paper)
+    posted(api, provider_invoice=provider_invoice)
 
 
 @pytest.mark.parametrize(
@@ -260,14 +268,16 @@ def test_a_provider_invoice_is_free_again_when_its_claim_is_archived(api):
     ],
 )
 def test_no_claim_is_built_on_a_rejected_or_archived_provider_invoice(api, columns, code):
-    assert refusals(api, paper=a_paper(**columns)) == [(code, "value[0]/ProviderInvoiceGuid")]
+    assert refusals(api, provider_invoice=a_full_provider_invoice(**columns)) == [
+        (code, "value[0]/ProviderInvoiceGuid")
+    ]
 
 
 def test_a_provider_invoice_on_hold_learns_that_it_holds_a_claim_up(api):
-    paper = a_paper(approval_status="OnHoldByClient")
-    posted(api, paper=paper)
-    paper.refresh_from_db()
-    assert paper.claim_on_hold is True
+    provider_invoice = a_full_provider_invoice(approval_status="OnHoldByClient")
+    posted(api, provider_invoice=provider_invoice)
+    provider_invoice.refresh_from_db()
+    assert provider_invoice.claim_on_hold is True
 
 
 # --- references of provider invoices --------------------------------------------------------------------
@@ -275,21 +285,22 @@ def test_a_provider_invoice_on_hold_learns_that_it_holds_a_claim_up(api):
 
 def test_a_reference_given_must_not_be_another_provider_invoices_of_the_provider(api):
     provider = a_client()
-    a_paper(reference=" ref 1", provider=provider)
-    paper = a_paper(reference=None, provider=provider)
-    given = {"paper": paper, "ProviderInvoiceReference": "REF 1"}
+    a_full_provider_invoice(reference=" ref 1", provider=provider)
+    provider_invoice = a_full_provider_invoice(reference=None, provider=provider)
+    given = {"provider_invoice": provider_invoice, "ProviderInvoiceReference": "REF 1"}
     assert refusals(api, **given) == [("NotUnique", "value[0]/ProviderInvoiceReference")]
     assert posted(api, **given, ProviderGuid=str(a_client().pk))["ProviderInvoiceReference"] == "REF 1"
 
 
 def test_a_reference_given_must_not_be_another_live_claims_of_the_provider(api):
     provider = a_client()
-    reusable = a_paper(reference="Monthly", provider=provider, is_reusable=True)
-    posted(api, paper=reusable, ProviderInvoiceReference="March")
-    paper = a_paper(reference=None, provider=provider)
-    given = {"paper": paper, "ProviderInvoiceReference": "March"}
+    reusable = a_full_provider_invoice(reference="Monthly", provider=provider, is_reusable=True)
+    posted(api, provider_invoice=reusable, ProviderInvoiceReference="March")
+    provider_invoice = a_full_provider_invoice(reference=None, provider=provider)
+    given = {"provider_invoice": provider_invoice, "ProviderInvoiceReference": "March"}
     assert refusals(api, **given) == [("NotUnique", "value[0]/ProviderInvoiceReference")]
-    posted(api, paper=reusable, ProviderInvoiceReference="March")  # on the same provider invoice: a warning
+    # On the same provider invoice it is a warning.
+    posted(api, provider_invoice=reusable, ProviderInvoiceReference="March")
     Claim.objects.update(archive_date=clock.now())
     posted(api, **given)
 
@@ -297,7 +308,9 @@ def test_a_reference_given_must_not_be_another_live_claims_of_the_provider(api):
 def test_two_claims_of_one_body_cannot_give_one_reference(api):
     provider = a_client()
     bodies = [
-        a_claim_body(a_paper(reference=None, provider=provider), ProviderInvoiceReference=text)
+        a_claim_body(
+            a_full_provider_invoice(reference=None, provider=provider), ProviderInvoiceReference=text
+        )
         for text in ("Twice", "twice ")
     ]
     answer = api.post("claim", {"value": bodies}, IGNORED)
@@ -306,9 +319,9 @@ def test_two_claims_of_one_body_cannot_give_one_reference(api):
 
 def test_a_provider_given_must_leave_the_reference_the_providers_only_one(api):
     provider = a_client()
-    a_paper(reference="Same", provider=provider)
-    paper = a_provider_invoice(reference="Same", contact=a_contact())
-    found = refusals(api, paper=paper, ProviderGuid=str(provider.pk))
+    a_full_provider_invoice(reference="Same", provider=provider)
+    provider_invoice = a_provider_invoice(reference="Same", contact=a_contact())
+    found = refusals(api, provider_invoice=provider_invoice, ProviderGuid=str(provider.pk))
     assert found == [("NotUnique", "value[0]/ProviderInvoiceReference")]
 
 
@@ -481,7 +494,13 @@ def test_the_ends_of_the_calendar_are_days_like_others(api, day):
     contact = a_contact()
     a_booking(a_plan(participant=contact, plan_start_date=day, plan_end_date=day), category=9)
     line = a_line_body(Price=1, FromDate=day, ToDate=day)
-    posted(api, paper=a_paper(contact=contact), StartDate=day, EndDate=day, LineItems=[line])
+    posted(
+        api,
+        provider_invoice=a_full_provider_invoice(contact=contact),
+        StartDate=day,
+        EndDate=day,
+        LineItems=[line],
+    )
     posted(api, StartDate="0001-01-01", EndDate="9999-12-31", LineItems=[a_line_body(Price=1)])
 
 
@@ -514,8 +533,13 @@ def test_the_price_is_the_price_books_of_the_first_day(api):
 def test_the_price_is_that_of_the_contacts_zone_and_national_where_that_has_none(api, region, price):
     entry = a_priced_entry("70.00")
     a_price(entry, "98.00", zone="Remote")
-    paper = a_paper(contact=a_contact(SchemePriceGuideRegion=region))
-    assert posted(api, paper=paper, LineItems=[a_line_body(entry)])["LineItems"][0]["Price"] == price
+    provider_invoice = a_full_provider_invoice(contact=a_contact(SchemePriceGuideRegion=region))
+    assert (
+        posted(api, provider_invoice=provider_invoice, LineItems=[a_line_body(entry)])["LineItems"][0][
+            "Price"
+        ]
+        == price
+    )
 
 
 def test_a_price_is_required_where_the_book_has_none(api):
@@ -552,7 +576,7 @@ def test_notes_are_the_products_description_when_left_out(api):
 )
 def test_why_the_business_number_is_missing(api, payee, number, code):
     provider = a_client(BusinessNumber=number)
-    made = posted(api, paper=a_paper(provider=provider), SendPaymentTo=payee)
+    made = posted(api, provider_invoice=a_full_provider_invoice(provider=provider), SendPaymentTo=payee)
     assert made["MissingAbnReasonCode"] == code
 
 
@@ -651,7 +675,9 @@ def test_a_clean_claim_needs_nothing_ignored(api, at):
     contact = a_contact(Address={"State": "NSW", "Country": "Australia"})
     days = {"plan_start_date": "2025-07-01", "plan_end_date": "2035-06-30"}
     a_booking(a_plan(participant=contact, **days), category=9, budget=5000, management_type="Plan")
-    answer = api.post("claim", {"value": [a_claim_body(a_paper(contact=contact), DueDate="2025-08-01")]})
+    answer = api.post(
+        "claim", {"value": [a_claim_body(a_full_provider_invoice(contact=contact), DueDate="2025-08-01")]}
+    )
     (made,) = ok(answer, 201)["value"]
     assert made["Total"] == 140
     assert not AcknowledgedWarning.objects.exists()
@@ -673,7 +699,11 @@ def bodies_apart(number):
     """Claims that share nothing: each its own contact, provider, staff, price book and product."""
     return {
         "value": [
-            a_claim_body(a_paper(reference=None), ProviderInvoiceReference="R", LineItems=[a_line_body()] * 3)
+            a_claim_body(
+                a_full_provider_invoice(reference=None),
+                ProviderInvoiceReference="R",
+                LineItems=[a_line_body()] * 3,
+            )
             for _ in range(number)
         ]
     }
@@ -692,14 +722,19 @@ def test_the_statements_of_one_claim_and_of_fifty_are_as_many(api, statements):
 def test_a_thousand_claims_in_a_body(api):
     entry, staff = a_priced_entry(), a_funder()
     contact, provider = a_contact(), a_client()
-    papers = [
+    provider_invoices = [
         ProviderInvoice(reference=f"T{number}", contact=contact, provider=provider) for number in range(1000)
     ]
-    ProviderInvoice.objects.bulk_create(papers)
+    ProviderInvoice.objects.bulk_create(provider_invoices)
     line = a_line_body(entry)
-    bodies = [a_claim_body(paper, staff, LineItems=[line, line, line]) for paper in papers]
+    bodies = [
+        a_claim_body(provider_invoice, staff, LineItems=[line, line, line])
+        for provider_invoice in provider_invoices
+    ]
     made = Claim.objects.in_bulk(keys := submitted("claim", *bodies))
-    assert [made[key].provider_invoice_id for key in keys] == [paper.pk for paper in papers]
+    assert [made[key].provider_invoice_id for key in keys] == [
+        provider_invoice.pk for provider_invoice in provider_invoices
+    ]
     assert len({claim.claim_number for claim in made.values()}) == 1000
     assert ClaimLine.objects.count() == 3000
     assert refused(api.post("claim", {"value": [*bodies, bodies[0]]}, IGNORED), 413)
@@ -709,6 +744,6 @@ def test_people_who_are_archived_may_still_be_claimed_for(api):
     contact, provider = a_contact(), a_client()
     for record in (contact, provider):
         type(record).objects.filter(pk=record.pk).update(archive_date=clock.now())
-    paper = a_provider_invoice(reference="Late")
-    posted(api, paper=paper, ContactGuid=str(contact.pk), ProviderGuid=str(provider.pk))
+    provider_invoice = a_provider_invoice(reference="Late")
+    posted(api, provider_invoice=provider_invoice, ContactGuid=str(contact.pk), ProviderGuid=str(provider.pk))
     assert (Contact.objects.count(), Client.objects.count()) == (1, 1)

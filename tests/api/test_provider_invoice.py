@@ -120,7 +120,7 @@ def test_a_reference_is_unique_of_its_provider(api):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("SQLite has one writer and its test database one connection")
-def test_one_of_eight_who_send_the_same_paper_stores_it(api):
+def test_one_of_eight_who_send_the_same_provider_invoice_stores_it(api):
     provider = a_client()
     body = {"ProviderInvoiceReference": "Same", "ProviderGuid": str(provider.pk)}
     answers = at_once(api, 8, lambda caller: caller.post("providerInvoice", {"value": [body]}))

@@ -26,10 +26,12 @@ def a_priced_entry(amount="70.00", **columns):
     return entry
 
 
-def a_paper(**columns):
+def a_full_provider_invoice(**columns):
     """A provider invoice that says all that a claim needs of it."""
-    paper = {"contact": a_contact, "provider": lambda: a_client(BusinessNumber="51 824 753 556")}
-    return a_provider_invoice(**{**{n: make() for n, make in paper.items() if n not in columns}, **columns})
+    provider_invoice = {"contact": a_contact, "provider": lambda: a_client(BusinessNumber="51 824 753 556")}
+    return a_provider_invoice(
+        **{**{n: make() for n, make in provider_invoice.items() if n not in columns}, **columns}
+    )
 
 
 def a_line_body(entry=None, **members):
@@ -42,14 +44,14 @@ def a_line_body(entry=None, **members):
     }
 
 
-def a_claim_body(paper=None, staff=None, entry=None, **members):
+def a_claim_body(provider_invoice=None, staff=None, entry=None, **members):
     if "LineItems" not in members:
         members["LineItems"] = [a_line_body(entry)]
     return {
         "StartDate": "2025-07-07",
         "EndDate": "2025-07-13",
         "StaffGuid": str((staff or a_funder()).pk),
-        "ProviderInvoiceGuid": str((paper or a_paper()).pk),
+        "ProviderInvoiceGuid": str((provider_invoice or a_full_provider_invoice()).pk),
         **members,
     }
 

@@ -66,22 +66,24 @@ def a_claim(lines=1, **columns):
     """A claim as it would have been stored; ``lines`` is how many, or a list of their columns."""
     contact = columns.pop("contact", None) or a_contact()
     provider = columns.pop("provider", None) or a_client()
-    paper = columns.pop("provider_invoice", None) or a_provider_invoice(contact=contact, provider=provider)
+    provider_invoice = columns.pop("provider_invoice", None) or a_provider_invoice(
+        contact=contact, provider=provider
+    )
     record = Claim(
         **{
             "claim_number": f"C-{next(_numbers)}",
             "contact": contact,
             "provider": provider,
-            "provider_invoice": paper,
-            "provider_invoice_reference": paper.reference or f"R-{next(_numbers)}",
-            "takes_provider_invoice": not paper.is_reusable,
+            "provider_invoice": provider_invoice,
+            "provider_invoice_reference": provider_invoice.reference or f"R-{next(_numbers)}",
+            "takes_provider_invoice": not provider_invoice.is_reusable,
             **bill_columns(columns),
         }
     )
     made = with_lines(record, ClaimLine, "claim", lines)
-    if made.takes_provider_invoice or (paper.is_reusable and made.archive_date is None):
-        ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=True)
-        paper.is_claimed = True
+    if made.takes_provider_invoice or (provider_invoice.is_reusable and made.archive_date is None):
+        ProviderInvoice.objects.filter(pk=provider_invoice.pk).update(is_claimed=True)
+        provider_invoice.is_claimed = True
     return made
 
 

@@ -1,6 +1,6 @@
-"""What the tests of imports of bills share: an office with papers and prices, and files of their lines."""
+"""What tests of imports of bills share: an office with provider invoices and prices, files of their lines."""
 
-from tests.funding.bodies import a_funder, a_paper
+from tests.funding.bodies import a_full_provider_invoice, a_funder
 from tests.funding.builders import a_cost_centre, a_price, a_price_book, a_product, an_entry
 from tests.people.builders import a_client, a_contact
 
@@ -18,7 +18,7 @@ GOOD = (
 
 
 def an_office():
-    """A provider's papers for a participant, a funder, and two priced products in a price book."""
+    """A provider's invoices for a participant, a funder, and two priced products in a price book."""
     a_funder(PrimaryEmail="fay@example.org")
     provider = a_client(BusinessName="Harbour Care", BusinessNumber="51824753556", UniqueCode="HC")
     contact = a_contact(SchemeNumber="430000001")
@@ -27,7 +27,7 @@ def an_office():
         product = a_product(code=code, long_description=f"What {code} is.")
         a_price(an_entry(book, product), amount="70.00")
     for number in range(1, 10):
-        a_paper(reference=f"INV-{number}", contact=contact, provider=provider)
+        a_full_provider_invoice(reference=f"INV-{number}", contact=contact, provider=provider)
     a_cost_centre(name="North")
 
 

@@ -27,7 +27,7 @@ def funding_records():
     a_price(entry)
     a_price(an_entry(book), amount="1616.2612")
     an_entry(book)
-    bare_paper = a_provider_invoice(is_reusable=True)
+    bare_provider_invoice = a_provider_invoice(is_reusable=True)
     return (
         {
             "PriceBook": str(book.pk),
@@ -39,8 +39,8 @@ def funding_records():
         {
             "PriceBook": str(a_price_book(archive_date=clock.now()).pk),
             "CostCentre": str(a_cost_centre(archive_date=clock.now()).pk),
-            "ProviderInvoice": str(bare_paper.pk),
-            "Claim": str(a_claim(lines=0, provider_invoice=bare_paper).pk),
+            "ProviderInvoice": str(bare_provider_invoice.pk),
+            "Claim": str(a_claim(lines=0, provider_invoice=bare_provider_invoice).pk),
             "Invoice": str(an_invoice(lines=0).pk),
         },
     )

@@ -52,7 +52,9 @@ def open_claim_form(client, provider_invoice):
 
 
 def a_new_provider_invoice(scene, **columns):
-    return scene.paper(**{"service_start_date": WEDNESDAY, "service_end_date": WEDNESDAY, **columns})
+    return scene.provider_invoice(
+        **{"service_start_date": WEDNESDAY, "service_end_date": WEDNESDAY, **columns}
+    )
 
 
 def enter(client, scene, *lines, provider_invoice=None, **fields):

@@ -425,7 +425,7 @@ def test_provider_invoices_with_a_claim_are_not_archived(client):
 
 def test_only_unclaimed_provider_invoices_are_offered_to_a_claim(client):
     free, claimed, rejected, reusable = (
-        an_unclaimed_invoice(reference=f"Paper {name}")
+        an_unclaimed_invoice(reference=f"Received {name}")
         for name in ("free", "claimed", "rejected", "reusable")
     )
     ProviderInvoice.objects.filter(pk=rejected.pk).update(approval_status="Rejected")
@@ -440,7 +440,7 @@ def test_only_unclaimed_provider_invoices_are_offered_to_a_claim(client):
         "app_label": "funding",
         "model_name": "claim",
         "field_name": "provider_invoice",
-        "term": "paper",
+        "term": "received",
     }
     found = client.get("/admin/autocomplete/", query).json()["results"]
     assert {each["id"] for each in found} == {str(free.pk), str(reusable.pk)}

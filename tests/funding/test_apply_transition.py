@@ -248,10 +248,10 @@ def test_the_history_says_what_changed():
 )
 def test_a_claim_waits_for_its_provider_invoice(status, said):
     claim = a_claim()
-    paper = claim.provider_invoice
-    paper.approval_status = status
-    paper.save()
-    assert refused(claim, "approve") == f"Its provider invoice {paper.reference} {said}."
+    provider_invoice = claim.provider_invoice
+    provider_invoice.approval_status = status
+    provider_invoice.save()
+    assert refused(claim, "approve") == f"Its provider invoice {provider_invoice.reference} {said}."
 
 
 def test_without_a_payment_provider_nothing_is_submitted_to_one(settings_saved):
@@ -419,8 +419,8 @@ def test_of_two_restored_together_the_first_has_the_provider_invoice():
 
 
 def test_a_reusable_provider_invoice_has_no_single_claim():
-    paper = a_provider_invoice(is_reusable=True)
-    one, other = a_claim(provider_invoice=paper), a_claim(provider_invoice=paper)
+    provider_invoice = a_provider_invoice(is_reusable=True)
+    one, other = a_claim(provider_invoice=provider_invoice), a_claim(provider_invoice=provider_invoice)
     for claim in (one, other):
         applied(claim, "archive")
         assert not applied(claim, "restore").takes_provider_invoice
@@ -440,15 +440,15 @@ def test_an_invoice_of_nothing_is_paid_all_the_same():
 
 def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
     claim = a_claim()
-    paper = claim.provider_invoice
-    paper.approval_status, paper.claim_on_hold = "OnHoldByClient", True
-    paper.save()
+    provider_invoice = claim.provider_invoice
+    provider_invoice.approval_status, provider_invoice.claim_on_hold = "OnHoldByClient", True
+    provider_invoice.save()
     applied(claim, "archive")
-    paper.refresh_from_db()
-    assert not paper.claim_on_hold
+    provider_invoice.refresh_from_db()
+    assert not provider_invoice.claim_on_hold
     applied(claim, "restore")
-    paper.refresh_from_db()
-    assert paper.claim_on_hold
+    provider_invoice.refresh_from_db()
+    assert provider_invoice.claim_on_hold
 
 
 # --- resubmitting ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from apps.funding.services.create import apply_defaults
 from apps.funding.services.records import CLAIMS, INVOICES, load_records
 from apps.odata.write.drafts import Draft, InvalidValue
-from tests.funding.bodies import a_paper, a_priced_entry
+from tests.funding.bodies import a_full_provider_invoice, a_priced_entry
 from tests.funding.builders import a_price
 from tests.people.builders import a_contact
 
@@ -89,12 +89,14 @@ def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
 
 
 def test_what_a_claim_gives_itself_stays():
-    paper, other = a_paper(reference="Ours"), a_contact()
-    claim = a_bill(a_line(), provider_invoice=paper, contact=other, provider_invoice_reference="Theirs")
+    provider_invoice, other = a_full_provider_invoice(reference="Ours"), a_contact()
+    claim = a_bill(
+        a_line(), provider_invoice=provider_invoice, contact=other, provider_invoice_reference="Theirs"
+    )
     apply_claim_defaults(claim)
     assert (claim.contact, claim.provider, claim.provider_invoice_reference) == (
         other,
-        paper.provider,
+        provider_invoice.provider,
         "Theirs",
     )
 

@@ -13,7 +13,7 @@ from apps.core.models import Change
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
 from apps.funding.services import create
 from apps.funding.services.create import assign_numbers
-from tests.funding.bodies import a_paper
+from tests.funding.bodies import a_full_provider_invoice
 from tests.funding.builders import a_claim
 from tests.funding.import_claims import FIRST, GOOD, HEADER, SECOND, a_file, an_office
 from tests.people.builders import a_client, a_contact
@@ -314,7 +314,7 @@ def test_a_number_that_two_participants_have_is_reported(tmp_path):
 
 def test_a_reference_that_two_providers_use_is_distinguished_by_the_provider(tmp_path):
     other = a_client(BusinessName="Low Road Pty", BusinessNumber="53004085616")
-    a_paper(reference="INV-1", provider=other)
+    a_full_provider_invoice(reference="INV-1", provider=other)
     without = ",".join(cell for at, cell in enumerate(GOOD[0].split(",")) if at != 2)
     header = HEADER.replace("Provider ABN,", "")
     result = import_claims(tmp_path, without, header=header)
@@ -329,8 +329,8 @@ def test_a_period_that_ends_before_it_begins_is_reported(tmp_path):
 
 
 def test_a_provider_invoice_without_provider_is_found_by_reference_unless_the_providers_own_has_it(tmp_path):
-    bare = a_paper(reference="INV-1", provider=None)
-    a_paper(reference="INV-77", provider=None)
+    bare = a_full_provider_invoice(reference="INV-1", provider=None)
+    a_full_provider_invoice(reference="INV-77", provider=None)
     rows = (GOOD[0], GOOD[2].replace("INV-2", "INV-77"))
     assert import_claims(tmp_path, *rows).status == 0
     assert {claim.provider_invoice.reference for claim in Claim.objects.all()} == {"INV-1", "INV-77"}
@@ -471,7 +471,9 @@ def test_claims_can_be_found_by_another_field(tmp_path):
 
 def many(folder, number):
     """A file of claims, each on a provider's invoice that may be used again."""
-    a_paper(reference="ALL", is_reusable=True, provider=Claim.provider.field.related_model.objects.get())
+    a_full_provider_invoice(
+        reference="ALL", is_reusable=True, provider=Claim.provider.field.related_model.objects.get()
+    )
     start = "ALL,51824753556,430000001,fay@example.org,07/07/2025,13/07/2025"
     return a_file(
         folder,

@@ -19,7 +19,7 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.people.models import Client
-from tests.funding.bodies import a_paper
+from tests.funding.bodies import a_full_provider_invoice
 from tests.funding.import_claims import GOOD, a_file, an_office
 from tests.people.builders import a_client
 from tests.people.import_files import imported, rows_of
@@ -111,9 +111,12 @@ def test_a_list_of_provider_invoices_may_have_the_headers_of_a_list_of_claims(tm
     header = f"Invoice No,Provider ABN,NDIS Number,Staff email,{period},Total"
     row = "P-1,51824753556,430000001,fay@example.org,01/07/2025,13/07/2025,70"
     assert imported("providerInvoice", a_file(tmp_path, row, header=header)).status == 0
-    paper = ProviderInvoice.objects.get(reference="P-1")
-    assert (paper.service_start_date, paper.service_end_date) == (dt.date(2025, 7, 1), dt.date(2025, 7, 13))
-    assert paper.created_by.primary_email == "fay@example.org"
+    provider_invoice = ProviderInvoice.objects.get(reference="P-1")
+    assert (provider_invoice.service_start_date, provider_invoice.service_end_date) == (
+        dt.date(2025, 7, 1),
+        dt.date(2025, 7, 13),
+    )
+    assert provider_invoice.created_by.primary_email == "fay@example.org"
 
 
 def test_provider_invoices_without_a_reference_are_the_ones_that_equal_them(tmp_path):
@@ -135,7 +138,9 @@ def test_one_reference_of_a_provider_is_in_a_file_once(tmp_path):
 def import_all(folder):
     imported("claim", a_file(folder, *GOOD), "--ignore-warnings")
     imported("invoice", a_file(folder, *GOOD_INVOICES, header=HEADER), "--ignore-warnings")
-    a_paper(reference=None, contact=None, provider=Client.objects.get(business_name="Harbour Care"))
+    a_full_provider_invoice(
+        reference=None, contact=None, provider=Client.objects.get(business_name="Harbour Care")
+    )
     assert (Claim.objects.count(), Invoice.objects.count()) == (2, 2)
 
 
@@ -162,7 +167,7 @@ def test_an_export_goes_into_a_database_that_has_other_guids(tmp_path, ending):
     columns = ("claim_number", "start_date", "end_date", "total", "provider_invoice_reference")
     claims = list(Claim.objects.order_by("claim_number").values_list(*columns))
     invoices = list(Invoice.objects.order_by("invoice_number").values_list("invoice_number", "total"))
-    papers = ProviderInvoice.objects.count()
+    provider_invoices = ProviderInvoice.objects.count()
     resources = ("providerInvoice", "claim", "invoice")
     for resource in resources:
         exported(resource, tmp_path / f"{resource}.{ending}")
@@ -175,7 +180,7 @@ def test_an_export_goes_into_a_database_that_has_other_guids(tmp_path, ending):
 
     assert list(Claim.objects.order_by("claim_number").values_list(*columns)) == claims
     assert list(Invoice.objects.order_by("invoice_number").values_list("invoice_number", "total")) == invoices
-    assert ProviderInvoice.objects.count() == papers
+    assert ProviderInvoice.objects.count() == provider_invoices
     assert [line.quantity for line in ClaimLine.objects.filter(claim__claim_number="C-1")] == [
         2,
         Decimal("1.5"),

@@ -122,10 +122,10 @@ def sums_agree(bills):
 
 def no_provider_invoice_is_lost():
     """Each is taken by the youngest live claim on it, and by nobody when there is none."""
-    for paper in {claim.provider_invoice_id for claim in Claim.objects.all()}:
-        live = Claim.objects.filter(provider_invoice=paper, archive_date=None)
+    for provider_invoice in {claim.provider_invoice_id for claim in Claim.objects.all()}:
+        live = Claim.objects.filter(provider_invoice=provider_invoice, archive_date=None)
         ends = [claim for claim in live if not live.filter(resubmission_of=claim).exists()]
-        takers = Claim.objects.filter(provider_invoice=paper, takes_provider_invoice=True)
+        takers = Claim.objects.filter(provider_invoice=provider_invoice, takes_provider_invoice=True)
         assert {claim.pk for claim in takers} == {claim.pk for claim in ends}
     for model in (Claim, Invoice):
         for bill in model.objects.filter(resubmission_of__isnull=False, archive_date=None):

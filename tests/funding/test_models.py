@@ -37,16 +37,16 @@ def test_two_invoices_cannot_have_one_number():
 
 
 def test_a_single_use_provider_invoice_takes_one_claim():
-    paper = a_provider_invoice()
-    a_claim(provider_invoice=paper)
-    refused_by("funding_one_claim_of_single_use", lambda: a_claim(provider_invoice=paper))
+    provider_invoice = a_provider_invoice()
+    a_claim(provider_invoice=provider_invoice)
+    refused_by("funding_one_claim_of_single_use", lambda: a_claim(provider_invoice=provider_invoice))
 
 
 def test_a_reusable_provider_invoice_takes_many_claims():
-    paper = a_provider_invoice(is_reusable=True)
-    a_claim(provider_invoice=paper)
-    a_claim(provider_invoice=paper)
-    assert Claim.objects.filter(provider_invoice=paper).count() == 2
+    provider_invoice = a_provider_invoice(is_reusable=True)
+    a_claim(provider_invoice=provider_invoice)
+    a_claim(provider_invoice=provider_invoice)
+    assert Claim.objects.filter(provider_invoice=provider_invoice).count() == 2
 
 
 def test_a_reference_is_unique_for_a_provider():
@@ -79,8 +79,8 @@ def test_dates_are_in_order():
     refused_by("funding_invoice_dates_in_order", changed(an_invoice(), end_date=day_before))
     line = a_claim().line_items.get()
     refused_by("funding_claimline_dates_in_order", changed(line, last_day=day_before))
-    paper = a_provider_invoice(service_start_date=JULY)
-    refused_by("funding_provider_dates_in_order", changed(paper, service_end_date=day_before))
+    provider_invoice = a_provider_invoice(service_start_date=JULY)
+    refused_by("funding_provider_dates_in_order", changed(provider_invoice, service_end_date=day_before))
 
 
 def test_a_recurring_invoice_says_since_when_and_how_often():

@@ -369,9 +369,11 @@ def test_a_hold_and_an_approval_at_the_same_moment_end_in_one_of_two_ways():
     member = a_member()
     for _ in range(6):
         claims = [a_claim() for _ in range(10)]
-        papers = [claim.provider_invoice_id for claim in claims]
+        provider_invoices = [claim.provider_invoice_id for claim in claims]
         calls = (
-            lambda papers=papers: act(papers[::-1], "HoldByClient", member, "Asks"),
+            lambda provider_invoices=provider_invoices: act(
+                provider_invoices[::-1], "HoldByClient", member, "Asks"
+            ),
             lambda claims=claims: apply_transition(Claim, [claim.pk for claim in claims], "approve", member),
         )
         assert at_once(*calls) == []

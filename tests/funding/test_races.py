@@ -19,9 +19,9 @@ from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
     a_claim_body,
+    a_full_provider_invoice,
     a_funder,
     a_line_body,
-    a_paper,
     a_priced_entry,
     an_invoice_body,
 )
@@ -82,14 +82,14 @@ def statuses(answers):
 
 
 def test_one_of_twenty_claims_on_a_single_use_provider_invoice_wins_and_the_others_know_why(posted_at_once):
-    """Fails without the lock of settling.lock_provider_invoices and the constraint that stands behind it.
+    """Fails without the lock of records.locked_provider_invoices and the constraint that stands behind it.
 
     Either of them alone lets one claim through; those who lost judge again and see the claim that stands.
     """
     staff, entry = a_funder(), a_priced_entry()
     for _ in range(ROUNDS):
-        paper = a_paper()
-        body = a_claim_body(paper, staff, entry)
+        provider_invoice = a_full_provider_invoice()
+        body = a_claim_body(provider_invoice, staff, entry)
         answers = posted_at_once("claim", [[body]] * 20)
         assert statuses(answers)[201] == 1
         assert set(statuses(answers)) <= {201, 400, 409}
@@ -97,15 +97,15 @@ def test_one_of_twenty_claims_on_a_single_use_provider_invoice_wins_and_the_othe
             if answer.status_code != 201:
                 (fault,) = answer.json()["error"]["details"]
                 assert (fault["code"], fault["target"]) == ("AlreadyUsed", "value[0]/ProviderInvoiceGuid")
-        assert Claim.objects.filter(provider_invoice=paper).count() == 1
+        assert Claim.objects.filter(provider_invoice=provider_invoice).count() == 1
     assert Claim.objects.count() == ClaimLine.objects.count() == ROUNDS
 
 
 def test_who_waits_for_a_provider_invoice_and_finds_it_taken_has_lost_a_race():
     """Fails where uses are first looked at after the wait: then nobody knows that it was free."""
     authorization = an_application()
-    paper = a_paper()
-    free, late = a_claim_body(paper), {}
+    provider_invoice = a_full_provider_invoice()
+    free, late = a_claim_body(provider_invoice), {}
     body = {"value": [a_claim_body(), free]}
 
     def post():
@@ -116,10 +116,10 @@ def test_who_waits_for_a_provider_invoice_and_finds_it_taken_has_lost_a_race():
 
     waiter = threading.Thread(target=post)
     with transaction.atomic():
-        ProviderInvoice.objects.select_for_update().get(pk=paper.pk)
+        ProviderInvoice.objects.select_for_update().get(pk=provider_invoice.pk)
         waiter.start()
         wait_until_somebody_waits()
-        a_claim(provider_invoice=paper, claim_number="Winner")
+        a_claim(provider_invoice=provider_invoice, claim_number="Winner")
     waiter.join(60)
     assert late["answer"].status_code == 409
     (fault,) = late["answer"].json()["error"]["details"]
@@ -131,22 +131,24 @@ def test_who_waits_for_a_provider_invoice_and_finds_it_taken_has_lost_a_race():
 
 
 def test_no_claim_slips_in_while_its_provider_invoice_is_rejected():
-    """Fails without ``select_for_update`` in settling.lock_provider_invoices."""
+    """Fails without ``select_for_update`` in records.locked_provider_invoices."""
     authorization = an_application()
     staff, entry = a_funder(), a_priced_entry()
     reject = {"Action": "Reject", "Reason": "Not ours", "StaffGuid": str(staff.pk)}
     for _ in range(4 * ROUNDS):
-        paper = a_paper(is_reusable=True)
-        bodies = {"value": [a_claim_body(paper, staff, entry) for _ in range(20)]}
+        provider_invoice = a_full_provider_invoice(is_reusable=True)
+        bodies = {"value": [a_claim_body(provider_invoice, staff, entry) for _ in range(20)]}
         claimed, rejected = all_at_once(
             [
                 lambda bodies=bodies: Caller(authorization).post("claim", bodies, IGNORED),
-                lambda paper=paper: Caller(authorization).post(f"providerInvoice/{paper.pk}/Action", reject),
+                lambda provider_invoice=provider_invoice: Caller(authorization).post(
+                    f"providerInvoice/{provider_invoice.pk}/Action", reject
+                ),
             ]
         )
         assert (claimed.status_code, rejected.status_code) in {(201, 400), (400, 200)}
-        status = ProviderInvoice.objects.get(pk=paper.pk).approval_status
-        assert paper.claims.exists() is (status != "Rejected")
+        status = ProviderInvoice.objects.get(pk=provider_invoice.pk).approval_status
+        assert provider_invoice.claims.exists() is (status != "Rejected")
 
 
 @pytest.mark.parametrize("path", ["claim", "invoice"])
@@ -156,7 +158,9 @@ def test_numbers_are_given_once_and_none_is_left_out(posted_at_once, tried_once,
     bodies = []
     for _ in range(8):
         if path == "claim":
-            bodies.append([a_claim_body(a_paper(contact=contact), staff, entry) for _ in range(5)])
+            bodies.append(
+                [a_claim_body(a_full_provider_invoice(contact=contact), staff, entry) for _ in range(5)]
+            )
         else:
             bodies.append([an_invoice_body(contact, staff, entry) for _ in range(5)])
     answers = posted_at_once(path, bodies)
@@ -172,7 +176,10 @@ def test_one_of_eight_claims_with_the_same_number_gets_it(posted_at_once):
     """Fails without the unique ``claim_number_key``."""
     staff, entry = a_funder(), a_priced_entry()
     for number in range(ROUNDS):
-        bodies = [[a_claim_body(a_paper(), staff, entry, ClaimNumber=f"Same {number}")] for _ in range(8)]
+        bodies = [
+            [a_claim_body(a_full_provider_invoice(), staff, entry, ClaimNumber=f"Same {number}")]
+            for _ in range(8)
+        ]
         answers = posted_at_once("claim", bodies)
         assert statuses(answers)[201] == 1
         for answer in answers:
@@ -188,8 +195,8 @@ def test_a_number_given_and_the_same_number_assigned_end_well_for_both_or_with_i
     for number in range(1, ROUNDS + 1):
         given = f"CLM-{2 * number - 1:07}"
         bodies = [
-            [a_claim_body(a_paper(), staff, entry, ClaimNumber=given)],
-            [a_claim_body(a_paper(), staff, entry)],
+            [a_claim_body(a_full_provider_invoice(), staff, entry, ClaimNumber=given)],
+            [a_claim_body(a_full_provider_invoice(), staff, entry)],
         ]
         answers = posted_at_once("claim", bodies)
         assert set(statuses(answers)) <= {201, 400, 409}
@@ -200,9 +207,11 @@ def test_a_number_given_and_the_same_number_assigned_end_well_for_both_or_with_i
 
 def test_provider_invoices_are_locked_in_the_order_of_their_keys():
     """Fails when records.locked_provider_invoices leaves out its order, or orders otherwise."""
-    papers = sorted((a_paper() for _ in range(12)), key=lambda paper: paper.pk)
-    *before, last = papers
-    drafts = [Draft({"provider_invoice": paper}) for paper in (last, *before[::-1])]
+    provider_invoices = sorted(
+        (a_full_provider_invoice() for _ in range(12)), key=lambda provider_invoice: provider_invoice.pk
+    )
+    *before, last = provider_invoices
+    drafts = [Draft({"provider_invoice": provider_invoice}) for provider_invoice in (last, *before[::-1])]
 
     def load():
         try:
@@ -247,11 +256,16 @@ def test_bodies_in_opposite_order_never_end_in_a_deadlock(posted_at_once, tried_
         plan = a_plan(participant=contact, plan_start_date="2025-07-01", plan_end_date="2026-06-30")
         a_booking(plan, category=9, budget=Decimal("9999999.00"))
     provider = a_client()
-    papers = [
-        a_paper(is_reusable=True, contact=contacts[n % 5], provider=provider, reference=f"M{n}")
+    provider_invoices = [
+        a_full_provider_invoice(
+            is_reusable=True, contact=contacts[n % 5], provider=provider, reference=f"M{n}"
+        )
         for n in range(40)
     ]
-    bodies = [a_claim_body(paper, staff, LineItems=[a_line_body(entry)] * 2) for paper in papers]
+    bodies = [
+        a_claim_body(provider_invoice, staff, LineItems=[a_line_body(entry)] * 2)
+        for provider_invoice in provider_invoices
+    ]
     orders = [bodies, bodies[::-1], bodies[20:] + bodies[:20], bodies[::-1]]
     for _ in range(ROUNDS):
         assert statuses(posted_at_once("claim", orders)) == {201: 4}

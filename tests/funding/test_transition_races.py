@@ -115,12 +115,12 @@ def test_a_bill_is_resubmitted_by_one_of_two(make, number):
 
 def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold():
     claim = a_claim()
-    paper = claim.provider_invoice
+    provider_invoice = claim.provider_invoice
     held = threading.Event()
 
     def hold():
         with transaction.atomic():
-            locked = type(paper).objects.select_for_update().get(pk=paper.pk)
+            locked = type(provider_invoice).objects.select_for_update().get(pk=provider_invoice.pk)
             held.set()
             time.sleep(0.3)
             locked.approval_status = "OnHoldByClient"
@@ -133,7 +133,7 @@ def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold
 
     _, approved = at_once(hold, approve)
     assert [each.message for each in approved.refused] == [
-        f"Its provider invoice {paper.reference} is on hold by the client: release that first."
+        f"Its provider invoice {provider_invoice.reference} is on hold by the client: release that first."
     ]
 
 

@@ -15,9 +15,9 @@ from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
     a_claim_body,
+    a_full_provider_invoice,
     a_funder,
     a_line_body,
-    a_paper,
     a_priced_entry,
     an_invoice_body,
     submitted,
@@ -117,7 +117,7 @@ def test_budgets_follow_updates():
     contact = a_contact()
     plan = a_plan(participant=contact, plan_start_date="2025-07-01", plan_end_date="2026-06-30")
     booking = a_booking(plan, category=9, budget=Decimal(5000))
-    claim = the_claim(paper=a_paper(contact=contact))
+    claim = the_claim(provider_invoice=a_full_provider_invoice(contact=contact))
     assert ServiceBooking.objects.get().waiting == Decimal("140.00")
     revised(claim, line_items=lines_as_drafts(claim, quantity=Decimal(5)))
     assert ServiceBooking.objects.get().waiting == Decimal("350.00")
@@ -169,14 +169,18 @@ def test_the_rules_are_those_of_new_bills():
 
 
 def test_a_claim_may_move_to_another_provider_invoice_and_leaves_its_own_free():
-    claim, paper = the_claim(), a_paper(provider=None)
+    claim, provider_invoice = the_claim(), a_full_provider_invoice(provider=None)
     old, provider = claim.provider_invoice, claim.provider
-    revised(claim, provider_invoice=paper)
-    assert (claim.provider_invoice, claim.contact, claim.provider) == (paper, paper.contact, provider)
-    assert claim.provider_invoice_reference == paper.reference
-    paper.refresh_from_db()
-    assert paper.provider == provider
-    assert the_claim(paper=old).provider_invoice == old
+    revised(claim, provider_invoice=provider_invoice)
+    assert (claim.provider_invoice, claim.contact, claim.provider) == (
+        provider_invoice,
+        provider_invoice.contact,
+        provider,
+    )
+    assert claim.provider_invoice_reference == provider_invoice.reference
+    provider_invoice.refresh_from_db()
+    assert provider_invoice.provider == provider
+    assert the_claim(provider_invoice=old).provider_invoice == old
     with pytest.raises(ValidationFailed, match="is built on it already"):
         revised(claim, provider_invoice=old)
 

@@ -27,7 +27,7 @@ from apps.funding.statuses import TransitionName
 from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import BACKEND, PROVIDER_INVOICES
-from tests.funding.bodies import a_claim_body, a_funder, a_paper, a_priced_entry, submitted
+from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, act
 from tests.people.records import form_data
 
@@ -44,11 +44,11 @@ def looked_up():
     claims = Claim.objects.filter(provider_invoice=OuterRef("pk")).order_by()
     alone = current.filter(~Exists(claims.filter(takes_provider_invoice=True)), is_reusable=False)
     shared = current.filter(~Exists(claims.filter(archive_date=None)), is_reusable=True)
-    return {paper.pk for some in (alone, shared) for paper in some}
+    return {provider_invoice.pk for some in (alone, shared) for provider_invoice in some}
 
 
 def waiting():
-    return {paper.pk for paper in waiting_invoices()}
+    return {provider_invoice.pk for provider_invoice in waiting_invoices()}
 
 
 #: What is done (see ``Office.deeds``), to which of the records, and in which way.
@@ -74,7 +74,11 @@ class Office:
 
     def __init__(self):
         self.staff, self.entry = a_funder(), a_priced_entry()
-        self.papers = [a_paper(), a_paper(is_reusable=True), a_paper(contact=None)]
+        self.provider_invoices = [
+            a_full_provider_invoice(),
+            a_full_provider_invoice(is_reusable=True),
+            a_full_provider_invoice(contact=None),
+        ]
         self.deeds = (
             self.submit,
             self.submit,
@@ -90,8 +94,8 @@ class Office:
         with contextlib.suppress(ValidationFailed, ODataError):
             self.deeds[deed % len(self.deeds)](which, how)
 
-    def paper(self, which):
-        return ProviderInvoice.objects.get(pk=self.papers[which % len(self.papers)].pk)
+    def provider_invoice(self, which):
+        return ProviderInvoice.objects.get(pk=self.provider_invoices[which % len(self.provider_invoices)].pk)
 
     def claims(self, which):
         """One of the claims that there are, as a list; none while there are none."""
@@ -99,12 +103,12 @@ class Office:
         return known[which % max(len(known), 1) :][:1]
 
     def submit(self, which, how):
-        contact = {"ContactGuid": str(self.papers[0].contact_id)}
-        submitted("claim", a_claim_body(self.paper(which), self.staff, self.entry, **contact))
+        contact = {"ContactGuid": str(self.provider_invoices[0].contact_id)}
+        submitted("claim", a_claim_body(self.provider_invoice(which), self.staff, self.entry, **contact))
 
     def revise(self, which, how):
         for claim in self.claims(which):
-            values = {"provider_invoice": self.paper(how)}
+            values = {"provider_invoice": self.provider_invoice(how)}
             update_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
 
     def change_status(self, which, how):
@@ -116,39 +120,42 @@ class Office:
 
     def decide(self, which, how):
         action = ApprovalAction.values[how % len(ApprovalAction.values)]
-        act([self.paper(which).pk], action, self.staff, "Because")
+        act([self.provider_invoice(which).pk], action, self.staff, "Because")
 
     def file_away(self, which, how):
-        archive.archive(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
+        archive.archive(ProviderInvoice.objects.filter(pk=self.provider_invoice(which).pk))
 
     def take_out(self, which, how):
-        archive.restore(ProviderInvoice.objects.filter(pk=self.paper(which).pk))
+        archive.restore(ProviderInvoice.objects.filter(pk=self.provider_invoice(which).pk))
 
     def reuse(self, which, how):
-        paper = self.paper(which)
-        values = {"is_reusable": not paper.is_reusable}
-        update_provider_invoices([Draft(values, given=values, key=paper.pk)])
+        provider_invoice = self.provider_invoice(which)
+        values = {"is_reusable": not provider_invoice.is_reusable}
+        update_provider_invoices([Draft(values, given=values, key=provider_invoice.pk)])
 
 
 # --- step by step ---------------------------------------------------------------------------------------
 
 
-def is_claimed(paper):
-    return ProviderInvoice.objects.get(pk=paper.pk).is_claimed
+def is_claimed(provider_invoice):
+    return ProviderInvoice.objects.get(pk=provider_invoice.pk).is_claimed
 
 
 def test_a_claim_on_it_ends_its_waiting_and_its_history_has_no_entry_of_it():
-    papers = [a_paper(), a_paper(is_reusable=True)]
-    before = [paper.modify_date for paper in papers]
-    assert waiting() == {paper.pk for paper in papers}
-    submitted("claim", *(a_claim_body(paper) for paper in papers))
+    provider_invoices = [a_full_provider_invoice(), a_full_provider_invoice(is_reusable=True)]
+    before = [provider_invoice.modify_date for provider_invoice in provider_invoices]
+    assert waiting() == {provider_invoice.pk for provider_invoice in provider_invoices}
+    submitted("claim", *(a_claim_body(provider_invoice) for provider_invoice in provider_invoices))
     assert waiting() == set()
-    assert [ProviderInvoice.objects.get(pk=paper.pk).modify_date for paper in papers] == before
+    assert [
+        ProviderInvoice.objects.get(pk=provider_invoice.pk).modify_date
+        for provider_invoice in provider_invoices
+    ] == before
     assert not Change.objects.filter(record_type="funding.providerinvoice", kind="Changed").exists()
 
 
 def test_a_claim_that_moves_lets_one_wait_and_takes_the_other():
-    old, new = a_paper(), a_paper()
+    old, new = a_full_provider_invoice(), a_full_provider_invoice()
     (key,) = submitted("claim", a_claim_body(old))
     values = {"provider_invoice": ProviderInvoice.objects.get(pk=new.pk)}
     update_claims([Draft(values, given=values, key=key)], ignore_warnings=True)
@@ -156,40 +163,44 @@ def test_a_claim_that_moves_lets_one_wait_and_takes_the_other():
 
 
 def test_an_archived_claim_lets_its_provider_invoice_wait_and_takes_it_again_when_restored():
-    paper = a_paper()
-    keys = submitted("claim", a_claim_body(paper))
+    provider_invoice = a_full_provider_invoice()
+    keys = submitted("claim", a_claim_body(provider_invoice))
     apply_transition(Claim, keys, "archive")
-    assert not is_claimed(paper)
+    assert not is_claimed(provider_invoice)
     apply_transition(Claim, keys, "restore")
-    assert is_claimed(paper)
+    assert is_claimed(provider_invoice)
 
 
 def test_a_form_that_was_read_before_the_claim_came_does_not_undo_it(client):
     """What the form had read may be old when it is stored."""
     client.force_login(a_funder(), BACKEND)
-    paper = a_paper()
-    page = f"{PROVIDER_INVOICES}{paper.pk}/change/"
+    provider_invoice = a_full_provider_invoice()
+    page = f"{PROVIDER_INVOICES}{provider_invoice.pk}/change/"
     form = form_data(client.get(page), invoice_total="12.50")
-    a_claim(provider_invoice=paper, contact=paper.contact, provider=paper.provider)
-    ProviderInvoice.objects.filter(pk=paper.pk).update(is_claimed=True)
+    a_claim(
+        provider_invoice=provider_invoice,
+        contact=provider_invoice.contact,
+        provider=provider_invoice.provider,
+    )
+    ProviderInvoice.objects.filter(pk=provider_invoice.pk).update(is_claimed=True)
     answer = client.post(page, form)
     assert answer.status_code == 302
-    assert is_claimed(paper)
+    assert is_claimed(provider_invoice)
 
 
 def test_a_rejected_claim_lets_a_reusable_one_wait_once_it_is_for_one_claim_only():
-    paper = a_paper(is_reusable=True)
+    provider_invoice = a_full_provider_invoice(is_reusable=True)
     a_claim(
-        provider_invoice=paper,
-        contact=paper.contact,
-        provider=paper.provider,
+        provider_invoice=provider_invoice,
+        contact=provider_invoice.contact,
+        provider=provider_invoice.provider,
         funding_status="PaymentProviderRejected",
     )
-    assert is_claimed(paper)
+    assert is_claimed(provider_invoice)
     values = {"is_reusable": False}
-    update_provider_invoices([Draft(values, given=values, key=paper.pk)])
-    assert not is_claimed(paper)
-    assert waiting() == looked_up() == {paper.pk}
+    update_provider_invoices([Draft(values, given=values, key=provider_invoice.pk)])
+    assert not is_claimed(provider_invoice)
+    assert waiting() == looked_up() == {provider_invoice.pk}
 
 
 # --- all of them ----------------------------------------------------------------------------------------
@@ -197,12 +208,19 @@ def test_a_rejected_claim_lets_a_reusable_one_wait_once_it_is_for_one_claim_only
 
 def some_of_each():
     """Provider invoices that wait and that do not, all of which say the contrary."""
-    free, shared, archived = a_paper(), a_paper(is_reusable=True), a_paper()
-    claimed, used = a_paper(), a_paper(is_reusable=True)
-    for paper in (claimed, used):
-        a_claim(provider_invoice=paper)
+    free, shared, archived = (
+        a_full_provider_invoice(),
+        a_full_provider_invoice(is_reusable=True),
+        a_full_provider_invoice(),
+    )
+    claimed, used = a_full_provider_invoice(), a_full_provider_invoice(is_reusable=True)
+    for provider_invoice in (claimed, used):
+        a_claim(provider_invoice=provider_invoice)
     apply_transition(Claim, [a_claim(provider_invoice=archived).pk], "archive")
-    right = {paper.pk: is_claimed(paper) for paper in (free, shared, archived, claimed, used)}
+    right = {
+        provider_invoice.pk: is_claimed(provider_invoice)
+        for provider_invoice in (free, shared, archived, claimed, used)
+    }
     assert sorted(right.values()) == [False, False, False, True, True]
     ProviderInvoice.objects.filter(pk__in=right).update(is_claimed=~F("is_claimed"))
     return right
@@ -239,7 +257,9 @@ def test_those_that_stood_before_are_looked_up_once():
 def test_statements_are_constant_in_the_number_of_claims():
     counts = []
     for number in (1, 5):
-        bodies = [a_claim_body(a_paper(), a_funder(), a_priced_entry()) for _ in range(number)]
+        bodies = [
+            a_claim_body(a_full_provider_invoice(), a_funder(), a_priced_entry()) for _ in range(number)
+        ]
         with CaptureQueriesContext(connection) as seen:
             submitted("claim", *bodies)
         counts.append([each["sql"] for each in seen if '"is_claimed" = TRUE' in each["sql"]])
@@ -249,7 +269,7 @@ def test_statements_are_constant_in_the_number_of_claims():
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite makes no trips")
 def test_a_single_claim_makes_no_trip_of_its_own_for_it():
     """It goes with the claim's own rows."""
-    body = a_claim_body(a_paper(), a_funder(), a_priced_entry())
+    body = a_claim_body(a_full_provider_invoice(), a_funder(), a_priced_entry())
     with CaptureQueriesContext(connection) as seen:
         submitted("claim", body)
     (sent,) = [each["sql"] for each in seen if '"is_claimed" = TRUE' in each["sql"]]

@@ -52,14 +52,14 @@ def archived_item():
 
 def without_a_plan():
     scene = Scene()
-    return scene.claim(contact=None, paper=scene.paper(contact=a_contact()))
+    return scene.claim(contact=None, provider_invoice=scene.provider_invoice(contact=a_contact()))
 
 
 def of_a_duplicate_reference():
     scene = Scene()
-    paper = scene.paper(is_reusable=True)
-    scene.stored_claim({"quantity": "5"}, provider_invoice=paper)
-    return scene.claim(paper=paper)
+    provider_invoice = scene.provider_invoice(is_reusable=True)
+    scene.stored_claim({"quantity": "5"}, provider_invoice=provider_invoice)
+    return scene.claim(provider_invoice=provider_invoice)
 
 
 def of_a_duplicate_line():
@@ -375,7 +375,9 @@ def test_the_message_says_which_holiday_it_is_and_where():
 
 def test_a_participant_without_a_plan_is_warned_of_once(scene):
     stranger = a_contact(first_name="Leo", last_name="Marsh")
-    draft = scene.claim(scene.line(), scene.line(day("2026-08-11")), paper=scene.paper(contact=stranger))
+    draft = scene.claim(
+        scene.line(), scene.line(day("2026-08-11")), provider_invoice=scene.provider_invoice(contact=stranger)
+    )
     assert places(draft) == [("NoEngagement", "contact")]
     assert only_message(draft).startswith("Leo Marsh has no plan. Enter the plan first")
 
@@ -537,11 +539,11 @@ def test_an_updated_bill_does_not_count_against_itself():
     scene = Scene(budget="140.00")
     scene.booking.waiting = Decimal("140.00")
     scene.booking.save()
-    standing = scene.stored_claim({"booking": scene.booking})
-    paper = standing.provider_invoice
-    same = scene.claim(key=standing.pk, paper=paper)
+    existing = scene.stored_claim({"booking": scene.booking})
+    provider_invoice = existing.provider_invoice
+    same = scene.claim(key=existing.pk, provider_invoice=provider_invoice)
     assert codes(same) == []
-    more = scene.claim(scene.line(quantity="2.01"), key=standing.pk, paper=paper)
+    more = scene.claim(scene.line(quantity="2.01"), key=existing.pk, provider_invoice=provider_invoice)
     assert "0.70 more than the 140.00 left" in only_message(more)
     assert codes(scene.claim(scene.line(day("2026-08-11")))) == ["OverBudget"]
 
@@ -551,7 +553,7 @@ def test_of_a_pace_plan_the_budget_for_its_own_category_counts():
     participant = a_contact(state="NSW")
     plan = a_pace_plan(participant=participant)
     budget = a_category_budget(plan, category=16, budget=Decimal("139.00"))
-    draft = scene.claim(paper=scene.paper(contact=participant))
+    draft = scene.claim(provider_invoice=scene.provider_invoice(contact=participant))
     assert only_message(draft).startswith(
         "The line's total of 140.00 is 1.00 more than the 139.00 left of 16 Home and Living"
     )
@@ -559,14 +561,14 @@ def test_of_a_pace_plan_the_budget_for_its_own_category_counts():
     assert (line.booking, line.category_budget.pk) == (None, budget.pk)
     budget.budget = Decimal("140.00")
     budget.save()
-    assert codes(scene.claim(paper=scene.paper(contact=participant))) == []
+    assert codes(scene.claim(provider_invoice=scene.provider_invoice(contact=participant))) == []
 
 
 def test_of_a_pace_plan_without_a_budget_the_category_is_the_one_the_plan_counts():
     scene = Scene()
     participant = a_contact(state="NSW")
     a_pace_plan(participant=participant)
-    message = only_message(scene.claim(paper=scene.paper(contact=participant)))
+    message = only_message(scene.claim(provider_invoice=scene.provider_invoice(contact=participant)))
     assert "has no budget for category 16 nor for 01_011_0107_1_1" in message
 
 
@@ -703,20 +705,23 @@ def test_duplicates_in_one_bill_or_body_are_found_at_the_later_one(scene):
 
 
 def test_an_updated_claim_is_no_duplicate_of_itself(scene):
-    standing = scene.stored_claim({})
-    again = scene.claim(key=standing.pk, paper=standing.provider_invoice)
+    existing = scene.stored_claim({})
+    again = scene.claim(key=existing.pk, provider_invoice=existing.provider_invoice)
     assert codes(again) == []
     assert codes(scene.claim()) == ["DuplicateLine"]
 
 
 def test_a_claim_is_no_duplicate_of_those_it_was_resubmitted_from(scene):
-    paper = scene.paper(is_reusable=True)
-    first = scene.stored_claim({}, provider_invoice=paper, funding_status="AgencyPartiallyPaid")
+    provider_invoice = scene.provider_invoice(is_reusable=True)
+    first = scene.stored_claim({}, provider_invoice=provider_invoice, funding_status="AgencyPartiallyPaid")
     second = scene.stored_claim(
-        {}, provider_invoice=paper, resubmission_of=first, funding_status="AgencyPartiallyPaid"
+        {}, provider_invoice=provider_invoice, resubmission_of=first, funding_status="AgencyPartiallyPaid"
     )
-    assert codes(scene.claim(paper=paper, key=second.pk)) == []
-    assert sorted(codes(scene.claim(paper=paper))) == ["DuplicateInvoice", "DuplicateLine"]
+    assert codes(scene.claim(provider_invoice=provider_invoice, key=second.pk)) == []
+    assert sorted(codes(scene.claim(provider_invoice=provider_invoice))) == [
+        "DuplicateInvoice",
+        "DuplicateLine",
+    ]
 
 
 def test_invoices_have_duplicates_in_invoices_and_a_credit_is_none(scene):
@@ -736,9 +741,9 @@ def test_rejected_invoices_have_no_duplicates(scene, status):
 
 
 def test_a_reference_claimed_already_names_the_claim(scene):
-    paper = scene.paper(reference="INV 12", is_reusable=True)
-    scene.stored_claim({"quantity": "9"}, provider_invoice=paper, claim_number="C-8")
-    draft = scene.claim(paper=paper)
+    provider_invoice = scene.provider_invoice(reference="INV 12", is_reusable=True)
+    scene.stored_claim({"quantity": "9"}, provider_invoice=provider_invoice, claim_number="C-8")
+    draft = scene.claim(provider_invoice=provider_invoice)
     assert places(draft) == [("DuplicateInvoice", "provider_invoice_reference")]
     message = only_message(draft)
     assert message.startswith(f"INV 12 of {scene.provider.business_name} is already claimed for Mia Nguyen")
@@ -746,32 +751,37 @@ def test_a_reference_claimed_already_names_the_claim(scene):
 
 
 def test_a_reference_is_the_same_without_regard_to_case_and_blanks(scene):
-    scene.stored_claim({"quantity": "9"}, provider_invoice=scene.paper(reference="inv 12 "))
-    other = scene.paper(reference="Another", is_reusable=True)
-    draft = scene.claim(paper=other, provider_invoice_reference=" INV 12")
+    scene.stored_claim({"quantity": "9"}, provider_invoice=scene.provider_invoice(reference="inv 12 "))
+    other = scene.provider_invoice(reference="Another", is_reusable=True)
+    draft = scene.claim(provider_invoice=other, provider_invoice_reference=" INV 12")
     assert codes(draft) == ["GivenDiffers", "DuplicateInvoice"]
 
 
 @pytest.mark.parametrize("reference", ['a"b', "a\\b", "{a},NULL", "null", "O'Hara 50%", "Ölgasse 🚀", "a, b"])
 def test_any_text_is_a_reference(scene, reference):
-    paper = scene.paper(reference=reference, is_reusable=True)
-    scene.stored_claim({"quantity": "9"}, provider_invoice=paper)
-    other = scene.claim(scene.line(day("2026-08-11")), paper=scene.paper(reference=f"{reference}2"))
-    found = warnings_about(scene.claim(paper=paper), other)
+    provider_invoice = scene.provider_invoice(reference=reference, is_reusable=True)
+    scene.stored_claim({"quantity": "9"}, provider_invoice=provider_invoice)
+    other = scene.claim(
+        scene.line(day("2026-08-11")), provider_invoice=scene.provider_invoice(reference=f"{reference}2")
+    )
+    found = warnings_about(scene.claim(provider_invoice=provider_invoice), other)
     assert [(number, told.code) for number, told in found] == [(0, "DuplicateInvoice")]
 
 
 def test_the_reference_of_another_participant_provider_or_dead_claim_is_free(scene):
-    paper = scene.paper(reference="INV 12", is_reusable=True)
-    scene.stored_claim({"quantity": "9"}, provider_invoice=paper, contact=a_contact())
-    scene.stored_claim({"quantity": "9"}, provider_invoice=paper, provider=a_client())
-    scene.stored_claim({"quantity": "9"}, provider_invoice=paper, funding_status=DEAD[0])
-    assert codes(scene.claim(paper=paper)) == []
+    provider_invoice = scene.provider_invoice(reference="INV 12", is_reusable=True)
+    scene.stored_claim({"quantity": "9"}, provider_invoice=provider_invoice, contact=a_contact())
+    scene.stored_claim({"quantity": "9"}, provider_invoice=provider_invoice, provider=a_client())
+    scene.stored_claim({"quantity": "9"}, provider_invoice=provider_invoice, funding_status=DEAD[0])
+    assert codes(scene.claim(provider_invoice=provider_invoice)) == []
 
 
 def test_two_claims_of_one_body_on_one_reference_are_found(scene):
-    paper = scene.paper(is_reusable=True)
-    first, second = scene.claim(paper=paper), scene.claim(scene.line(day("2026-08-11")), paper=paper)
+    provider_invoice = scene.provider_invoice(is_reusable=True)
+    first, second = (
+        scene.claim(provider_invoice=provider_invoice),
+        scene.claim(scene.line(day("2026-08-11")), provider_invoice=provider_invoice),
+    )
     assert [(number, found.code) for number, found in warnings_about(first, second)] == [
         (1, "DuplicateInvoice")
     ]
@@ -802,9 +812,9 @@ def test_a_number_that_fails_its_check_is_found(number, found):
 
 def test_a_member_given_differently_is_named_with_both_values(scene):
     other, stranger = a_client(business_name="Other Ltd"), a_contact(first_name="Leo", last_name="Marsh")
-    paper = a_provider_invoice(contact=stranger, provider=other, reference="R-1", is_reusable=True)
+    provider_invoice = a_provider_invoice(contact=stranger, provider=other, reference="R-1", is_reusable=True)
     draft = scene.claim(
-        paper=paper,
+        provider_invoice=provider_invoice,
         contact=scene.participant,
         provider=scene.provider,
         provider_invoice_reference="R-2",

@@ -54,12 +54,12 @@ def a_line_body(scene, on="2026-08-12", **members):
     }
 
 
-def a_claim_body(scene, staff, *lines, paper=None, **members):
+def a_claim_body(scene, staff, *lines, provider_invoice=None, **members):
     return {
         "StartDate": "2026-08-12",
         "EndDate": "2026-08-12",
         "StaffGuid": str(staff.pk),
-        "ProviderInvoiceGuid": str((paper or scene.paper()).pk),
+        "ProviderInvoiceGuid": str((provider_invoice or scene.provider_invoice()).pk),
         "LineItems": list(lines) or [a_line_body(scene)],
         **members,
     }
@@ -154,7 +154,7 @@ def test_a_pace_plan_s_budget_counts_the_claim(api, client, scene, staff):
     participant = a_contact(state="NSW")
     plan = a_pace_plan(participant=participant)
     budget = a_category_budget(plan, category=16, budget=Decimal("150.00"))
-    body = a_claim_body(scene, staff, paper=scene.paper(contact=participant))
+    body = a_claim_body(scene, staff, provider_invoice=scene.provider_invoice(contact=participant))
     assert api.post("claim", {"value": [body]}).status_code == 201
     budget.refresh_from_db()
     assert budget.waiting == Decimal("140.00")
@@ -192,9 +192,11 @@ def test_an_update_is_validated_as_if_the_claim_counted_nothing_yet(scene, staff
     draft = scene.claim(staff=staff)
     (key,) = create_claims([draft])
     line = ClaimLine.objects.get()
-    same = scene.claim(scene.line(key=line.pk), key=key, paper=draft.provider_invoice)
+    same = scene.claim(scene.line(key=line.pk), key=key, provider_invoice=draft.provider_invoice)
     assert try_out(update_claims, [same]) == []
-    more = scene.claim(scene.line(quantity="3", key=line.pk), key=key, paper=draft.provider_invoice)
+    more = scene.claim(
+        scene.line(quantity="3", key=line.pk), key=key, provider_invoice=draft.provider_invoice
+    )
     with pytest.raises(WarningsPresent, match=r"70\.00 more than the 140\.00 left"):
         update_claims([more])
     assert amounts(scene) == cents("0.00", "0.00", "140.00", "0.00")

@@ -97,14 +97,14 @@ class Scene:
         }
         return Draft(members, members, key=key)
 
-    def paper(self, **columns):
+    def provider_invoice(self, **columns):
         """A provider invoice of this participant and provider."""
         return a_provider_invoice(**{"contact": self.participant, "provider": self.provider, **columns})
 
-    def claim(self, *lines, key=None, paper=None, **members):
+    def claim(self, *lines, key=None, provider_invoice=None, **members):
         """A claim as a face would hand it in, of one plain line unless others are given."""
         given = {
-            "provider_invoice": paper or self.paper(),
+            "provider_invoice": provider_invoice or self.provider_invoice(),
             "start_date": WEDNESDAY,
             "end_date": WEDNESDAY,
             "line_items": list(lines) or [self.line()],

@@ -13,7 +13,7 @@ from apps.odata.write.drafts import Draft
 from apps.odata.write.references import References, attach_references
 from apps.odata.write.targets import wire_target
 from apps.people.models import Contact
-from tests.funding.bodies import a_claim_body, a_paper
+from tests.funding.bodies import a_claim_body, a_full_provider_invoice
 from tests.odata.sample import JOBS
 from tests.people.builders import (
     a_contact,
@@ -61,8 +61,12 @@ def test_references_become_records_with_the_columns_that_are_shown():
 
 
 def test_a_plain_guid_brings_the_columns_that_its_declaration_says_are_needed():
-    paper = a_paper(contact=a_contact(SchemePriceGuideRegion="Remote"))
-    body = a_claim_body(paper, ContactGuid=str(paper.contact_id), ProviderGuid=str(paper.provider_id))
+    provider_invoice = a_full_provider_invoice(contact=a_contact(SchemePriceGuideRegion="Remote"))
+    body = a_claim_body(
+        provider_invoice,
+        ContactGuid=str(provider_invoice.contact_id),
+        ProviderGuid=str(provider_invoice.provider_id),
+    )
     (draft,), faults = resolved("claim", body)
     assert faults == []
     with CaptureQueriesContext(connection) as queries:
