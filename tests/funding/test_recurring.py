@@ -15,6 +15,7 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import AcknowledgedWarning, Invoice, InvoiceLine, StatusMove
 from apps.funding.services import recurring
+from apps.funding.services.create import create_invoices
 from apps.funding.services.recurring import (
     RECURRENCE_ENDED,
     CreatedInvoice,
@@ -465,6 +466,11 @@ def test_a_date_that_is_none_is_refused(text):
 
 
 # --- two machines ---------------------------------------------------------------------------------------
+
+
+def test_nothing_is_stored_when_another_machine_made_all_of_a_batch():
+    assert create_invoices([], ignore_warnings=True) == []
+    assert not Invoice.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
