@@ -1,4 +1,4 @@
-"""What fails inside: told in the one shape, with a request id and nothing of the inside."""
+"""What fails inside: answered in the one shape, with the id of the request and nothing of the inside."""
 
 import logging
 import sqlite3
@@ -6,6 +6,7 @@ import sqlite3
 import psycopg
 import pytest
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection
+from django.urls import resolve, reverse
 
 from apps.core.models import Subscriber
 from apps.people.models import Client
@@ -153,3 +154,16 @@ def test_an_error_before_any_view_is_in_the_one_shape(api, monkeypatch):
     error = refused(answer, 500, "InternalError")
     assert error["message"].startswith("Something went wrong here. Request ")
     assert "hunter2" not in answer.content.decode()
+
+
+def test_what_is_not_offered_is_no_failure_in_the_log(api, caplog):
+    """Django logs each answer from 500 on as an error, unless it is marked as logged already."""
+    with caplog.at_level(logging.INFO):
+        refused(api.get("client", {"$filter": "isof(Edm.String)"}), 501)
+    assert [record.name for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_addresses_of_any_case_can_be_made_from_their_names():
+    """Django cannot reverse a pattern that has ``(?i)`` in it: the router has a class of its own."""
+    assert reverse("client-list") == "/api/client"
+    assert resolve("/API/CLIENT").url_name == "client-list"
