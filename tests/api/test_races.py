@@ -1,15 +1,13 @@
 """Callers who come at the same moment: exactly one wins, the others are told, nobody gets a 500."""
 
-import threading
-
 import pytest
-from django.db import connection
 
 from apps.access.models import IdempotencyKey
 from apps.core.models import Change
 from apps.people.models import Client, Contact, Staff
 from tests.api.caller import Caller, ok
 from tests.people.builders import a_client_body, a_contact_body, a_role, a_staff_body, a_staff_member
+from tests.races import call_at_once
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -17,26 +15,6 @@ pytestmark = [
 ]
 
 ROUNDS = 4
-
-
-def at_once(*calls):
-    """What the calls answer when all of them begin at the same moment, each on its own connection."""
-    together, answers = threading.Barrier(len(calls)), [None] * len(calls)
-
-    def run(number, call):
-        try:
-            together.wait(20)
-            answers[number] = call()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert None not in answers
-    return answers
 
 
 def callers(api, number):
@@ -59,7 +37,7 @@ def statuses(answers):
 def test_one_of_eight_who_want_the_same_name_gets_it(api, path, body):
     for number in range(ROUNDS):
         bodies = [body(number) for _ in range(8)]
-        answers = at_once(
+        answers = call_at_once(
             *(
                 lambda caller=caller, sent=sent: caller.post(path, {"value": [sent]})
                 for caller, sent in zip(callers(api, 8), bodies, strict=True)
@@ -81,7 +59,7 @@ def test_one_of_two_who_want_the_same_login_gets_it(api):
     for number in range(ROUNDS):
         bodies = [a_staff_body(role, PrimaryEmail=f"{name}{number}@example.org") for name in ("Ada", "ADA")]
         one, two = callers(api, 2)
-        answers = at_once(lambda: one.post("staff", bodies[0]), lambda: two.post("staff", bodies[1]))  # noqa: B023  run at once
+        answers = call_at_once(lambda: one.post("staff", bodies[0]), lambda: two.post("staff", bodies[1]))  # noqa: B023  run at once
         assert statuses(answers)[0] == 201
         assert statuses(answers)[1] in (400, 409)
     assert Staff.objects.count() == ROUNDS
@@ -97,7 +75,7 @@ def test_one_of_two_puts_with_the_same_tag_is_412(api):
             calls.append(
                 lambda caller=caller, body=body, tag=tag: caller.put(f"staff/{member.pk}", body, If_Match=tag)
             )
-        answers = at_once(*calls)
+        answers = call_at_once(*calls)
         assert statuses(answers) == [200, 412, 412]
         (won,) = [answer.json()["FirstName"] for answer in answers if answer.status_code == 200]
         assert ok(api.get(f"staff/{member.pk}"))["FirstName"] == won
@@ -111,7 +89,7 @@ def test_puts_without_a_tag_all_succeed_one_after_the_other(api):
         )
         for n, caller in enumerate(callers(api, 4))
     ]
-    assert statuses(at_once(*calls)) == [200] * 4
+    assert statuses(call_at_once(*calls)) == [200] * 4
 
 
 def test_bodies_in_opposite_order_never_end_in_a_deadlock(api):
@@ -124,7 +102,7 @@ def test_bodies_in_opposite_order_never_end_in_a_deadlock(api):
             )
             for caller, order in zip(callers(api, 4), orders, strict=True)
         ]
-        answers = at_once(*calls)
+        answers = call_at_once(*calls)
         assert statuses(answers).count(201) == 1
         assert set(statuses(answers)) <= {201, 400, 409}
     assert Client.objects.count() == 60 * ROUNDS
@@ -136,7 +114,7 @@ def test_puts_that_swap_what_is_unique_never_end_in_500(api):
         first = a_staff_member(role=role, UniqueCode=f"a{number}")
         second = a_staff_member(role=role, UniqueCode=f"b{number}")
         one, two = callers(api, 2)
-        answers = at_once(
+        answers = call_at_once(
             lambda: one.put(f"staff/{first.pk}", a_staff_body(role, UniqueCode=f"b{number}")),  # noqa: B023
             lambda: two.put(f"staff/{second.pk}", a_staff_body(role, UniqueCode=f"a{number}")),  # noqa: B023
         )
@@ -152,7 +130,7 @@ def test_the_same_request_sent_twice_at_once_is_stored_once(api):
             lambda caller=caller: caller.post("client", body, Idempotency_Key=f"key {number}")  # noqa: B023
             for caller in callers(api, 4)
         ]
-        answers = at_once(*calls)
+        answers = call_at_once(*calls)
         assert statuses(answers) == [201] * 4
         assert len({answer.content for answer in answers}) == 1
         assert sum("Idempotency-Replayed" in answer for answer in answers) == 3
@@ -171,7 +149,7 @@ def test_a_reference_deleted_at_the_same_moment_leaves_nothing_half_done(api):
                 return refused
             return True
 
-        (answer, deleted) = at_once(lambda body=body: api.post("client", body), delete)
+        (answer, deleted) = call_at_once(lambda body=body: api.post("client", body), delete)
         assert answer.status_code in (201, 400, 409)
         assert (answer.status_code == 201) is (deleted is not True)
     assert not Client.objects.filter(key_contact__isnull=True).exists()

@@ -27,6 +27,7 @@ from tests.funding.bodies import (
 )
 from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact
+from tests.races import call_at_once
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -51,30 +52,8 @@ def posted_at_once(transactional_db):
 
 
 def at_once(authorization, path, bodies):
-    return all_at_once(
-        lambda body=body: Caller(authorization).post(path, {"value": body}, IGNORED) for body in bodies
-    )
-
-
-def all_at_once(calls):
-    """What calls answer that begin at the same moment, each on a connection of its own."""
-    calls = list(calls)
-    together, answers = threading.Barrier(len(calls)), [None] * len(calls)
-
-    def run(number, call):
-        try:
-            together.wait(20)
-            answers[number] = call()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert None not in answers
-    return answers
+    calls = [lambda body=body: Caller(authorization).post(path, {"value": body}, IGNORED) for body in bodies]
+    return call_at_once(*calls)
 
 
 def statuses(answers):
@@ -138,13 +117,11 @@ def test_no_claim_slips_in_while_its_provider_invoice_is_rejected():
     for _ in range(4 * ROUNDS):
         provider_invoice = a_full_provider_invoice(is_reusable=True)
         bodies = {"value": [a_claim_body(provider_invoice, staff, entry) for _ in range(20)]}
-        claimed, rejected = all_at_once(
-            [
-                lambda bodies=bodies: Caller(authorization).post("claim", bodies, IGNORED),
-                lambda provider_invoice=provider_invoice: Caller(authorization).post(
-                    f"providerInvoice/{provider_invoice.pk}/Action", reject
-                ),
-            ]
+        claimed, rejected = call_at_once(
+            lambda bodies=bodies: Caller(authorization).post("claim", bodies, IGNORED),
+            lambda provider_invoice=provider_invoice: Caller(authorization).post(
+                f"providerInvoice/{provider_invoice.pk}/Action", reject
+            ),
         )
         assert (claimed.status_code, rejected.status_code) in {(201, 400), (400, 200)}
         status = ProviderInvoice.objects.get(pk=provider_invoice.pk).approval_status

@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, StatusMove
@@ -14,6 +14,7 @@ from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
 from tests.funding.builders import JULY, a_claim, an_invoice
+from tests.races import call_at_once
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -21,26 +22,6 @@ pytestmark = [
 ]
 
 ROUNDS = 2
-
-
-def at_once(*calls):
-    """What the calls return when all begin at the same moment, each on its own connection."""
-    together, answers = threading.Barrier(len(calls)), [None] * len(calls)
-
-    def run(number, call):
-        try:
-            together.wait(20)
-            answers[number] = call()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert None not in answers
-    return answers
 
 
 def lingering(model, keys, verb, **options):
@@ -57,7 +38,7 @@ def test_bulks_in_opposite_order_move_every_claim_once(number):
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
     keys = [a_claim(lines, funding_status="Approved").pk for _ in range(30)]
     budgets.recount_budgets()
-    one, other = at_once(
+    one, other = call_at_once(
         lambda: apply_transition(Claim, keys, "claim"),
         lambda: apply_transition(Claim, reversed(keys), "claim"),
     )
@@ -77,14 +58,16 @@ def test_bulks_about_the_same_budgets_wait_for_each_other(number):
     forth = [a_claim(lines, funding_status="Approved").pk for _ in range(5)]
     back = [a_claim(lines[::-1], funding_status="Approved").pk for _ in range(5)]
     budgets.recount_budgets()
-    at_once(lambda: apply_transition(Claim, forth, "claim"), lambda: apply_transition(Claim, back, "claim"))
+    call_at_once(
+        lambda: apply_transition(Claim, forth, "claim"), lambda: apply_transition(Claim, back, "claim")
+    )
     assert budgets.recount_budgets() == (0, 0)
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_of_an_approval_and_a_hold_one_is_refused_with_the_current_status(number):
     claim = a_claim()
-    approved, held = at_once(
+    approved, held = call_at_once(
         lambda: lingering(Claim, [claim.pk], "approve"),
         lambda: lingering(Claim, [claim.pk], "hold", reason="No dates"),
     )
@@ -103,7 +86,7 @@ def test_of_an_approval_and_a_hold_one_is_refused_with_the_current_status(number
 def test_a_bill_is_resubmitted_by_one_of_two(make, number):
     bill = make(funding_status="PaymentProviderRejected")
     model = type(bill)
-    answers = at_once(
+    answers = call_at_once(
         lambda: lingering(model, [bill.pk], "resubmit"),
         lambda: lingering(model, [bill.pk], "resubmit-gap"),
     )
@@ -131,7 +114,7 @@ def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold
         held.wait(20)
         return apply_transition(Claim, [claim.pk], "approve")
 
-    _, approved = at_once(hold, approve)
+    _, approved = call_at_once(hold, approve)
     assert [each.message for each in approved.refused] == [
         f"Its provider invoice {provider_invoice.reference} is on hold by the client: release that first."
     ]
@@ -143,7 +126,7 @@ def test_two_restored_claims_do_not_both_get_their_provider_invoice(number):
     apply_transition(Claim, [one.pk], "archive")
     other = a_claim(provider_invoice=one.provider_invoice)
     apply_transition(Claim, [other.pk], "archive")
-    answers = at_once(
+    answers = call_at_once(
         lambda: lingering(Claim, [one.pk], "restore"), lambda: lingering(Claim, [other.pk], "restore")
     )
     (loser,) = (answer for answer in answers if not answer.done)
@@ -157,7 +140,7 @@ def test_a_recount_while_claims_move_loses_nothing(number):
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
     keys = [a_claim(lines).pk for _ in range(10)]
     budgets.recount_budgets()
-    at_once(
+    call_at_once(
         lambda: lingering(Claim, keys[:5], "archive"),
         budgets.recount_budgets,
         lambda: lingering(Claim, keys[5:], "archive"),
@@ -180,7 +163,7 @@ def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch
         except ValidationFailed:  # approved meanwhile: it is revised no more
             return []
 
-    revised, approved = at_once(revise, lambda: apply_transition(Claim, keys, "approve"))
+    revised, approved = call_at_once(revise, lambda: apply_transition(Claim, keys, "approve"))
     assert approved.done == keys
     assert revised in (keys, [])
 

@@ -1,9 +1,6 @@
 """Imports beside other writers on connections of their own: nothing is lost, nothing is created twice."""
 
-import threading
-
 import pytest
-from django.db import connection
 
 from apps.core.importing import runs
 from apps.core.importing.definition import ImportOptions
@@ -13,6 +10,7 @@ from apps.people.models import Contact
 from tests.api.caller import Caller, an_application
 from tests.people.builders import a_contact_body
 from tests.people.import_files import a_csv
+from tests.races import call_at_once
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -40,26 +38,6 @@ def import_contacts(path, errors):
     return report.counts, issues
 
 
-def run_at_once(*calls):
-    """The results of calls that begin at the same moment."""
-    start, results = threading.Barrier(len(calls)), [None] * len(calls)
-
-    def run(number, call):
-        try:
-            start.wait(20)
-            results[number] = call()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=numbered) for numbered in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert None not in results
-    return results
-
-
 @pytest.mark.parametrize(
     ("header", "row"),
     {
@@ -71,7 +49,7 @@ def run_at_once(*calls):
 def test_two_imports_of_the_same_new_contacts_create_each_once(tmp_path, header, row):
     path = contact_file(tmp_path, header, row)
 
-    results = run_at_once(
+    results = call_at_once(
         lambda: import_contacts(path, "first.csv"), lambda: import_contacts(path, "second.csv")
     )
 
@@ -91,7 +69,7 @@ def test_an_import_beside_creations_by_the_api_loses_nothing_and_creates_nothing
         bodies = [a_contact_body(UniqueCode=f"c{number}") for number in range(5, ROWS, 20)]
         return [caller.post("contact", body).status_code for body in bodies]
 
-    (counts, issues), statuses = run_at_once(lambda: import_contacts(path, "errors.csv"), create_contacts)
+    (counts, issues), statuses = call_at_once(lambda: import_contacts(path, "errors.csv"), create_contacts)
 
     # A contact that the API creates after the rows of its batch were compared is in the way of its row.
     assert all("NotUnique: Another contact has it already." in issue for issue in issues)
