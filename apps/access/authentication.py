@@ -16,9 +16,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
-from apps.access.callers import ApplicationCaller, StaffCaller
-from apps.access.credentials import hash_secret, secret_matches
-from apps.access.scopes import split_scope
+from apps.access.callers import ApplicationCaller, StaffCaller, hash_secret, secret_matches, split_scope
 from apps.core import history
 from apps.odata import clock
 from apps.odata.errors import Forbidden, Unauthenticated

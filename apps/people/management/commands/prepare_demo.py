@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from apps.access.credentials import secret_matches
+from apps.access.callers import secret_matches
 from apps.access.models import ApiApplication
 from apps.access.services import register_application, renew_secret
 from apps.core import archive
