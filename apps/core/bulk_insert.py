@@ -15,7 +15,7 @@ from psycopg import ClientCursor
 from psycopg.types.json import Jsonb
 
 from apps.core.identifiers import normalised
-from apps.odata.any_of import array_of_guids
+from apps.odata.batched_queries import array_of_guids
 from apps.odata.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.

@@ -31,8 +31,7 @@ from apps.engagements.models import (
     budget_label,
     last_day_of_plan,
 )
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, prepared_query
+from apps.odata.batched_queries import AnyOf, BoundQuery, prepared_query
 
 Rows = Iterable[tuple[Any, ...]]
 

@@ -12,8 +12,7 @@ from django.db.models import QuerySet
 
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBookEntry
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import prepared_query
+from apps.odata.batched_queries import AnyOf, prepared_query
 
 #: Regions of the scheme with prices of their own; they are named as their zones are.
 REMOTE_ZONES = frozenset({Zone.REMOTE.value, Zone.VERY_REMOTE.value})

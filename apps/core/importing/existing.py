@@ -15,7 +15,7 @@ from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.reading import ARCHIVE_DATE, RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
 from apps.core.importing.references import ReferenceDeriver, compared_field
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
 

@@ -41,7 +41,7 @@ from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, Supp
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.engagements.validation import BudgetDraft, EngagementDraft
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError
 from apps.odata.write.bodies import record_reader

@@ -11,7 +11,7 @@ from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.statuses import ENDED
 from apps.funding.validation.provider_invoices import ON_HOLD
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft
 
 KEY: Any = ProviderInvoice._meta.pk

@@ -20,7 +20,7 @@ from apps.core.saving import insert_instances, save_records
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 
 DAY = dt.timedelta(days=1)
 

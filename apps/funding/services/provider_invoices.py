@@ -27,7 +27,7 @@ from apps.funding.validation.provider_invoices import (
     possible_actions,
 )
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import Staff
 

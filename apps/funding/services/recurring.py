@@ -22,7 +22,7 @@ from apps.funding.services.create import create_invoices
 from apps.funding.services.recurrence_calendar import Recurrence
 from apps.funding.statuses import statuses_where
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.dispatch import retry_on_conflict
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 

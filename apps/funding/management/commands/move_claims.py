@@ -21,7 +21,7 @@ from apps.funding.models import Claim
 from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.validation.transitions import AnyBill, transitions_of
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.people.management.commands.create_staff_login import find_staff
 from apps.people.models import Staff
 
