@@ -33,8 +33,15 @@ from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
 from apps.odata.declaration import service
-from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
-from apps.odata.write.targets import wire_target
+from apps.odata.write.drafts import (
+    Draft,
+    InvalidValue,
+    Issue,
+    Rule,
+    WarningsPresent,
+    raise_if_invalid,
+    wire_target,
+)
 
 #: (key of the bill, code, wire name of the member, message) of an acknowledged warning.
 Acknowledged = tuple[Any, str, str | None, str]
