@@ -60,7 +60,6 @@ OWN_FILES: dict[str, dict[str, str]] = {
     },
     "sales": {"pipeline": "sums over opportunities, read only"},
     "engagements": {
-        "categories": "the table of the scheme's support categories",
         "coverage": "which budget covers a service, read only",
         "spending": "what is spent of a plan, read only",
     },

@@ -21,8 +21,8 @@ from stdnum.au import abn
 from apps.core.models import Change
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.storage import document_storage
-from apps.engagements.categories import CATEGORIES, support_item
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.choices import CATEGORIES
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, support_item
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.demo import price_books
 from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_guide_file

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record
-from apps.engagements.categories import support_item
+from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 
 
