@@ -37,7 +37,7 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.funding.services.budgets import recount_budgets
+from apps.funding.services.effects import recount_budgets
 from apps.people import demo as people_demo
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Location, Role, Staff, Team

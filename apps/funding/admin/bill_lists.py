@@ -24,7 +24,7 @@ from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import Bill, Claim, Invoice
-from apps.funding.services.budgets import lines_on_budget
+from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.odata import clock
 from apps.people.models import Client, Contact

@@ -27,9 +27,8 @@ from apps.funding.models import (
     ProviderInvoice,
 )
 from apps.funding.pricing import PriceTable
-from apps.funding.services.budgets import line_posting, post_to_budgets
-from apps.funding.services.claim_effects import apply_claim_effects
 from apps.funding.services.context import load_bill_contexts
+from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
 from apps.odata.declaration import service

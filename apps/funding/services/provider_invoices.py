@@ -10,7 +10,7 @@ from django.db import transaction
 from apps.core import history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.services.claim_effects import CURRENT_CLAIMS, update_claim_flags
+from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transitions import (
     REASON_LENGTH,
     RefusedTransition,
