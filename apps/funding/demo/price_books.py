@@ -13,7 +13,7 @@ from apps.core.identifiers import normalised
 from apps.core.importing.file_formats import open_table
 from apps.funding.choices import ItemType
 from apps.funding.models import CENT, CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.funding.pricing import PriceTable, prices_of_products
+from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import Guide, read_guide

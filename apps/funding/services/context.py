@@ -25,7 +25,7 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
-from apps.funding.pricing import PriceTable
+from apps.funding.models.prices import PriceTable
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of
 from apps.funding.statuses import ENDED
 from apps.odata import clock

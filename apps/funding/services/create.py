@@ -26,7 +26,7 @@ from apps.funding.models import (
     NumberSequence,
     ProviderInvoice,
 )
-from apps.funding.pricing import PriceTable
+from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records

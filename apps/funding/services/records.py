@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.saving import Conflicts
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
-from apps.funding.pricing import PriceTable, prices_of_products
+from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.validation.bills import (
     ADMINISTER_PERMISSION,
     CLAIM_REQUIREMENTS,

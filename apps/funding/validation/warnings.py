@@ -17,7 +17,7 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
-from apps.funding.pricing import EffectivePrice
+from apps.funding.models.prices import EffectivePrice
 from apps.funding.public_holidays import DayType, day_types, holiday_name, state_code
 from apps.odata.write.drafts import Draft, Issue, Rule
 
