@@ -149,7 +149,7 @@ class ApplicationCaller:
     def may_write(self, entity_set: EntitySet) -> bool:
         return self.has_token and grants(self.scopes, entity_set.path, WRITE)
 
-    def why_not(self, right: str, name: str) -> str:
+    def refusal(self, right: str, name: str) -> str:
         """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
         if right == WRITE and not self.has_token:
             return (
@@ -184,3 +184,6 @@ class StaffCaller:
 
     def may_write(self, entity_set: EntitySet) -> bool:
         return False
+
+    def refusal(self, right: str, name: str) -> str:
+        return f"{self.name} may not {right} {name}."
