@@ -146,10 +146,10 @@ def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -
     named = named_day_types(line.product.name)
     if not named:
         return None
-    state = state_code(bill.participant_state)
-    types = day_types(line.first_day, state)
+    types = day_types(line.first_day, bill.participant_state)
     if named & types:
         return None
+    state = state_code(bill.participant_state)
     actual = " or ".join(each.value for each in DayType if each in types)
     if DayType.PUBLIC_HOLIDAY in types:
         actual += f" ({holiday_name(line.first_day, state)})"
