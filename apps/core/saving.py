@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 
 from apps.core import history
 from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import (

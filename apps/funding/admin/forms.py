@@ -17,7 +17,7 @@ from django.utils.text import capfirst
 
 from apps.core.admin_base import RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product

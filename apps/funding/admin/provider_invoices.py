@@ -28,7 +28,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import (
     Coverage,

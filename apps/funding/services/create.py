@@ -13,8 +13,7 @@ from django.db import connection
 
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
-from apps.core.identifiers import normalised
-from apps.core.models import Subscriber
+from apps.core.models import Subscriber, normalised
 from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillContext
 from apps.funding.models import (

@@ -13,9 +13,9 @@ from django.db import transaction
 from django.db.models import Model
 
 from apps.core import history
-from apps.core.identifiers import normalised
 from apps.core.importing.runs import import_author
 from apps.core.importing.tables import ImportFileError
+from apps.core.models import normalised
 from apps.core.saving import insert_instances, save_records
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.core import history, saving
-from apps.core.identifiers import new_guid
+from apps.core.models import new_guid
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import CENT, ZERO, Claim, Invoice
 from apps.funding.services.create import next_numbers

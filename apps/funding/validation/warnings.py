@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from stdnum.au import abn
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
