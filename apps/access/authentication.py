@@ -119,7 +119,7 @@ class ResourcePermission(BasePermission):
     401 without credentials, 403 without the permission.
     """
 
-    def has_permission(self, request: Request, view: Any) -> bool:
+    def has_permission(self, request: Any, view: Any) -> bool:
         caller = request.auth
         if caller is None:
             return False  # DRF responds with 401
