@@ -37,7 +37,7 @@ class ODataRouter(SimpleRouter):
     resource with endpoints of its own has a viewset: ``router.register("document", DocumentViewSet)``.
     """
 
-    #: Whether the text of a key is valid is decided by ``apps.odata.query.keys``.
+    #: Whether the text of a key is valid is decided by ``ODataViewSet.read_key``.
     key_patterns = (r"/(?P<key>[^/()$]+)", r"\((?P<key>[^/()]*)\)")
 
     routes = [
