@@ -13,10 +13,9 @@ from django.http.response import HttpResponseBase
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
-from apps.core.admin_base.filters import ArchivedFilter
+from apps.core.admin_base.filters import ArchivedFilter, searched_digits, with_digits
 from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
-from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules

@@ -15,7 +15,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
-from apps.core.admin_base.search import searched_digits, with_digits
+from apps.core.admin_base.filters import searched_digits, with_digits
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
