@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from holidays import country_holidays
 
+from apps.people.choices import STATES, state_code
+
 
 class DayType(Enum):
     """The types of day that the price guide has prices for."""
@@ -17,26 +19,8 @@ class DayType(Enum):
     PUBLIC_HOLIDAY = "a public holiday"
 
 
-STATES = {
-    "ACT": "australian capital territory",
-    "NSW": "new south wales",
-    "NT": "northern territory",
-    "QLD": "queensland",
-    "SA": "south australia",
-    "TAS": "tasmania",
-    "VIC": "victoria",
-    "WA": "western australia",
-}
-
-_CODES = {name: code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
-
 #: Holidays of a part of their state only.
 LOCAL_HOLIDAYS = frozenset({"The Royal Queensland Show"})
-
-
-def state_code(text: str | None) -> str | None:
-    """``NSW`` for what people write of it (``New South Wales``, ``n.s.w.``); ``None`` for no state."""
-    return _CODES.get(" ".join((text or "").replace(".", "").split()).casefold())
 
 
 @lru_cache(maxsize=4096)

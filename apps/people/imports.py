@@ -14,34 +14,19 @@ from apps.core.models import normalised
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.declaration.values import WireValueError
 from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.people.choices import STATES, state_code
 from apps.people.models import CustomField
-from apps.people.services import (
-    stored_answers,
-)
+from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- Australian addresses -------------------------------------------------------------------------------
-
-STATES = {
-    "ACT": "australian capital territory",
-    "NSW": "new south wales",
-    "NT": "northern territory",
-    "QLD": "queensland",
-    "SA": "south australia",
-    "TAS": "tasmania",
-    "VIC": "victoria",
-    "WA": "western australia",
-}
-_STATE_BY_TEXT = {name: code for code, name in STATES.items()} | {code.lower(): code for code in STATES}
-_DOTS = re.compile(r"[.\s]+")
 
 AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 
 def clean_state(text: str) -> CleanedText:
     """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
-    plain = _DOTS.sub(" ", text).strip().casefold()
-    code = _STATE_BY_TEXT.get(plain) or _STATE_BY_TEXT.get(plain.replace(" ", ""))
+    code = state_code(text)
     if code is None or code == text:
         return CleanedText(text)
     return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")

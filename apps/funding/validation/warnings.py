@@ -18,8 +18,9 @@ from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.models.prices import EffectivePrice
-from apps.funding.public_holidays import DayType, day_types, holiday_name, state_code
+from apps.funding.public_holidays import DayType, day_types, holiday_name
 from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.people.choices import state_code
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
 LineWarning = Callable[[Draft, LineContext, BillContext], Issue | None]
