@@ -84,7 +84,7 @@ class Connection(psycopg.Connection[Any]):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     # Django calls ``Database.connect`` and looks up psycopg's exceptions in it.
-    Database = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})
+    Database = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})  # type: ignore[assignment]
 
     def get_new_connection(self, conn_params: Mapping[str, Any]) -> Any:
         if time.monotonic() < Connection.paused_until:
