@@ -23,7 +23,7 @@ from django.utils.module_loading import import_string
 
 from apps.core.archive import archive
 from apps.core.bulk_insert import plain
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.core.services import service_of
 from apps.odata import clock
 from apps.odata.write.drafts import Draft

@@ -28,7 +28,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key
@@ -52,7 +52,7 @@ from apps.funding.services.provider_invoices import (
 )
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft
 
 KEY: Any = ProviderInvoice._meta.pk

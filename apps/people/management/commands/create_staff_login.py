@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
 from django.db import transaction
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.core.saving import apply_model_defaults
 from apps.people.models import Role, Staff
 from apps.people.services import AnsweredDraft, create_staff
