@@ -244,7 +244,7 @@ REST_FRAMEWORK = {
         "apps.access.authentication.BasicAuthentication",
         "apps.access.authentication.StaffSessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["apps.odata.http.permissions.ResourcePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.access.authentication.ResourcePermission"],
     "DEFAULT_THROTTLE_CLASSES": ["apps.access.throttling.ApplicationThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [],

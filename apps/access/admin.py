@@ -10,8 +10,8 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from apps.access.callers import join_scopes, offered_scopes, split_scope
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.scopes import join_scopes, offered_scopes, split_scope
 from apps.access.services import (
     ApplicationDraft,
     create_applications,

@@ -13,9 +13,15 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.access import throttling
 from apps.access.authentication import find_application_by_secret, split_basic_credentials
-from apps.access.callers import ApplicationCaller, Limits
-from apps.access.credentials import hash_secret
-from apps.access.scopes import check_scope, join_scopes, missing_scopes, split_scope
+from apps.access.callers import (
+    ApplicationCaller,
+    Limits,
+    check_scope,
+    hash_secret,
+    join_scopes,
+    missing_scopes,
+    split_scope,
+)
 from apps.access.services import issue_token
 from apps.odata.errors import ODataError
 

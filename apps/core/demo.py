@@ -22,7 +22,7 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from apps.core.bulk_insert import plain
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.core.services import archive_service, service_of
 from apps.odata import clock
 from apps.odata.write.drafts import Draft

@@ -14,10 +14,9 @@ from psycopg.types.json import Jsonb
 
 from apps.core import history
 from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import (
     Draft,
     Issue,

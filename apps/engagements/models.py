@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +13,7 @@ from django.db import models
 
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record, optional_text
-from apps.engagements.categories import LAST_CATEGORY
-from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
+from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.spending import Spending
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
@@ -51,6 +51,30 @@ class SupportCategory(Lookup, Record):
 
     def __str__(self) -> str:
         return f"{self.number:02} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SupportItem:
+    """What a support item's code says: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
+
+    category: int
+    purpose: str | None
+
+
+_PURPOSES = {
+    "1": SupportPurpose.CORE.value,
+    "2": SupportPurpose.CAPITAL.value,
+    "3": SupportPurpose.CAPACITY_BUILDING.value,
+}
+
+
+def support_item(code: str | None) -> SupportItem | None:
+    """What a support item's code says; ``None`` for a code of another form (some items have names)."""
+    category, *rest = (code or "").strip().split("_")
+    if len(category) != 2 or not category.isdecimal() or not rest:
+        return None
+    purpose = _PURPOSES.get(rest[-1]) if len(rest) == 4 else None
+    return SupportItem(int(category), purpose)
 
 
 #: The sum of the service bookings of a plan. Both engines round the same way, and null is no sum.

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
-from apps.engagements.categories import CATEGORIES, category_guid
+from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
     ZERO,

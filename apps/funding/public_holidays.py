@@ -41,13 +41,14 @@ def state_code(text: str | None) -> str | None:
 
 @lru_cache(maxsize=4096)
 def day_types(day: dt.date, state: str | None) -> frozenset[DayType]:
-    """The type of a day in a state (a code of ``STATES``), or the possible types where that is uncertain.
+    """The type of a day in a state as people write it, or the possible types where that is uncertain.
 
     It is uncertain on eves that are holidays from the evening on, on holidays of a part of the state, and,
     without a state, on holidays of some states only.
     """
+    code = state_code(state)
     ordinary = DAYS_OF_THE_WEEK[day.weekday()]
-    holidays = [holiday_in(each, day) for each in ((state,) if state else STATES)]
+    holidays = [holiday_in(each, day) for each in ((code,) if code else STATES)]
     if all(each is True for each in holidays):
         return frozenset({DayType.PUBLIC_HOLIDAY})
     if all(each is False for each in holidays):

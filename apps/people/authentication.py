@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.people.models import Staff
 
 

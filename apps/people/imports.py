@@ -9,8 +9,8 @@ from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from apps.core.identifiers import normalised
 from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
+from apps.core.models import normalised
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.declaration.values import WireValueError
 from apps.odata.write.drafts import Draft, Issue, Rule

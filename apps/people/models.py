@@ -11,8 +11,15 @@ from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from apps.core.identifiers import normalised
-from apps.core.models import Consent, Lookup, NormalisedField, Record, TimestampedModel, optional_text
+from apps.core.models import (
+    Consent,
+    Lookup,
+    NormalisedField,
+    Record,
+    TimestampedModel,
+    normalised,
+    optional_text,
+)
 from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
 

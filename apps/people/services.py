@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 from apps.core import archive, history, saving
 from apps.core.models import Subscriber, TimestampedModel
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import (
     Client,

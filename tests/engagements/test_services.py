@@ -7,8 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from apps.core.models import Change
-from apps.engagements.categories import CATEGORIES, category_guid, support_item
-from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
+from apps.engagements.choices import CATEGORIES, category_guid
+from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory, support_item
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,

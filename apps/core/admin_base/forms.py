@@ -1,5 +1,6 @@
 """The form of a record: its input becomes a draft, which the services of the record check and store."""
 
+import datetime as dt
 from typing import Any, ClassVar
 
 from django import forms
@@ -9,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core import history_display
+from apps.odata.declaration.values import WireValueError, parse_datetime
 from apps.odata.write.drafts import Draft, Issue
 
 EMPTY: tuple[Any, ...] = (None, "", [])
@@ -21,6 +23,26 @@ def fieldset(title: str | None, *lines: Any, style: str = "", description: str |
     """
     options = {"fields": lines, "classes": (style,) if style else (), "description": description}
     return title, options
+
+
+class LocalTimeField(forms.SplitDateTimeField):
+    """A day and a time in the organisation's zone.
+
+    Django refuses a time that a clock change repeats, so that nobody could save a record that has one: it is
+    the first of the two, as in the interface.
+    """
+
+    def compress(self, data_list: Any) -> dt.datetime | None:
+        try:
+            moment: dt.datetime | None = super().compress(data_list)
+        except forms.ValidationError as error:
+            if error.code != "ambiguous_timezone":
+                raise
+            try:
+                moment = parse_datetime(dt.datetime.combine(*data_list).isoformat())
+            except WireValueError as skipped:
+                raise forms.ValidationError(f"This {skipped.sentence}", code=skipped.code) from None
+        return moment
 
 
 class RecordForm(forms.ModelForm):

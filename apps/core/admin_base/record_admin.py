@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.paginator import Paginator
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.filters import ArchivedFilter
-from apps.core.admin_base.forms import RecordForm, fieldset
+from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.services import Service, service_of
@@ -34,6 +34,7 @@ class RecordAdmin(ArchivingAdmin):
     """
 
     form: Any = RecordForm
+    formfield_overrides: ClassVar[Any] = {models.DateTimeField: {"form_class": LocalTimeField}}
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None
     #: Where the resource of the model, or a model without one, does not name it.

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import models
 
-from apps.core.identifiers import normalised
 from apps.core.importing.cells import is_same
 from apps.core.importing.columns import ImportColumn, Member
 from apps.core.importing.definition import ImportDefinition
@@ -15,7 +14,8 @@ from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.reading import RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
 from apps.core.importing.references import ReferenceDeriver, compared_field
-from apps.odata.any_of import AnyOf
+from apps.core.models import normalised
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
 

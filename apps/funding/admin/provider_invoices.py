@@ -29,7 +29,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key
@@ -51,7 +51,7 @@ from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.provider_invoices import act_on_provider_invoices, archive_provider_invoices
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft
 
 KEY: Any = ProviderInvoice._meta.pk

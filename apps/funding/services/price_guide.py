@@ -13,14 +13,14 @@ from django.db import transaction
 from django.db.models import Model
 
 from apps.core import history
-from apps.core.identifiers import normalised
 from apps.core.importing.runs import import_author
 from apps.core.importing.tables import ImportFileError
+from apps.core.models import normalised
 from apps.core.saving import insert_instances, save_records
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 
 DAY = dt.timedelta(days=1)
 

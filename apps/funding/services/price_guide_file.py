@@ -9,11 +9,11 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import Any
 
-from apps.core.identifiers import normalised
 from apps.core.importing import cells
 from apps.core.importing.columns import letters_of
 from apps.core.importing.report import quoted
 from apps.core.importing.tables import ImportFileError, Row, Table, column_letters
+from apps.core.models import normalised
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Product
 from apps.funding.public_holidays import STATES

@@ -12,7 +12,7 @@ from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.services.claim_effects import CURRENT_CLAIMS, update_claim_flags
+from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transitions import (
     REASON_LENGTH,
     RefusedTransition,
@@ -30,7 +30,7 @@ from apps.funding.validation.provider_invoices import (
     possible_actions,
 )
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import Staff
 

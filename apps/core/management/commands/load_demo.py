@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from apps.core.demo import Context, DemoSet, complete_sizes, demo_sets
-from apps.core.identifiers import repeatable_guids
 from apps.core.management.arguments import read_day
-from apps.core.models import Subscriber
+from apps.core.models import Subscriber, repeatable_guids
 from apps.odata.write.drafts import ValidationFailed
 
 

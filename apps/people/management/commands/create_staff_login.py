@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
 from django.db import transaction
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Role, Staff
 from apps.people.services import StaffDraft, change_logins, create_staff
