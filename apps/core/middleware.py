@@ -1,22 +1,27 @@
 """Middleware of every request: browser policies, the request's id, the organisation's zone, the author."""
 
+import codecs
 import re
 import uuid
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from apps.core import history
+from apps.core.database import deadline
 from apps.core.models import Subscriber
 from apps.odata import clock
+from apps.odata.errors import UnsupportedMediaType
 from apps.odata.http.exceptions import error_response
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 #: A caller's own request id is used when it is plain, so that the logs of both sides can be compared.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
+
+#: The charsets of Content-Type that are read; a parser may refuse more of them.
+TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 
 #: Answered even when there is no database to read the settings from.
 HEALTH_PATHS = frozenset({"/livez", "/readyz"})
@@ -60,13 +65,16 @@ class RequestContextMiddleware:
     def respond(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.rstrip("/") in HEALTH_PATHS:
             return self.get_response(request)
-        try:
+        if not is_text_encoding(request.encoding):
+            return error_response(UnsupportedMediaType("Texts are sent in UTF-8."), request)
+        with deadline.time_limit(settings.DATABASE_STATEMENT_SECONDS):
             clock.activate_zone(Subscriber.current().zone)
-        except (OperationalError, InterfaceError) as error:
-            if not request.path_info.lower().startswith("/api/"):
-                raise
-            return error_response(error, request)
-        return self.get_response(request)
+            return self.get_response(request)
+
+
+def is_text_encoding(encoding: str | None) -> bool:
+    """Whether Django can read forms in it; Python has codecs of other things, such as base64."""
+    return encoding is None or codecs.lookup(encoding).name in TEXT_ENCODINGS
 
 
 class BackOfficeAuthorMiddleware:

@@ -253,13 +253,15 @@ def insert_instances(model: type[models.Model], instances: Sequence[Any]) -> Non
 
 
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
-    """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
-    for field in model._meta.concrete_fields:
-        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"):
-            continue
-        for draft in drafts:
-            if not draft.has(field.name) and field.name not in draft.invalid:
-                draft.fill(field.name, plain(field.get_default()))
+    """Give drafts of new records the model's defaults for columns that they lack: rules may read them."""
+    fields = {
+        field.name: field
+        for field in model._meta.concrete_fields
+        if not (field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"))
+    }
+    for draft in drafts:
+        for name in fields.keys() - draft.member_names() - draft.invalid:
+            draft.fill(name, plain(fields[name].get_default()))
 
 
 def new_keys(model: type[models.Model], number: int) -> list[Any]:

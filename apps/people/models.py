@@ -40,6 +40,11 @@ class Role(Lookup, Record):
     class Meta(Record.Meta):
         ordering = ("name",)
 
+    def permission_codes(self) -> frozenset[str]:
+        """The permissions of the role, as ``app.codename``."""
+        pairs = self.permissions.values_list("content_type__app_label", "codename")
+        return frozenset(f"{app}.{codename}" for app, codename in pairs)
+
 
 class Position(Lookup, Record):
     """A position title."""
@@ -201,8 +206,15 @@ class Staff(Person, AbstractBaseUser, Record):
     @cached_property
     def granted(self) -> frozenset[str]:
         """The permissions of the role, as ``app.codename``."""
-        pairs = self.role.permissions.values_list("content_type__app_label", "codename")
-        return frozenset(f"{app}.{codename}" for app, codename in pairs)
+        return self.role.permission_codes()
+
+    def covers(self, role: Role) -> bool:
+        """Whether their own role grants everything that another does.
+
+        Nobody sets the password, the login or the role of somebody who may do more than they: that would be
+        a way to all of it.
+        """
+        return self.is_superuser or (not role.all_permissions and role.permission_codes() <= self.granted)
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         return self.is_active and (self.role.all_permissions or perm in self.granted)

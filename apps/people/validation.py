@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from stdnum.au import abn
 
-from apps.odata.write.drafts import Draft, Issue
+from apps.odata import clock
+from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.choices import PersonalTitle
 
 SCHEME_NUMBER_FORMAT = re.compile(r"(?:31|43|44|45)\d*", re.ASCII)
@@ -73,7 +74,58 @@ def an_email_is_used(draft: Draft) -> Iterator[Issue]:
         yield Issue("Required", "use_primary_email", message)
 
 
-STAFF_RULES = (*PERSON_RULES, an_email_is_used, account_manager_is_somebody_else)
+# --- logins and roles: services fill in the author and what the change does to the administrators -------
+
+
+def can_sign_in(draft: Draft) -> bool:
+    """Whether the login of a staff member is enabled once the draft is stored."""
+    moment = draft.get("disable_login_date")
+    return draft.get("archive_date") is None and (moment is None or moment > clock.now())
+
+
+def author_covers_the_role_given(draft: Draft) -> Iterator[Issue]:
+    author = draft.get("author")
+    if author is not None and "role" in draft.given and not author.covers(draft.role):
+        yield Issue("NotAllowed", "role", "This role allows more than your own, so you cannot give it.")
+
+
+def author_can_sign_in_afterwards(draft: Draft) -> Iterator[Issue]:
+    author = draft.get("author")
+    if author is not None and author.pk == draft.key and not can_sign_in(draft):
+        message = "You would lock yourself out. Somebody else has to disable your login."
+        yield Issue("NotAllowed", "disable_login_date", message)
+
+
+def an_administrator_remains(draft: Draft) -> Iterator[Issue]:
+    """``create_staff_login`` makes an administrator, should two that are left go at the same moment."""
+    field = draft.get("removes_administrators_by")
+    if field is not None:
+        message = "Nobody would be left who may do everything. Give somebody else such a role first."
+        yield Issue("NotAllowed", field, message)
+
+
+def author_has_the_permissions_granted(draft: Draft) -> Iterator[Issue]:
+    author = draft.get("author")
+    if author is None:
+        return
+    if draft.all_permissions and not author.is_superuser:
+        message = "Only somebody who may do everything grants everything."
+        yield Issue("NotAllowed", "all_permissions", message)
+    if "permissions" in draft.given:
+        codes = {each: f"{each.content_type.app_label}.{each.codename}" for each in draft.permissions}
+        refused = [each for each, code in codes.items() if not author.has_perm(code)]
+        if refused:
+            names = ", ".join(each.name.removeprefix("Can ") for each in refused)
+            yield Issue("NotAllowed", "permissions", f"You may not do this yourself: {names}.")
+
+
+LOGIN_RULES: tuple[Rule, ...] = (
+    author_covers_the_role_given,
+    author_can_sign_in_afterwards,
+    an_administrator_remains,
+)
+STAFF_RULES = (*PERSON_RULES, an_email_is_used, account_manager_is_somebody_else, *LOGIN_RULES)
+ROLE_RULES = (author_has_the_permissions_granted, an_administrator_remains)
 
 # --- clients --------------------------------------------------------------------------------------------
 

@@ -52,6 +52,7 @@ TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "
 def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     """Store new opportunities (interface.md 4.7)."""
     apply_templates(drafts)
+    saving.apply_model_defaults(Opportunity, drafts)
     load_teams(drafts)
     for draft in drafts:
         apply_defaults(draft)
@@ -114,6 +115,7 @@ def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]
 
 def create_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Store new templates (interface.md 2.8)."""
+    saving.apply_model_defaults(OpportunityTemplate, drafts)
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
     saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)

@@ -124,7 +124,7 @@ class RecordAdmin(ArchivingAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
-        form.record_admin, form.user = self, request.user
+        form.record_admin = self
         declared = get_service().by_model.get(self.model)
         form.draft_class = self.draft_class or (declared and declared.resource.draft_class) or Draft
         return form

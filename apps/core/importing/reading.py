@@ -28,7 +28,7 @@ from apps.odata.read.flattening import LIST_SEPARATOR
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
 
-#: Set after the service has saved a record, which is not its own to archive.
+#: Set after the service has saved a record; rules read it of existing ones.
 ARCHIVE_DATE = "archive_date"
 #: Texts of a column whose values are remembered; columns of names, states and days have few.
 MEMO_SIZE = 10_000

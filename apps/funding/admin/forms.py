@@ -278,10 +278,6 @@ class BillForm(RecordForm):
             draft.mark_invalid(LINES)
         return draft
 
-    def hidden_values(self) -> dict[str, Any]:
-        """None: the services work out what the form does not show."""
-        return {}
-
     def is_valid(self) -> bool:
         """Not while a warning is unconfirmed: only those that were on the screen are confirmed."""
         if not super().is_valid() or self.has_errors or self.adds_rows:

@@ -89,7 +89,8 @@ class Draft:
     has = property(attrgetter("__dict__.__contains__"))
     #: ``get(name)``: the value of a member; ``None`` when it is invalid, left out or not set yet.
     get = property(attrgetter("__dict__.get"))
-    #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain.
+    #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain. Any
+    #: name is taken: to look it up would double the time of a call that imports make for every member.
     fill = property(attrgetter("__dict__.__setitem__"))
     #: ``fill_all(values)``: fill several members.
     fill_all = property(attrgetter("__dict__.update"))
