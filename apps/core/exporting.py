@@ -25,7 +25,7 @@ from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
-from apps.odata.http.renderers import ndjson_lines
+from apps.odata.http.formats import ndjson_lines
 from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, formula_safe, rows
 from apps.odata.read.reader import JsonReader, filter_rows

@@ -48,7 +48,7 @@ class BrowserPolicyMiddleware:
 
 
 class RequestContextMiddleware:
-    """The request id (``X-Request-ID``), the organisation's time zone, an author for the history."""
+    """The request id (``X-Request-ID``), and an author for the history."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -58,11 +58,21 @@ class RequestContextMiddleware:
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
         with history.as_author(history.Author(channel="API", request_id=request_id)):
-            response = self.respond(request)
+            response = self.get_response(request)
         response["X-Request-ID"] = request_id
         return response
 
-    def respond(self, request: HttpRequest) -> HttpResponse:
+
+class SettingsMiddleware:
+    """The organisation's time zone, and the time limit of statements.
+
+    A middleware of its own: without a database Django makes the response here, and it gets the request's id.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.rstrip("/") in HEALTH_PATHS:
             return self.get_response(request)
         if not is_text_encoding(request.encoding):

@@ -13,8 +13,8 @@ from rest_framework.views import set_rollback
 
 from apps.odata import errors
 from apps.odata.errors import ODataError
+from apps.odata.http.formats import ODataJSONRenderer
 from apps.odata.http.headers import add_protocol_headers
-from apps.odata.http.renderers import ODataJSONRenderer
 
 logger = logging.getLogger("records.api")
 

@@ -8,8 +8,7 @@ from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
 from apps.odata.declaration.resource import Resource
-from apps.odata.http.parsers import FormQueryParser, QueryParser
-from apps.odata.http.renderers import PlainTextRenderer
+from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
 from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 
 

@@ -26,6 +26,17 @@ from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import BadQuery, NotFound, PreconditionFailed
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
+from apps.odata.http.formats import (
+    CSDLJSONRenderer,
+    CSDLXMLRenderer,
+    CSVRenderer,
+    JSONBodyParser,
+    MetadataNegotiation,
+    NDJSONRenderer,
+    ODataContentNegotiation,
+    ODataJSONRenderer,
+    RenderedRecords,
+)
 from apps.odata.http.headers import (
     add_protocol_headers,
     check_version,
@@ -33,17 +44,7 @@ from apps.odata.http.headers import (
     matches_etag,
     read_preferences,
 )
-from apps.odata.http.negotiation import MetadataNegotiation, ODataContentNegotiation
 from apps.odata.http.pagination import KeysetPagination
-from apps.odata.http.parsers import JSONBodyParser
-from apps.odata.http.renderers import (
-    CSDLJSONRenderer,
-    CSDLXMLRenderer,
-    CSVRenderer,
-    NDJSONRenderer,
-    ODataJSONRenderer,
-    RenderedRecords,
-)
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.options import QueryOptions, parameters, parse_options
 from apps.odata.read.reader import JsonReader
