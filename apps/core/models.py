@@ -6,7 +6,7 @@ import os
 import time
 import unicodedata
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from random import Random
@@ -78,6 +78,9 @@ class TimestampedModel(models.Model):
     secret_columns: ClassVar[frozenset[str]] = frozenset()
     #: Columns whose change is no change of the record (a login's time).
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Columns that an existing record keeps, and those that it keeps once a relation has records.
+    fixed_columns: ClassVar[Sequence[str]] = ()
+    columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     class Meta:
         abstract = True
@@ -112,6 +115,11 @@ class TimestampedModel(models.Model):
     @property
     def is_archived(self) -> bool:
         return self.archive_date is not None
+
+    def unchangeable_columns(self) -> list[str]:
+        """The columns that this record keeps from now on."""
+        relations = [name for name in self.columns_fixed_by if getattr(self, name).exists()]
+        return [*self.fixed_columns, *(name for each in relations for name in self.columns_fixed_by[each])]
 
 
 _REPEATABLE: ContextVar[Random | None] = ContextVar("repeatable_guids", default=None)

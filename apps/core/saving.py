@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -44,9 +45,34 @@ def in_transaction() -> Iterator[None]:
         yield
 
 
-def validate(model: type[models.Model], drafts: Sequence[Draft], rules: Sequence[Rule] = ()) -> None:
-    """Raise ``ValidationFailed`` with every issue that the rules, and the unique columns, find."""
-    raise_if_invalid(drafts, [*find_conflicts(model, drafts), *apply_rules(drafts, rules)])
+def validate(
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    rules: Sequence[Rule] = (),
+    existing: Mapping[Any, Any] | None = None,
+) -> None:
+    """Raise ``ValidationFailed`` with every issue that the rules, and unique and fixed columns, find.
+
+    ``existing`` are the records that the drafts change, by key.
+    """
+    fixed = find_changes_of_fixed_columns(drafts, existing or {})
+    raise_if_invalid(drafts, [*find_conflicts(model, drafts), *fixed, *apply_rules(drafts, rules)])
+
+
+def find_changes_of_fixed_columns(
+    drafts: Sequence[Draft], existing: Mapping[Any, Any]
+) -> Iterator[tuple[int, Issue]]:
+    """``NotAllowed`` for every draft that changes what its record keeps; asked only where one would."""
+    for number, draft in enumerate(drafts):
+        record = existing.get(draft.key)
+        if record is None or not (record.fixed_columns or record.columns_fixed_by):
+            continue
+        given = {f for f in record._meta.concrete_fields if f.name in draft.given and draft.has(f.name)}
+        changed = {f.name for f in given if draft.key_of(f.name) != getattr(record, f.attname)}
+        if changed.isdisjoint(chain(record.fixed_columns, *record.columns_fixed_by.values())):
+            continue
+        for name in changed.intersection(record.unchangeable_columns()):
+            yield number, Issue("NotAllowed", name, "It cannot be changed: other records depend on it.")
 
 
 def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:

@@ -28,7 +28,7 @@ def create_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[A
 def update_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing entries give; the keys of those changed."""
     existing = saving.load_existing(model, drafts)
-    saving.validate(model, drafts)
+    saving.validate(model, drafts, existing=existing)
     return saving.save_changes(model, drafts, existing)
 
 

@@ -94,6 +94,8 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
 class ClientEngagement(Record):
     """A participant's plan: its dates, its managers, and the budget that service bookings divide."""
 
+    fixed_columns = ("participant", "participant_type")  # its budgets depend on them
+
     participant_type = models.CharField(max_length=6, choices=ParticipantType, default=ParticipantType.AGENCY)
     participant = models.ForeignKey(Contact, on_delete=models.PROTECT, related_name="engagements")
     plan_start_date = models.DateField()
@@ -217,11 +219,17 @@ class Budget(Record):
         "managed by", max_length=6, choices=ManagementType, default=ManagementType.PLAN
     )
 
+    fixed_columns = ("engagement",)
     #: Sums of other records; those have a history of their own.
     unrecorded_columns = frozenset({"claimed", "paid", "waiting"})
 
     class Meta(Record.Meta):
         abstract = True
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether money was claimed on it, or waits to be."""
+        return bool(self.claimed or self.paid or self.waiting)
 
     @property
     def remaining(self) -> Decimal:

@@ -1,9 +1,9 @@
-"""Imports of staff, clients and contacts: usual headers, match fields, and warnings about addresses."""
+"""Imports of staff, clients and contacts: usual headers, match fields, and corrected texts."""
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,15 +13,12 @@ from apps.core.importing.definition import CleanedText, ImportDefinition, Relate
 from apps.core.models import normalised
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.declaration.values import WireValueError
-from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.people.choices import STATES, state_code
+from apps.people.choices import state_code
 from apps.people.models import CustomField
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
-# --- Australian addresses -------------------------------------------------------------------------------
-
-AUSTRALIA = frozenset({"australia", "au", "aus"})
+# --- texts that are corrected ---------------------------------------------------------------------------
 
 
 def clean_state(text: str) -> CleanedText:
@@ -39,25 +36,6 @@ def clean_mobile(text: str) -> CleanedText:
     return CleanedText(f"0{text}", "LeadingZeroRestored", f"It is taken as 0{text}.")
 
 
-def is_australian(draft: Draft) -> bool:
-    return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
-
-
-def an_australian_state_is_abbreviated(draft: Draft) -> Iterator[Issue]:
-    for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
-        if is_australian(draft) and state and state not in STATES:
-            yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
-
-
-def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Issue]:
-    for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
-        if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
-            continue
-        lost = re.fullmatch(r"[0-9]{3}", code)
-        meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
-        yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
-
-
 CLEANERS = {
     "Address/State": clean_state,
     "PostalAddress/PostalState": clean_state,
@@ -66,11 +44,6 @@ CLEANERS = {
     "BusinessPhone": clean_mobile,
     "BusinessPhone2": clean_mobile,
 }
-
-ADDRESS_WARNINGS: tuple[Rule, ...] = (
-    an_australian_state_is_abbreviated,
-    an_australian_postcode_has_four_digits,
-)
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -200,7 +173,7 @@ class StaffImport(ImportDefinition):
     match_fields = ("UniqueCode", "PrimaryEmail")
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
-    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
+    warnings = PERSON_WARNINGS
 
 
 class ClientImport(ImportDefinition):
@@ -212,7 +185,7 @@ class ClientImport(ImportDefinition):
     later_references = ("key_contact",)
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
-    warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
+    warnings = CLIENT_WARNINGS
 
 
 class ContactImport(ImportDefinition):
@@ -224,4 +197,4 @@ class ContactImport(ImportDefinition):
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
-    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
+    warnings = PERSON_WARNINGS

@@ -301,6 +301,8 @@ class Contact(Person, Record):
 class CustomField(Lookup, Record):
     """A question the subscriber asks of staff, clients or contacts beyond the fields built in."""
 
+    columns_fixed_by: ClassVar[Any] = {"answers": ("applies_to", "kind")}
+
     name_key = NormalisedField(of="name")
     applies_to = models.CharField(max_length=7, choices=AppliesTo)
     kind = models.CharField(max_length=7, choices=AnswerKind, default=AnswerKind.TEXT)

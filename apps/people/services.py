@@ -85,7 +85,7 @@ def create_staff(drafts: Sequence[Draft]) -> list[Any]:
 def update_staff(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Staff, drafts)
     load_login_context(drafts)
-    saving.validate(Staff, drafts, STAFF_RULES)
+    saving.validate(Staff, drafts, STAFF_RULES, existing)
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
 
 
@@ -125,7 +125,7 @@ def create_clients(drafts: Sequence[Draft]) -> list[Any]:
 
 def update_clients(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Client, drafts)
-    saving.validate(Client, drafts, CLIENT_RULES)
+    saving.validate(Client, drafts, CLIENT_RULES, existing)
     return saving.save_changes(Client, drafts, existing, save_answers(Client, drafts))
 
 
@@ -145,7 +145,7 @@ def create_contacts(drafts: Sequence[Draft]) -> list[Any]:
 
 def update_contacts(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Contact, drafts)
-    saving.validate(Contact, drafts, CONTACT_RULES)
+    saving.validate(Contact, drafts, CONTACT_RULES, existing)
     return saving.save_changes(Contact, drafts, existing, save_answers(Contact, drafts))
 
 
@@ -230,7 +230,7 @@ def update_roles(drafts: Sequence[Draft]) -> list[Any]:
     for draft in drafts:
         removes_the_last = draft.key in roles and roles <= reduced
         draft.fill("removes_administrators_by", "all_permissions" if removes_the_last else None)
-    saving.validate(Role, drafts, ROLE_RULES)
+    saving.validate(Role, drafts, ROLE_RULES, existing)
     differences = {}
     for draft in drafts:
         if "permissions" in draft.given:

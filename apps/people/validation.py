@@ -7,10 +7,11 @@ from stdnum.au import abn
 
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, Issue, Rule
-from apps.people.choices import PersonalTitle
+from apps.people.choices import STATES, PersonalTitle
 
 SCHEME_NUMBER_FORMAT = re.compile(r"(?:31|43|44|45)\d*", re.ASCII)
 SCHEME_NUMBER_DIGITS = 9
+AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 # --- rules of all or several of them --------------------------------------------------------------------
 
@@ -159,6 +160,8 @@ CONTACT_RULES = (
 )
 
 # --- warnings: unusual, and stored all the same ---------------------------------------------------------
+# Forms and imports apply them after the services, which do not: the interface has no warnings about people,
+# and an import would call the services twice for nearly every batch (docs/decisions.md 60).
 
 
 def scheme_number_has_its_length(draft: Draft) -> Iterator[Issue]:
@@ -180,5 +183,28 @@ def business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
         )
 
 
-PERSON_WARNINGS = (scheme_number_has_its_length,)
-CLIENT_WARNINGS = (business_number_is_an_abn,)
+def is_australian(draft: Draft) -> bool:
+    return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
+
+
+def australian_states_are_abbreviated(draft: Draft) -> Iterator[Issue]:
+    for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
+        if is_australian(draft) and state and state not in STATES:
+            yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
+
+
+def australian_postcodes_have_four_digits(draft: Draft) -> Iterator[Issue]:
+    for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
+        if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
+            continue
+        lost = re.fullmatch(r"[0-9]{3}", code)
+        meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
+        yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
+
+
+ADDRESS_WARNINGS: tuple[Rule, ...] = (
+    australian_states_are_abbreviated,
+    australian_postcodes_have_four_digits,
+)
+PERSON_WARNINGS = (scheme_number_has_its_length, *ADDRESS_WARNINGS)
+CLIENT_WARNINGS = (business_number_is_an_abn, *ADDRESS_WARNINGS)

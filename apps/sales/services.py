@@ -73,7 +73,7 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
         record = existing[draft.key]
         draft.given -= {name for name in FUTURE_DATES if draft.get(name) == getattr(record, name)}
         apply_defaults(draft)
-    saving.validate(Opportunity, drafts, OPPORTUNITY_RULES)
+    saving.validate(Opportunity, drafts, OPPORTUNITY_RULES, existing)
     return saving.save_changes(Opportunity, drafts, existing)
 
 
@@ -127,7 +127,7 @@ def update_templates(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(OpportunityTemplate, drafts)
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
+    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES, existing)
     return saving.save_changes(OpportunityTemplate, drafts, existing)
 
 

@@ -97,10 +97,12 @@ def test_rules_of_the_interface_hold_in_the_form(client, ada):
 
 def test_a_record_with_a_warning_is_stored_and_the_warning_is_shown(client, ada):
     address = "/admin/people/client/add/"
-    answer = client.post(
-        address, form_data(client.get(address), business_name="Acme", business_number="12"), follow=True
-    )
-    assert "It is no Australian Business Number" in answer.content.decode()
+    unusual = {"business_number": "12", "country": "Australia", "state": "Tassie", "post_code": "700"}
+    data = form_data(client.get(address), business_name="Acme", **unusual)
+    page = client.post(address, data, follow=True).content.decode()
+    assert "It is no Australian Business Number" in page
+    assert "Australian states are ACT, NSW" in page
+    assert "Did it lose its leading zero: 0700?" in page
     assert Client.objects.get().business_number == "12"
 
 

@@ -1,6 +1,6 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -40,10 +40,6 @@ class RecordAdmin(ArchivingAdmin):
     draft_class: ClassVar[type[Draft] | None] = None
     #: Rules whose issues stop nobody: messages once the record is stored.
     warnings: ClassVar[Sequence[Rule]] = ()
-
-    #: Fields that an existing record keeps, and those that it keeps once a relation has records.
-    fixed_fields: ClassVar[Sequence[str]] = ()
-    fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     #: The menu's heading, the place under it (headings follow their first entry), and a Material symbol.
     menu_group: ClassVar[str] = "Records"
@@ -99,10 +95,7 @@ class RecordAdmin(ArchivingAdmin):
         return super().get_search_results(request, queryset, search_term)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        fixed = list(self.fixed_fields) if obj is not None else []
-        for relation, names in self.fixed_by.items():
-            if obj is not None and getattr(obj, relation).exists():
-                fixed += names
+        fixed = obj.unchangeable_columns() if obj is not None else []
         return (*super().get_readonly_fields(request, obj), *fixed, *self.system_fields())
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -105,6 +105,8 @@ PRICE_TODAY = (
 class PriceBookEntry(Record):
     """A product as it stands in a price book. ``price`` is the national one of today, if there is one."""
 
+    fixed_columns = ("price_book", "product")  # lines were priced by it
+
     price_book = models.ForeignKey(PriceBook, on_delete=models.PROTECT, related_name="entries")
     product = models.ForeignKey(Product, on_delete=models.PROTECT, related_name="entries")
     gst_inclusive = models.BooleanField("prices include GST", default=False)
@@ -155,6 +157,14 @@ class Price(Record):
     def __str__(self) -> str:
         end = f"{self.end_date:%d %b %Y}" if self.end_date else "until further"
         return f"{self.zone}, {self.start_date:%d %b %Y} – {end}"
+
+    @property
+    def label(self) -> str:
+        """The price with its range, as the history of its product in the book names it."""
+        if self.amount is None:
+            return f"{self}: quoted"
+        digits = 2 if self.amount == round(self.amount, 2) else 4
+        return f"{self}: {self.amount:,.{digits}f}"
 
 
 # --- the price of a product in a price book and a zone, on a day ----------------------------------------

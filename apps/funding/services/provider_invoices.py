@@ -55,7 +55,7 @@ def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     for draft in drafts:
         draft.fill("existing", existing.get(draft.key))
         draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
-    saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES)
+    saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES, existing)
     changed = saving.save_changes(ProviderInvoice, drafts, existing)
     if any("is_reusable" in draft.given for draft in drafts):
         update_claim_flags(changed)
