@@ -14,7 +14,7 @@ import hmac
 import secrets
 import uuid
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -130,10 +130,10 @@ class ApplicationCaller:
     requests_per_minute: int | None = None
     requests_per_day: int | None = None
     has_token: bool = True
-    identity: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.identity = f"application:{self.guid.hex}"
+    @property
+    def identity(self) -> str:
+        return f"application:{self.guid.hex}"
 
     @property
     def limits(self) -> Limits:

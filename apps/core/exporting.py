@@ -32,15 +32,7 @@ from apps.odata.read.reader import JsonReader, filter_rows
 
 
 class Operator:
-    """Whoever may run commands on the server, and so see everything that is in the database."""
-
-    name = "command"
-
-    def may_read(self, entity_set: EntitySet) -> bool:
-        return True
-
-    def may_write(self, entity_set: EntitySet) -> bool:
-        return True
+    """The caller who may run commands on the server, and so see everything that is in the database."""
 
 
 def export_file(

@@ -31,9 +31,7 @@ from apps.engagements.models import (
     last_day_of_plan,
     support_item,
 )
-from apps.odata.batched_queries import AnyOf, BoundQuery, prepared_query
-
-Rows = Iterable[tuple[Any, ...]]
+from apps.odata.batched_queries import AnyOf, BoundQuery, Rows, prepared_query
 
 
 class Support(NamedTuple):
