@@ -137,6 +137,7 @@ def imported_names(node: ast.AST, package: list[str]) -> list[str]:
     return [f"{base}.{alias.name}" for alias in node.names]
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
 
