@@ -216,6 +216,11 @@ def test_nobody_changes_those_who_may_do_more(client, clerk):
         client.post("/admin/people/staff/", {"action": action, "_selected_action": [str(boss.pk)]})
     boss.refresh_from_db()
     assert (boss.password, boss.is_active) == (before, True)
+    former = an_administrator(archive_date=clock.now())
+    chosen = {"action": "restore_selected", "_selected_action": [str(former.pk)]}
+    client.post("/admin/people/staff/?archived=yes", chosen)
+    former.refresh_from_db()
+    assert former.is_archived
 
 
 def test_nobody_gives_a_role_that_allows_more_than_their_own(client, clerk):

@@ -18,8 +18,9 @@ from apps.core.admin_base.archiving import call_where_allowed
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
+from apps.people.admin.roles import CoveredAdmin
 from apps.people.choices import AppliesTo
-from apps.people.models import Staff
+from apps.people.models import Role, Staff
 from apps.people.services import archive_leaver, disable_logins, enable_logins
 
 
@@ -66,7 +67,7 @@ class LoginFilter(ConditionFilter):
 
 
 @admin.register(Staff)
-class StaffAdmin(PersonAdmin):
+class StaffAdmin(CoveredAdmin, PersonAdmin):
     """Staff, who are the users of the back office."""
 
     applies_to = AppliesTo.STAFF
@@ -121,13 +122,8 @@ class StaffAdmin(PersonAdmin):
             return "Disabled"
         return "Enabled" if staff.has_usable_password() else "No password"
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Not of those who may do more: to set their email or password would be a way to all of it."""
-        if not super().has_change_permission(request):
-            return False
-        if not isinstance(obj, Staff):
-            return True
-        return isinstance(request.user, Staff) and request.user.covers(obj.role)
+    def role_of(self, record: Staff) -> Role:
+        return record.role
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -162,9 +158,6 @@ class StaffAdmin(PersonAdmin):
 
     # --- handover
 
-    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        return super().archive_records(request, self.changeable(request, records))
-
     def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         return {} if record.is_archived else {"handover_form": HandoverForm(record)}
 
@@ -182,8 +175,3 @@ class StaffAdmin(PersonAdmin):
         if successor:
             self.message_user(request, f"{count} records handed over to {successor}.")
         self.report_count(request, 1, "archived")
-
-    def changeable(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
-        """Those of them whom this person may change."""
-        people = Staff.objects.filter(pk__in=staff.values("pk")).select_related("role")
-        return people.filter(pk__in=[each.pk for each in people if self.has_change_permission(request, each)])
