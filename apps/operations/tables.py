@@ -154,7 +154,7 @@ def load_tables(migrations: Iterable[Migration]) -> list[Table]:
     Raises ``OperationError`` for migrations that the code does not have.
     """
     loader = MigrationLoader(None)
-    wanted = [tuple(each) for each in migrations]
+    wanted = list(migrations)
     unknown = [".".join(each) for each in wanted if each not in loader.graph.nodes]
     if unknown:
         raise OperationError(f"It has migrations that this version does not know: {', '.join(unknown)}.")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.core.database.configuration import read_database_url
@@ -21,6 +21,7 @@ from apps.operations.tables import (
 )
 
 TARGET = "target"
+SCHEMES = {"sqlite", "postgres", "postgresql"}
 
 
 def move_database(url: str) -> dict[str, TableContent]:
@@ -54,11 +55,13 @@ def move_database(url: str) -> dict[str, TableContent]:
 @contextmanager
 def target_database(url: str) -> Iterator[str]:
     """The alias of another database within the block. Raises ``OperationError`` for a bad address."""
-    try:
-        target = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
-    except (ValueError, ImproperlyConfigured):
-        reason = "sqlite:///path and postgres://user:password@host/name are"
-        raise OperationError(f"The URL is not the address of a database: {reason}.") from None
+    address = urlsplit(url)
+    if address.scheme not in SCHEMES or not address.path.strip("/"):
+        raise OperationError(
+            "That is not the address of a database:"
+            " sqlite:///path and postgres://user:password@host/name are."
+        )
+    target = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
     source = connections[DEFAULT_DB_ALIAS].settings_dict
     if all(target.get(name, "") == source[name] for name in ("HOST", "PORT", "NAME")):
         raise OperationError("The target is the database that the service uses already.")

@@ -26,7 +26,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, folder: Path | None, **options: Any) -> None:
         with command_errors():
             if folder:
-                name, faults = verify_backup(folder)
+                backup, faults = verify_backup(folder)
+                name = str(backup)
             else:
                 name, faults = "The database and its documents", verify_installation()
                 if unused := count_files_without_document():
