@@ -15,7 +15,7 @@ from django.db import connection
 from stdnum.au import abn
 
 from apps.core.bulk_insert import bulk_insert
-from apps.core.identifiers import new_guid
+from apps.core.models import new_guid
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Price, ProviderInvoice
 from apps.odata import clock

@@ -3,6 +3,7 @@
 import contextlib
 import datetime as dt
 import secrets
+import sys
 from pathlib import Path
 
 import environ
@@ -72,6 +73,7 @@ MIDDLEWARE = [
     "apps.core.middleware.BrowserPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
+    "apps.core.middleware.SettingsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -105,14 +107,28 @@ TEMPLATES = [
 DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sqlite3'}"
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
+# Seconds, 0 without limit. Requests are short; commands import for hours, and only wait less long for locks.
+IS_SERVER = "records_site.wsgi" in sys.modules
+DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
+DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER else 60)
+DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["ENGINE"] = "apps.core.database.sqlite"
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
         "PRAGMA busy_timeout=20000;",
     }
 else:
+    DATABASES["default"]["ENGINE"] = "apps.core.database.postgresql"
+    DATABASES["default"]["OPTIONS"] = {
+        "connect_timeout": 2,
+        "options": f"-c statement_timeout={DATABASE_STATEMENT_SECONDS * 1000:.0f}"
+        f" -c lock_timeout={DATABASE_LOCK_SECONDS * 1000:.0f}"
+        f" -c idle_in_transaction_session_timeout={DATABASE_IDLE_SECONDS * 1000:.0f}",
+        **DATABASES["default"].get("OPTIONS", {}),
+    }
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     DATABASES["default"]["TIME_ZONE"] = (
@@ -244,7 +260,7 @@ REST_FRAMEWORK = {
         "apps.access.authentication.BasicAuthentication",
         "apps.access.authentication.StaffSessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["apps.odata.http.permissions.ResourcePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.access.authentication.ResourcePermission"],
     "DEFAULT_THROTTLE_CLASSES": ["apps.access.throttling.ApplicationThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [],

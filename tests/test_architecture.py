@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 # The layers of an app, the lowest first. A module imports from its own layer and from those below it. Modules
-# with another name (``pricing``, ``storage``) have no layer: only the ban on circles holds for them.
+# with another name (``statuses``, ``storage``) have no layer: only the ban on circles holds for them.
 LAYERS = ("choices", "models", "validation", "services", "entry points")
 ENTRY_POINTS = {"resources", "viewsets", "views", "urls", "forms", "admin", "imports", "demo", "management"}
 
@@ -60,7 +60,6 @@ OWN_FILES: dict[str, dict[str, str]] = {
     },
     "sales": {"pipeline": "sums over opportunities, read only"},
     "engagements": {
-        "categories": "the table of the scheme's support categories",
         "coverage": "which budget covers a service, read only",
         "spending": "what is spent of a plan, read only",
     },
@@ -68,7 +67,6 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "approval": "the API's action on a provider invoice: its body and its description",
         "statuses": "the table of statuses and transitions",
         "drafts": "what services work out beside a draft, typed",
-        "pricing": "the price of a product on a day, read only",
         "public_holidays": "the calendar of the states",
     },
 }

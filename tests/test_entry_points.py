@@ -22,7 +22,7 @@ from apps.odata.declaration.service import get_service
 from apps.odata.errors import InvalidRecords
 from apps.odata.write.bodies import read_records
 from apps.odata.write.dispatch import create
-from apps.odata.write.targets import wire_target
+from apps.odata.write.drafts import wire_target
 from tests.engagements.builders import END, START
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member, a_team
 from tests.people.records import an_administrator, form_data, sent

@@ -10,8 +10,8 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from apps.access.callers import join_scopes, offered_scopes, split_scope
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.scopes import join_scopes, offered_scopes, split_scope
 from apps.access.services import (
     ApplicationDraft,
     create_applications,
@@ -62,6 +62,7 @@ class ApiApplicationAdmin(RecordAdmin):
     form = ApiApplicationForm
     draft_class = ApplicationDraft
     create = staticmethod(create_applications)
+    archive = staticmethod(revoke_applications)
     list_display = ("name", "scope", "state", "last_used_at", "creation_date")
     search_fields = ("name", "client_id")
     search_help_text = "Name or client id"
@@ -103,9 +104,6 @@ class ApiApplicationAdmin(RecordAdmin):
             secret=obj.one_time_secret,
             token_address=request.build_absolute_uri("/connect/token"),
         )
-
-    def archive_records(self, request: HttpRequest, records: QuerySet[ApiApplication]) -> int:
-        return revoke_applications(records)
 
     @action(description="Revoke", permissions=["change"], icon="block")
     def archive_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:

@@ -1,7 +1,7 @@
-"""Authentication of API callers: by bearer token, by client id and secret, or by a back-office session.
+"""Authentication of API callers, and their permission to use a resource.
 
-Every API request passes here, so the two queries are written out: Django's query builder would take
-longer than the database does.
+A caller has a bearer token, a client id and secret, or a back-office session. Every request of the API
+passes here, so the two queries are written out: Django's query builder would take longer than the database.
 """
 
 import base64
@@ -13,12 +13,18 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.permissions import SAFE_METHODS
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from apps.access.callers import ApplicationCaller, StaffCaller
-from apps.access.credentials import hash_secret, secret_matches
-from apps.access.scopes import split_scope
+from apps.access.callers import (
+    READ,
+    WRITE,
+    ApplicationCaller,
+    StaffCaller,
+    hash_secret,
+    secret_matches,
+    split_scope,
+)
 from apps.core import history
 from apps.odata import clock
 from apps.odata.errors import Forbidden, Unauthenticated
@@ -107,6 +113,28 @@ class StaffSessionAuthentication(ApiAuthentication):
         request_id = getattr(request._request, "request_id", None)
         history.set_author(history.Author("API", staff_id=staff.pk, request_id=request_id))
         return staff, StaffCaller(staff)
+
+
+class ResourcePermission(BasePermission):
+    """Scopes of API applications, permissions of staff (decisions.md 8).
+
+    401 without credentials, 403 without the permission.
+    """
+
+    def has_permission(self, request: Any, view: Any) -> bool:
+        caller = request.auth
+        if caller is None:
+            return False  # DRF responds with 401
+        entity_set = getattr(view, "entity_set", None)
+        if entity_set is None:
+            return True
+        if request.method in SAFE_METHODS or getattr(view, "action", None) == "query":
+            right, allowed = READ, caller.may_read(entity_set)
+        else:
+            right, allowed = WRITE, caller.may_write(entity_set)
+        if not allowed:
+            raise Forbidden(caller.refusal(right, entity_set.name))
+        return True
 
 
 def authorization(request: Request, scheme: str) -> str | None:

@@ -1,13 +1,109 @@
-"""Callers of the API and their rights: applications by scopes, staff by the permissions of their role."""
+"""Callers of the API: their secrets, their scopes and what they may do.
 
+A secret is 256 random bits, so nobody can try them out and a slow hash would add nothing: what is stored
+is its plain SHA-256 (decisions.md 8).
+
+Scopes are of API applications: `read` and `write` for everything, `claim.read` for one resource. A scope is
+stored as OAuth writes it, words between spaces. `write` does not include `read`: an intake form may hand in
+contacts without being able to list those of others. (A POST answers with what it stored.)
+"""
+
+import difflib
+import hashlib
+import hmac
+import secrets
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 
-from apps.access.scopes import READ, WRITE, grants
+from apps.odata.declaration.resource import POST, PUT
 from apps.odata.declaration.schema import EntitySet
+from apps.odata.declaration.service import get_service
+
+# --- client ids, secrets and tokens ---------------------------------------------------------------------
+
+#: Compared with when there is no such client, so that an unknown client takes as long as a wrong secret.
+NO_HASH = "0" * 64
+
+
+def new_client_id() -> str:
+    """32 hexadecimal digits: public, and of no meaning."""
+    return secrets.token_hex(16)
+
+
+def new_secret() -> str:
+    """43 characters that a URL, a header and a form take unquoted."""
+    return secrets.token_urlsafe(32)
+
+
+def hash_secret(secret: str) -> str:
+    """SHA-256 in hexadecimal; of any text, since callers can send anything."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def secret_matches(secret: str, *hashes: str | None) -> bool:
+    """Whether the secret has one of the hashes; every one is compared, each in constant time."""
+    given = hash_secret(secret)
+    agreed = [hmac.compare_digest(given, each or NO_HASH) for each in hashes]
+    return any(agreed)
+
+
+# --- scopes ---------------------------------------------------------------------------------------------
+
+READ, WRITE = "read", "write"
+EVERYTHING = (READ, WRITE)
+
+
+def split_scope(scope: str) -> frozenset[str]:
+    """The single scopes of a scope string."""
+    return frozenset(scope.split())
+
+
+def join_scopes(scopes: Iterable[str]) -> str:
+    """Scopes as one string, each once, in alphabetical order."""
+    return " ".join(sorted(set(scopes)))
+
+
+def offered_scopes() -> list[str]:
+    """Every scope of this service: the two wide ones, then those of each entity set."""
+    found = list(EVERYTHING)
+    for entity_set in get_service().entity_sets:
+        path = entity_set.path.lower()
+        found.append(f"{path}.{READ}")
+        if entity_set.supports(POST) or entity_set.supports(PUT):
+            found.append(f"{path}.{WRITE}")
+    return found
+
+
+def grants(scopes: Iterable[Collection[str]], path: str, right: str) -> bool:
+    """Whether each of the sets gives ``right`` (``read`` or ``write``) on the resource at ``path``."""
+    narrow = f"{path.lower()}.{right}"
+    return all(right in granted or narrow in granted for granted in scopes)
+
+
+def missing_scopes(granted: Collection[str], requested: Iterable[str]) -> list[str]:
+    """The requested scopes that those granted do not cover; `read` may be narrowed to `claim.read`."""
+    return sorted(s for s in requested if s not in granted and s.rpartition(".")[2] not in granted)
+
+
+def check_scope(scope: str) -> None:
+    """``ValidationError`` naming every scope that this service does not offer."""
+    offered = offered_scopes()
+    unknown = sorted(split_scope(scope) - set(offered))
+    if unknown:
+        raise ValidationError([unknown_scope(each, offered) for each in unknown], code="unknown_scope")
+
+
+def unknown_scope(scope: str, offered: list[str]) -> str:
+    close = difflib.get_close_matches(scope.lower(), offered, n=1)
+    return f"{scope} is no scope of this service{f'; is {close[0]} meant?' if close else '.'}"
+
+
+# --- callers --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +130,10 @@ class ApplicationCaller:
     requests_per_minute: int | None = None
     requests_per_day: int | None = None
     has_token: bool = True
-    identity: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.identity = f"application:{self.guid.hex}"
+    @property
+    def identity(self) -> str:
+        return f"application:{self.guid.hex}"
 
     @property
     def limits(self) -> Limits:
@@ -53,7 +149,7 @@ class ApplicationCaller:
     def may_write(self, entity_set: EntitySet) -> bool:
         return self.has_token and grants(self.scopes, entity_set.path, WRITE)
 
-    def why_not(self, right: str, name: str) -> str:
+    def refusal(self, right: str, name: str) -> str:
         """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
         if right == WRITE and not self.has_token:
             return (
@@ -88,3 +184,6 @@ class StaffCaller:
 
     def may_write(self, entity_set: EntitySet) -> bool:
         return False
+
+    def refusal(self, right: str, name: str) -> str:
+        return f"{self.name} may not {right} {name}."

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 
-from apps.access.credentials import new_client_id
-from apps.access.scopes import check_scope
+from apps.access.callers import check_scope, new_client_id
 from apps.core.models import Lookup, Record
 from apps.odata import clock
 

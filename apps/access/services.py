@@ -10,10 +10,15 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.access.callers import ApplicationCaller
-from apps.access.credentials import hash_secret, new_client_id, new_secret
+from apps.access.callers import (
+    EVERYTHING,
+    ApplicationCaller,
+    hash_secret,
+    join_scopes,
+    new_client_id,
+    new_secret,
+)
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
-from apps.access.scopes import EVERYTHING, join_scopes
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.core import archive, saving
 from apps.odata import clock

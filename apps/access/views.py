@@ -1,6 +1,7 @@
 """The token endpoint: OAuth 2 client credentials (RFC 6749)."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote_plus
 
@@ -13,9 +14,15 @@ from django.views.decorators.csrf import csrf_exempt
 
 from apps.access import throttling
 from apps.access.authentication import find_application_by_secret, split_basic_credentials
-from apps.access.callers import ApplicationCaller, Limits
-from apps.access.credentials import hash_secret
-from apps.access.scopes import check_scope, join_scopes, missing_scopes, split_scope
+from apps.access.callers import (
+    ApplicationCaller,
+    Limits,
+    check_scope,
+    hash_secret,
+    join_scopes,
+    missing_scopes,
+    split_scope,
+)
 from apps.access.services import issue_token
 from apps.odata.errors import ODataError
 
@@ -164,3 +171,8 @@ def count_failure(client_id: str, address: str) -> None:
 def too_many_requests(description: str, retry_after: str, status: int = 429) -> OAuthError:
     headers = (("Retry-After", retry_after),)
     return OAuthError("temporarily_unavailable", description, status, headers)
+
+
+def database_unavailable(headers: Mapping[str, str]) -> OAuthError:
+    description = "The database cannot be reached now."
+    return OAuthError("temporarily_unavailable", description, 503, tuple(headers.items()))

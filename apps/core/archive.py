@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from apps.core import history
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 
 #: Keys named in one statement; far below what either engine takes.
 BATCH = 2_000

@@ -14,8 +14,7 @@ from django.db import connection, models
 from psycopg import ClientCursor
 from psycopg.types.json import Jsonb
 
-from apps.core.identifiers import normalised
-from apps.odata.any_of import array_of_guids
+from apps.odata.batched_queries import array_of_guids
 from apps.odata.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
@@ -111,14 +110,14 @@ def value_makers(
         if name in columns:
             continue
         if text_field in columns:
-            makers[name] = normalised_maker(columns.index(str(text_field)))
+            makers[name] = normalised_maker(field, columns.index(str(text_field)))
         elif field.has_default():
             makers[name] = default_maker(field)
     return makers
 
 
-def normalised_maker(position: int) -> Callable[[Sequence[Any]], Any]:
-    return lambda row: normalised(row[position])
+def normalised_maker(field: Any, position: int) -> Callable[[Sequence[Any]], Any]:
+    return lambda row: field.normalise(row[position])
 
 
 def default_maker(field: models.Field) -> Callable[[Sequence[Any]], Any]:

@@ -25,22 +25,14 @@ from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
-from apps.odata.http.renderers import ndjson_lines
+from apps.odata.http.formats import ndjson_lines
 from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, formula_safe, rows
 from apps.odata.read.reader import JsonReader, filter_rows
 
 
 class Operator:
-    """Whoever may run commands on the server, and so see everything that is in the database."""
-
-    name = "command"
-
-    def may_read(self, entity_set: EntitySet) -> bool:
-        return True
-
-    def may_write(self, entity_set: EntitySet) -> bool:
-        return True
+    """The caller who may run commands on the server, and so see everything that is in the database."""
 
 
 def export_file(

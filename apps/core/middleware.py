@@ -1,22 +1,27 @@
 """Middleware of every request: browser policies, the request's id, the organisation's zone, the author."""
 
+import codecs
 import re
 import uuid
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from apps.core import history
+from apps.core.database import deadline
 from apps.core.models import Subscriber
 from apps.odata import clock
+from apps.odata.errors import UnsupportedMediaType
 from apps.odata.http.exceptions import error_response
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 #: A caller's own request id is used when it is plain, so that the logs of both sides can be compared.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
+
+#: The charsets of Content-Type that are read; a parser may refuse more of them.
+TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 
 #: Answered even when there is no database to read the settings from.
 HEALTH_PATHS = frozenset({"/livez", "/readyz"})
@@ -43,7 +48,7 @@ class BrowserPolicyMiddleware:
 
 
 class RequestContextMiddleware:
-    """The request id (``X-Request-ID``), the organisation's time zone, an author for the history."""
+    """The request id (``X-Request-ID``), and an author for the history."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -53,20 +58,33 @@ class RequestContextMiddleware:
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
         with history.as_author(history.Author(channel="API", request_id=request_id)):
-            response = self.respond(request)
+            response = self.get_response(request)
         response["X-Request-ID"] = request_id
         return response
 
-    def respond(self, request: HttpRequest) -> HttpResponse:
+
+class SettingsMiddleware:
+    """The organisation's time zone, and the time limit of statements.
+
+    A middleware of its own: without a database Django makes the response here, and it gets the request's id.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.rstrip("/") in HEALTH_PATHS:
             return self.get_response(request)
-        try:
+        if not is_text_encoding(request.encoding):
+            return error_response(UnsupportedMediaType("Texts are sent in UTF-8."), request)
+        with deadline.time_limit(settings.DATABASE_STATEMENT_SECONDS):
             clock.activate_zone(Subscriber.current().zone)
-        except (OperationalError, InterfaceError) as error:
-            if not request.path_info.lower().startswith("/api/"):
-                raise
-            return error_response(error, request)
-        return self.get_response(request)
+            return self.get_response(request)
+
+
+def is_text_encoding(encoding: str | None) -> bool:
+    """Whether Django can read forms in it; Python has codecs of other things, such as base64."""
+    return encoding is None or codecs.lookup(encoding).name in TEXT_ENCODINGS
 
 
 class BackOfficeAuthorMiddleware:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
+import unicodedata
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from random import Random
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -12,7 +19,6 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
 
 from apps.core import history
-from apps.core.identifiers import new_guid, normalised
 from apps.odata import clock
 
 
@@ -21,11 +27,23 @@ def optional_text(label: str | None = None, length: int = 90, **options: Any) ->
     return models.CharField(label, max_length=length, null=True, blank=True, **options)
 
 
+def normalised(text: str | None) -> str | None:
+    """The form in which unique texts are compared: composed, trimmed, without regard to case.
+
+    ``"  Café Pty Ltd"`` and ``"CAFE\\u0301 pty ltd"`` are one name. Empty texts are no text.
+    """
+    if text is None:
+        return None
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).strip().casefold()) or None
+
+
 class NormalisedField(models.CharField):
     """A hidden column with the normalised form of a text, by which texts are compared (``normalised``).
 
     ``of`` names the text's field. One character may become three, so its length is three times the text's.
     """
+
+    normalise = staticmethod(normalised)
 
     def __init__(self, of: str = "", **options: Any) -> None:
         self.text_field = of
@@ -60,6 +78,9 @@ class TimestampedModel(models.Model):
     secret_columns: ClassVar[frozenset[str]] = frozenset()
     #: Columns whose change is no change of the record (a login's time).
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Columns that an existing record keeps, and those that it keeps once a relation has records.
+    fixed_columns: ClassVar[Sequence[str]] = ()
+    columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     class Meta:
         abstract = True
@@ -94,6 +115,42 @@ class TimestampedModel(models.Model):
     @property
     def is_archived(self) -> bool:
         return self.archive_date is not None
+
+    def unchangeable_columns(self) -> list[str]:
+        """The columns that this record keeps from now on."""
+        relations = [name for name in self.columns_fixed_by if getattr(self, name).exists()]
+        return [*self.fixed_columns, *(name for each in relations for name in self.columns_fixed_by[each])]
+
+
+_REPEATABLE: ContextVar[Random | None] = ContextVar("repeatable_guids", default=None)
+
+
+def new_guid() -> uuid.UUID:
+    """A version 7 UUID (RFC 9562): 48 bits of milliseconds, then 74 random bits.
+
+    Rows of one time are neighbours in the key's index, which random keys would scatter.
+    """
+    chance = _REPEATABLE.get()
+    if chance is None:
+        milliseconds, bits = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10))
+    else:
+        milliseconds, bits = int(clock.now().timestamp() * 1000), chance.getrandbits(80)
+    value = (milliseconds & (1 << 48) - 1) << 80 | bits
+    value = value & ~(0xF << 76) | 0x7 << 76
+    return uuid.UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
+
+
+@contextmanager
+def repeatable_guids(chance: Random | None) -> Iterator[None]:
+    """Within the block, new guids are made of ``clock.now()`` and this chance: demo data repeats its own.
+
+    Without a chance they are random within the block.
+    """
+    token = _REPEATABLE.set(chance)
+    try:
+        yield
+    finally:
+        _REPEATABLE.reset(token)
 
 
 class Record(TimestampedModel):

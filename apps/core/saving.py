@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -14,10 +15,9 @@ from psycopg.types.json import Jsonb
 
 from apps.core import history
 from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import (
     Draft,
     Issue,
@@ -45,9 +45,34 @@ def in_transaction() -> Iterator[None]:
         yield
 
 
-def validate(model: type[models.Model], drafts: Sequence[Draft], rules: Sequence[Rule] = ()) -> None:
-    """Raise ``ValidationFailed`` with every issue that the rules, and the unique columns, find."""
-    raise_if_invalid(drafts, [*find_conflicts(model, drafts), *apply_rules(drafts, rules)])
+def validate(
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    rules: Sequence[Rule] = (),
+    existing: Mapping[Any, Any] | None = None,
+) -> None:
+    """Raise ``ValidationFailed`` with every issue that the rules, and unique and fixed columns, find.
+
+    ``existing`` are the records that the drafts change, by key.
+    """
+    fixed = find_changes_of_fixed_columns(drafts, existing or {})
+    raise_if_invalid(drafts, [*find_conflicts(model, drafts), *fixed, *apply_rules(drafts, rules)])
+
+
+def find_changes_of_fixed_columns(
+    drafts: Sequence[Draft], existing: Mapping[Any, Any]
+) -> Iterator[tuple[int, Issue]]:
+    """``NotAllowed`` for every draft that changes what its record keeps; asked only where one would."""
+    for number, draft in enumerate(drafts):
+        record = existing.get(draft.key)
+        if record is None or not (record.fixed_columns or record.columns_fixed_by):
+            continue
+        given = {f for f in record._meta.concrete_fields if f.name in draft.given and draft.has(f.name)}
+        changed = {f.name for f in given if draft.key_of(f.name) != getattr(record, f.attname)}
+        if changed.isdisjoint(chain(record.fixed_columns, *record.columns_fixed_by.values())):
+            continue
+        for name in changed.intersection(record.unchangeable_columns()):
+            yield number, Issue("NotAllowed", name, "It cannot be changed: other records depend on it.")
 
 
 def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:
@@ -254,13 +279,15 @@ def insert_instances(model: type[models.Model], instances: Sequence[Any]) -> Non
 
 
 def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> None:
-    """Give drafts of new records the model's defaults for columns that no body has: rules may read them."""
-    for field in model._meta.concrete_fields:
-        if field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"):
-            continue
-        for draft in drafts:
-            if not draft.has(field.name) and field.name not in draft.invalid:
-                draft.fill(field.name, plain(field.get_default()))
+    """Give drafts of new records the model's defaults for columns that they lack: rules may read them."""
+    fields = {
+        field.name: field
+        for field in model._meta.concrete_fields
+        if not (field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"))
+    }
+    for draft in drafts:
+        for name in fields.keys() - draft.member_names() - draft.invalid:
+            draft.fill(name, plain(fields[name].get_default()))
 
 
 def new_keys(model: type[models.Model], number: int) -> list[Any]:

@@ -6,13 +6,16 @@ from typing import Any, Literal
 
 from django.db import models
 
-from apps.core import saving
+from apps.core import archive, saving
 from apps.core.models import Subscriber
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft
 
 #: ``service(drafts)``: store the drafts and return keys; raises ``ValidationFailed`` with every issue.
 Service = Callable[..., list[Any]]
+#: ``service(records)``: change the records of a queryset and return how many; the issues of its
+#: ``ValidationFailed`` are numbered in the order of the keys.
+QuerySetService = Callable[..., int]
 
 
 def create_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
@@ -25,7 +28,7 @@ def create_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[A
 def update_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing entries give; the keys of those changed."""
     existing = saving.load_existing(model, drafts)
-    saving.validate(model, drafts)
+    saving.validate(model, drafts, existing=existing)
     return saving.save_changes(model, drafts, existing)
 
 
@@ -34,6 +37,12 @@ def service_of(model: type[models.Model], name: Literal["create", "update"]) -> 
     declared = get_service().by_model.get(model)
     default = {"create": create_lookups, "update": update_lookups}[name]
     return (declared and getattr(type(declared.resource), name)) or partial(default, model)
+
+
+def archive_service(model: type[models.Model]) -> QuerySetService:
+    """The service that archives records of the model: the one its resource declares, or the usual one."""
+    declared = get_service().by_model.get(model)
+    return (declared and type(declared.resource).archive) or archive.archive
 
 
 def save_settings(drafts: Sequence[Draft]) -> list[Any]:

@@ -11,6 +11,8 @@ from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from apps.odata.http.exceptions import RETRY_AFTER
+
 
 @require_safe
 def start_page(request: HttpRequest) -> HttpResponse:
@@ -57,3 +59,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """The page of an unexpected error: the request's id, and no internals."""
     context = {"request_id": getattr(request, "request_id", None)}
     return HttpResponse(render_to_string("500.html", context), status=500)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The page while the database cannot be used: nothing of it may need the database."""
+    context = {"request_id": getattr(request, "request_id", None)}
+    return HttpResponse(render_to_string("503.html", context), status=503, headers=RETRY_AFTER)

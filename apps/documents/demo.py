@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from random import Random
 
 from apps.core.demo import Context, DemoSet, Size, draft_of, existing, load_lookups, read_data
-from apps.core.identifiers import repeatable_guids
+from apps.core.models import repeatable_guids
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import attach_file, create_documents
 from apps.documents.storage import FileBatch

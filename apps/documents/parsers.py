@@ -26,7 +26,7 @@ from apps.documents.models import Document
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
 from apps.odata.declaration.values import guid_reader, text_reader
 from apps.odata.errors import BadBody, TooLarge, plural
-from apps.odata.http.parsers import content_length
+from apps.odata.http.formats import content_length
 
 #: Bytes of one text field, and of one header of a part.
 MAX_FIELD_BYTES = 64 * 1024

@@ -50,7 +50,7 @@ def create_documents(drafts: Sequence[Draft]) -> list[Any]:
 def update_documents(drafts: Sequence[Draft]) -> list[Any]:
     """Change what drafts of existing documents give; the keys of those that changed."""
     existing = saving.load_existing(Document, drafts)
-    saving.validate(Document, drafts, DOCUMENT_RULES)
+    saving.validate(Document, drafts, DOCUMENT_RULES, existing)
     return saving.save_changes(Document, drafts, existing)
 
 

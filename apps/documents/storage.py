@@ -20,7 +20,7 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from apps.core.identifiers import new_guid
+from apps.core.models import new_guid
 from apps.documents import file_types
 from apps.documents.models import Document
 from apps.odata.errors import ODataError, TooLarge, Unavailable

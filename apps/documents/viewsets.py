@@ -19,7 +19,6 @@ from apps.documents.uploads import create_documents_of_upload
 from apps.odata.errors import NotFound
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
-from apps.odata.query.keys import read_key
 from apps.odata.write.dispatch import Created
 
 
@@ -53,7 +52,7 @@ class DocumentViewSet(ODataViewSet):
     def download(self, request: Request, key: str) -> HttpResponseBase:
         """The file as it was stored (interface.md 4.6); of archived documents as well."""
         self.refuse_plain_filters()
-        guid = read_key(self.entity_set, key)
+        guid = self.read_key(key)
         document: Document | None = self.get_queryset().filter(pk=guid).first()
         if document is None:
             raise NotFound(f"There is no {self.entity_set.name} {guid}.")

@@ -20,7 +20,6 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.engagements.categories import support_item
 from apps.engagements.choices import ParticipantType
 from apps.engagements.models import (
     ZERO,
@@ -30,11 +29,9 @@ from apps.engagements.models import (
     ServiceBooking,
     budget_label,
     last_day_of_plan,
+    support_item,
 )
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, prepared_query
-
-Rows = Iterable[tuple[Any, ...]]
+from apps.odata.batched_queries import AnyOf, BoundQuery, Rows, prepared_query
 
 
 class Support(NamedTuple):

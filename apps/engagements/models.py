@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +13,7 @@ from django.db import models
 
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record, optional_text
-from apps.engagements.categories import LAST_CATEGORY
-from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
+from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.spending import Spending
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
@@ -53,6 +53,30 @@ class SupportCategory(Lookup, Record):
         return f"{self.number:02} {self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class SupportItem:
+    """What a support item's code says: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
+
+    category: int
+    purpose: str | None
+
+
+_PURPOSES = {
+    "1": SupportPurpose.CORE.value,
+    "2": SupportPurpose.CAPITAL.value,
+    "3": SupportPurpose.CAPACITY_BUILDING.value,
+}
+
+
+def support_item(code: str | None) -> SupportItem | None:
+    """What a support item's code says; ``None`` for a code of another form (some items have names)."""
+    category, *rest = (code or "").strip().split("_")
+    if len(category) != 2 or not category.isdecimal() or not rest:
+        return None
+    purpose = _PURPOSES.get(rest[-1]) if len(rest) == 4 else None
+    return SupportItem(int(category), purpose)
+
+
 #: The sum of the service bookings of a plan. Both engines round the same way, and null is no sum.
 ALLOCATED = (
     "round(coalesce((SELECT sum(_booking.budget) FROM engagements_servicebooking _booking"
@@ -69,6 +93,8 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
 
 class ClientEngagement(Record):
     """A participant's plan: its dates, its managers, and the budget that service bookings divide."""
+
+    fixed_columns = ("participant", "participant_type")  # its budgets depend on them
 
     participant_type = models.CharField(max_length=6, choices=ParticipantType, default=ParticipantType.AGENCY)
     participant = models.ForeignKey(Contact, on_delete=models.PROTECT, related_name="engagements")
@@ -193,11 +219,17 @@ class Budget(Record):
         "managed by", max_length=6, choices=ManagementType, default=ManagementType.PLAN
     )
 
+    fixed_columns = ("engagement",)
     #: Sums of other records; those have a history of their own.
     unrecorded_columns = frozenset({"claimed", "paid", "waiting"})
 
     class Meta(Record.Meta):
         abstract = True
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether money was claimed on it, or waits to be."""
+        return bool(self.claimed or self.paid or self.waiting)
 
     @property
     def remaining(self) -> Decimal:

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
-from apps.engagements.imports.plans import ClientEngagementImport
+from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_engagements, update_engagements
 from apps.engagements.validation import EngagementDraft

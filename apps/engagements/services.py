@@ -20,7 +20,7 @@ from django.db import connection, transaction
 
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
-from apps.engagements.categories import CATEGORIES, category_guid
+from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
     ZERO,
@@ -38,7 +38,7 @@ from apps.engagements.validation import (
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
 )
-from apps.odata.write.drafts import Draft, Rule
+from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed
 
 # --- plans ----------------------------------------------------------------------------------------------
 
@@ -53,12 +53,14 @@ def create_engagements(drafts: Sequence[Draft], ignore_warnings: bool = False) -
 def update_engagements(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing plans give; the keys of the plans that changed."""
     existing = saving.load_existing(ClientEngagement, drafts)
-    check_engagements(drafts, ignore_warnings)
+    check_engagements(drafts, ignore_warnings, existing)
     return saving.save_changes(ClientEngagement, drafts, existing)
 
 
-def check_engagements(drafts: Sequence[Draft], ignore_warnings: bool) -> None:
-    saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES)
+def check_engagements(
+    drafts: Sequence[Draft], ignore_warnings: bool, existing: Mapping[Any, ClientEngagement] | None = None
+) -> None:
+    saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES, existing)
     load_engagement_context(drafts)
     saving.check_warnings(drafts, ENGAGEMENT_WARNINGS, ignore_warnings)
 
@@ -109,15 +111,29 @@ def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings
 def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing budgets give; the keys of the budgets that changed."""
     existing = saving.load_existing(model, drafts)
-    check_budgets(model, drafts, ignore_warnings)
+    check_budgets(model, drafts, ignore_warnings, existing)
     return saving.save_changes(model, drafts, existing)
 
 
-def check_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool) -> None:
+def check_budgets(
+    model: type[Budget],
+    drafts: Sequence[Draft],
+    ignore_warnings: bool,
+    existing: Mapping[Any, Budget] | None = None,
+) -> None:
     rules, warnings = BUDGET_RULES[model]
     load_booking_context(drafts)
-    saving.validate(model, drafts, rules)
+    saving.validate(model, drafts, rules, existing)
     saving.check_warnings(drafts, warnings, ignore_warnings)
+
+
+@transaction.atomic
+def delete_budget(budget: Budget) -> None:
+    """Delete a budget that was entered by mistake; ``ValidationFailed`` for one that money was claimed on."""
+    current = type(budget)._default_manager.select_for_update().get(pk=budget.pk)
+    if current.has_claims:
+        raise ValidationFailed([(0, Issue("NotAllowed", "", f"Money was claimed on {current}: it stays."))])
+    current.delete()
 
 
 create_bookings = partial(create_budgets, ServiceBooking)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from apps.engagements.categories import FIRST_PACE_CATEGORY, support_item
-from apps.engagements.choices import ManagementType, ParticipantType, SupportPurpose
-from apps.engagements.models import ZERO, ClientEngagement, last_day_of_plan
+from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
+from apps.engagements.models import ZERO, ClientEngagement, last_day_of_plan, support_item
 from apps.odata.write.drafts import Draft, Issue
 
 

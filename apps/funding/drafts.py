@@ -8,7 +8,7 @@ from uuid import UUID
 
 from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.funding.models import ProviderInvoice
-from apps.funding.pricing import EffectivePrice
+from apps.funding.models.prices import EffectivePrice
 from apps.odata.write.drafts import Draft
 
 # --- drafts ---------------------------------------------------------------------------------------------

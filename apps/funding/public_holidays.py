@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from holidays import country_holidays
 
+from apps.people.choices import STATES, state_code
+
 
 class DayType(Enum):
     """The types of day that the price guide has prices for."""
@@ -17,37 +19,20 @@ class DayType(Enum):
     PUBLIC_HOLIDAY = "a public holiday"
 
 
-STATES = {
-    "ACT": "australian capital territory",
-    "NSW": "new south wales",
-    "NT": "northern territory",
-    "QLD": "queensland",
-    "SA": "south australia",
-    "TAS": "tasmania",
-    "VIC": "victoria",
-    "WA": "western australia",
-}
-
-_CODES = {name: code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
-
 #: Holidays of a part of their state only.
 LOCAL_HOLIDAYS = frozenset({"The Royal Queensland Show"})
 
 
-def state_code(text: str | None) -> str | None:
-    """``NSW`` for what people write of it (``New South Wales``, ``n.s.w.``); ``None`` for no state."""
-    return _CODES.get(" ".join((text or "").replace(".", "").split()).casefold())
-
-
 @lru_cache(maxsize=4096)
 def day_types(day: dt.date, state: str | None) -> frozenset[DayType]:
-    """The type of a day in a state (a code of ``STATES``), or the possible types where that is uncertain.
+    """The type of a day in a state as people write it, or the possible types where that is uncertain.
 
     It is uncertain on eves that are holidays from the evening on, on holidays of a part of the state, and,
     without a state, on holidays of some states only.
     """
+    code = state_code(state)
     ordinary = DAYS_OF_THE_WEEK[day.weekday()]
-    holidays = [holiday_in(each, day) for each in ((state,) if state else STATES)]
+    holidays = [holiday_in(each, day) for each in ((code,) if code else STATES)]
     if all(each is True for each in holidays):
         return frozenset({DayType.PUBLIC_HOLIDAY})
     if all(each is False for each in holidays):

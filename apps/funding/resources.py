@@ -15,7 +15,11 @@ from apps.funding.models import (
     ProviderInvoice,
 )
 from apps.funding.services.create import create_claims, create_invoices
-from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
+from apps.funding.services.provider_invoices import (
+    archive_provider_invoices,
+    create_provider_invoices,
+    update_provider_invoices,
+)
 from apps.funding.services.update import update_claims, update_invoices
 from apps.odata.declaration.resource import (
     GET,
@@ -258,7 +262,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *RECORD_DATES,
     )
-    create, update = create_provider_invoices, update_provider_invoices
+    create, update, archive = create_provider_invoices, update_provider_invoices, archive_provider_invoices
     importing = ProviderInvoiceImport
 
 

@@ -10,7 +10,6 @@ from apps.funding import resources
 from apps.funding.approval import OPERATION, apply_action
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
-from apps.odata.query.keys import read_key
 
 
 class ProviderInvoiceViewSet(ODataViewSet):
@@ -27,7 +26,7 @@ class ProviderInvoiceViewSet(ODataViewSet):
     def respond_acted(self, request: Request, key: str) -> Response:
         self.refuse_plain_filters()
         body = self.parse_body(request)
-        guid = read_key(self.entity_set, key)
+        guid = self.read_key(key)
         apply_action(guid, body, self.get_queryset(), self.check_if_match, self.entity_set.name)
         return self.respond_updated(request, guid)
 

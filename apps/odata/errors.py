@@ -65,6 +65,10 @@ class BadQuery(ODataError, status=400, code="InvalidQuery"):
     """An invalid query option, key or header."""
 
 
+class TooCostly(ODataError, status=400):
+    """A query that takes longer than a request may."""
+
+
 class NotSupported(ODataError, status=501, code="NotImplemented"):
     """A part of OData that this service does not support."""
 

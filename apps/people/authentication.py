@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.people.models import Staff
 
 
@@ -69,17 +69,3 @@ def locked_out_response(
     response["Retry-After"] = str(int(seconds))
     response["Cache-Control"] = "no-store"
     return response
-
-
-# --- what may be done to whom ---------------------------------------------------------------------------
-
-
-def role_covers(user: Any, other: Staff) -> bool:
-    """Whether a user's own role grants everything that another's does.
-
-    Nobody sets the password, the login or the role of somebody who may do more than they: that would be
-    a way to all of it.
-    """
-    if user.is_superuser:
-        return True
-    return not other.role.all_permissions and other.granted <= user.granted

@@ -1,4 +1,6 @@
-"""The words people's records choose from, as interface.md 4.1 spells them."""
+"""The words people's records choose from, as interface.md 4.1 spells them; the states of Australia."""
+
+import re
 
 from django.db import models
 
@@ -46,3 +48,24 @@ class AnswerKind(models.TextChoices):
     YES_NO = "YesNo", "Yes or no"
     CHOICE = "Choice", "One choice"
     CHOICES = "Choices", "Several choices"
+
+
+#: The states and territories of Australia by their abbreviations.
+STATES = {
+    "ACT": "australian capital territory",
+    "NSW": "new south wales",
+    "NT": "northern territory",
+    "QLD": "queensland",
+    "SA": "south australia",
+    "TAS": "tasmania",
+    "VIC": "victoria",
+    "WA": "western australia",
+}
+_CODES_OF_STATES = {name: code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
+_DOTS_AND_SPACES = re.compile(r"[.\s]+")
+
+
+def state_code(text: str | None) -> str | None:
+    """``NSW`` for what people write of it (``New South Wales``, ``n.s.w.``); ``None`` for no state."""
+    words = _DOTS_AND_SPACES.sub(" ", text or "").strip().casefold()
+    return _CODES_OF_STATES.get(words) or _CODES_OF_STATES.get(words.replace(" ", ""))

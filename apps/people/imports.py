@@ -1,47 +1,29 @@
-"""Imports of staff, clients and contacts: usual headers, match fields, and warnings about addresses."""
+"""Imports of staff, clients and contacts: usual headers, match fields, and corrected texts."""
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from apps.core.identifiers import normalised
 from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
+from apps.core.models import normalised
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.declaration.values import WireValueError
-from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.people.choices import state_code
 from apps.people.models import CustomField
-from apps.people.services import (
-    stored_answers,
-)
+from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
-# --- Australian addresses -------------------------------------------------------------------------------
-
-STATES = {
-    "ACT": "australian capital territory",
-    "NSW": "new south wales",
-    "NT": "northern territory",
-    "QLD": "queensland",
-    "SA": "south australia",
-    "TAS": "tasmania",
-    "VIC": "victoria",
-    "WA": "western australia",
-}
-_STATE_BY_TEXT = {name: code for code, name in STATES.items()} | {code.lower(): code for code in STATES}
-_DOTS = re.compile(r"[.\s]+")
-
-AUSTRALIA = frozenset({"australia", "au", "aus"})
+# --- texts that are corrected ---------------------------------------------------------------------------
 
 
 def clean_state(text: str) -> CleanedText:
     """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
-    plain = _DOTS.sub(" ", text).strip().casefold()
-    code = _STATE_BY_TEXT.get(plain) or _STATE_BY_TEXT.get(plain.replace(" ", ""))
+    code = state_code(text)
     if code is None or code == text:
         return CleanedText(text)
     return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
@@ -54,25 +36,6 @@ def clean_mobile(text: str) -> CleanedText:
     return CleanedText(f"0{text}", "LeadingZeroRestored", f"It is taken as 0{text}.")
 
 
-def is_australian(draft: Draft) -> bool:
-    return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
-
-
-def an_australian_state_is_abbreviated(draft: Draft) -> Iterator[Issue]:
-    for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
-        if is_australian(draft) and state and state not in STATES:
-            yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
-
-
-def an_australian_postcode_has_four_digits(draft: Draft) -> Iterator[Issue]:
-    for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
-        if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
-            continue
-        lost = re.fullmatch(r"[0-9]{3}", code)
-        meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
-        yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
-
-
 CLEANERS = {
     "Address/State": clean_state,
     "PostalAddress/PostalState": clean_state,
@@ -81,11 +44,6 @@ CLEANERS = {
     "BusinessPhone": clean_mobile,
     "BusinessPhone2": clean_mobile,
 }
-
-ADDRESS_WARNINGS: tuple[Rule, ...] = (
-    an_australian_state_is_abbreviated,
-    an_australian_postcode_has_four_digits,
-)
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -215,7 +173,7 @@ class StaffImport(ImportDefinition):
     match_fields = ("UniqueCode", "PrimaryEmail")
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
-    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
+    warnings = PERSON_WARNINGS
 
 
 class ClientImport(ImportDefinition):
@@ -227,7 +185,7 @@ class ClientImport(ImportDefinition):
     later_references = ("key_contact",)
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
-    warnings = (*CLIENT_WARNINGS, *ADDRESS_WARNINGS)
+    warnings = CLIENT_WARNINGS
 
 
 class ContactImport(ImportDefinition):
@@ -239,4 +197,4 @@ class ContactImport(ImportDefinition):
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
-    warnings = (*PERSON_WARNINGS, *ADDRESS_WARNINGS)
+    warnings = PERSON_WARNINGS

@@ -11,8 +11,15 @@ from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from apps.core.identifiers import normalised
-from apps.core.models import Consent, Lookup, NormalisedField, Record, TimestampedModel, optional_text
+from apps.core.models import (
+    Consent,
+    Lookup,
+    NormalisedField,
+    Record,
+    TimestampedModel,
+    normalised,
+    optional_text,
+)
 from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
 
@@ -32,6 +39,11 @@ class Role(Lookup, Record):
 
     class Meta(Record.Meta):
         ordering = ("name",)
+
+    def permission_codes(self) -> frozenset[str]:
+        """The permissions of the role, as ``app.codename``."""
+        pairs = self.permissions.values_list("content_type__app_label", "codename")
+        return frozenset(f"{app}.{codename}" for app, codename in pairs)
 
 
 class Position(Lookup, Record):
@@ -194,8 +206,15 @@ class Staff(Person, AbstractBaseUser, Record):
     @cached_property
     def granted(self) -> frozenset[str]:
         """The permissions of the role, as ``app.codename``."""
-        pairs = self.role.permissions.values_list("content_type__app_label", "codename")
-        return frozenset(f"{app}.{codename}" for app, codename in pairs)
+        return self.role.permission_codes()
+
+    def covers(self, role: Role) -> bool:
+        """Whether their own role grants everything that another does.
+
+        Nobody sets the password, the login or the role of somebody who may do more than they: that would be
+        a way to all of it.
+        """
+        return self.is_superuser or (not role.all_permissions and role.permission_codes() <= self.granted)
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         return self.is_active and (self.role.all_permissions or perm in self.granted)
@@ -281,6 +300,8 @@ class Contact(Person, Record):
 
 class CustomField(Lookup, Record):
     """A question the subscriber asks of staff, clients or contacts beyond the fields built in."""
+
+    columns_fixed_by: ClassVar[Any] = {"answers": ("applies_to", "kind")}
 
     name_key = NormalisedField(of="name")
     applies_to = models.CharField(max_length=7, choices=AppliesTo)

@@ -29,8 +29,12 @@ from apps.people.models import (
 )
 from apps.people.services import (
     AnsweredDraft,
+    RoleDraft,
+    StaffDraft,
+    archive_staff,
     create_clients,
     create_contacts,
+    create_roles,
     create_staff,
     replace_staff,
     update_clients,
@@ -210,8 +214,8 @@ class StaffResource(UnrestrictedResource):
         RefersTo("PositionTitle", PositionSummary, source="position"),
         RefersTo("Location", LocationSummary),
     )
-    draft_class = AnsweredDraft
-    create, update, replace = create_staff, update_staff, replace_staff
+    draft_class = StaffDraft
+    create, update, replace, archive = create_staff, update_staff, replace_staff, archive_staff
     importing = StaffImport
 
 
@@ -281,7 +285,8 @@ class RoleResource(LookupResource):
     model = Role
     path = "role"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
-    update = update_roles
+    draft_class = RoleDraft
+    create, update = create_roles, update_roles
     importing = RoleImport
 
 

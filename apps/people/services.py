@@ -20,8 +20,8 @@ from django.db.models import QuerySet
 from apps.core import archive, history, saving
 from apps.core.models import Subscriber, TimestampedModel
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
-from apps.odata.write.drafts import Draft
+from apps.odata.batched_queries import AnyOf
+from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import (
     Client,
     Contact,
@@ -31,7 +31,14 @@ from apps.people.models import (
     Role,
     Staff,
 )
-from apps.people.validation import CLIENT_RULES, CONTACT_RULES, STAFF_RULES
+from apps.people.validation import (
+    CLIENT_RULES,
+    CONTACT_RULES,
+    LOGIN_RULES,
+    ROLE_RULES,
+    STAFF_RULES,
+    can_sign_in,
+)
 
 #: Responses by the key of their custom field.
 Answers = Mapping[Any, list[str]]
@@ -43,12 +50,32 @@ class AnsweredDraft(Draft):
     custom_answers: Answers = MappingProxyType({})
 
 
+class StaffDraft(AnsweredDraft):
+    """A draft of a staff member, with what the services load for the rules.
+
+    ``author``: the member of staff who is signed in and changes it; none where an application or a command
+    does. ``removes_administrators_by``: the member that leaves nobody who may do everything.
+    """
+
+    author: Staff | None = None
+    removes_administrators_by: str | None = None
+
+
+class RoleDraft(Draft):
+    """A draft of a role, with the same attributes as that of a staff member."""
+
+    author: Staff | None = None
+    removes_administrators_by: str | None = None
+
+
 # --- staff ----------------------------------------------------------------------------------------------
 
 
 def create_staff(drafts: Sequence[Draft]) -> list[Any]:
     """Store new staff (interface.md 4.1). Without the hash of a password nobody can sign in as them."""
     apply_email_consent(drafts)
+    saving.apply_model_defaults(Staff, drafts)
+    load_author(drafts)
     saving.validate(Staff, drafts, STAFF_RULES)
     keys = saving.insert_records(Staff, drafts, {"password": [password_column(draft) for draft in drafts]})
     save_answers(Staff, drafts, keys)
@@ -57,13 +84,15 @@ def create_staff(drafts: Sequence[Draft]) -> list[Any]:
 
 def update_staff(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Staff, drafts)
-    saving.validate(Staff, drafts, STAFF_RULES)
+    load_login_context(drafts)
+    saving.validate(Staff, drafts, STAFF_RULES, existing)
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
 
 
 def replace_staff(record: Staff, draft: Draft) -> None:
     """Make a staff member what the draft says (interface.md 4.1); password and login times stay."""
     apply_email_consent([draft])
+    load_login_context([draft])
     saving.validate(Staff, [draft], STAFF_RULES)
     saving.replace_record(record, draft)
 
@@ -87,6 +116,7 @@ def apply_email_consent(drafts: Iterable[Draft]) -> None:
 
 def create_clients(drafts: Sequence[Draft]) -> list[Any]:
     """Store new clients (interface.md 4.2)."""
+    saving.apply_model_defaults(Client, drafts)
     saving.validate(Client, drafts, CLIENT_RULES)
     keys = saving.insert_records(Client, drafts)
     save_answers(Client, drafts, keys)
@@ -95,7 +125,7 @@ def create_clients(drafts: Sequence[Draft]) -> list[Any]:
 
 def update_clients(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Client, drafts)
-    saving.validate(Client, drafts, CLIENT_RULES)
+    saving.validate(Client, drafts, CLIENT_RULES, existing)
     return saving.save_changes(Client, drafts, existing, save_answers(Client, drafts))
 
 
@@ -106,6 +136,7 @@ def create_contacts(drafts: Sequence[Draft]) -> list[Any]:
     """Store new contacts (decisions.md 7)."""
     apply_email_consent(drafts)
     use_the_only_email(drafts)
+    saving.apply_model_defaults(Contact, drafts)
     saving.validate(Contact, drafts, CONTACT_RULES)
     keys = saving.insert_records(Contact, drafts)
     save_answers(Contact, drafts, keys)
@@ -114,7 +145,7 @@ def create_contacts(drafts: Sequence[Draft]) -> list[Any]:
 
 def update_contacts(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Contact, drafts)
-    saving.validate(Contact, drafts, CONTACT_RULES)
+    saving.validate(Contact, drafts, CONTACT_RULES, existing)
     return saving.save_changes(Contact, drafts, existing, save_answers(Contact, drafts))
 
 
@@ -183,25 +214,32 @@ def save_answers(
 # --- roles ----------------------------------------------------------------------------------------------
 
 
+def create_roles(drafts: Sequence[Draft]) -> list[Any]:
+    saving.apply_model_defaults(Role, drafts)
+    load_author(drafts)
+    saving.validate(Role, drafts, ROLE_RULES)
+    return saving.insert_records(Role, drafts)
+
+
 def update_roles(drafts: Sequence[Draft]) -> list[Any]:
     """The history has permissions by their codes: their keys differ between installations."""
     existing = saving.load_existing(Role, drafts)
-    saving.validate(Role, drafts)
+    load_author(drafts)
+    reduced = {draft.key for draft in drafts if not draft.get("all_permissions")}
+    roles = set(administrators().values_list("role", flat=True))
+    for draft in drafts:
+        removes_the_last = draft.key in roles and roles <= reduced
+        draft.fill("removes_administrators_by", "all_permissions" if removes_the_last else None)
+    saving.validate(Role, drafts, ROLE_RULES, existing)
     differences = {}
     for draft in drafts:
         if "permissions" in draft.given:
             role = existing[draft.key]
-            before = permission_codes(role)
+            before = sorted(role.permission_codes())
             role.permissions.set(draft.permissions)
-            differences[draft.key] = {"permissions": [before, permission_codes(role)]}
+            differences[draft.key] = {"permissions": [before, sorted(role.permission_codes())]}
             draft.given -= {"permissions"}
     return saving.save_changes(Role, drafts, existing, differences)
-
-
-def permission_codes(role: Role) -> list[str]:
-    """The permissions of a role, as ``app.codename``."""
-    pairs = role.permissions.values_list("content_type__app_label", "codename")
-    return sorted(f"{app}.{codename}" for app, codename in pairs)
 
 
 # --- logins ---------------------------------------------------------------------------------------------
@@ -215,34 +253,81 @@ def with_enabled_login(staff: QuerySet[Staff]) -> QuerySet[Staff]:
 @transaction.atomic
 def disable_logins(staff: QuerySet[Staff]) -> int:
     """Disable the logins from now on, which ends their sessions; how many were enabled."""
-    return set_disable_login_date(with_enabled_login(staff), clock.now())
+    return change_logins(with_enabled_login(staff), disable_login_date=clock.now())
 
 
 @transaction.atomic
 def enable_logins(staff: QuerySet[Staff]) -> int:
     """Enable the logins again; how many were disabled, now or from a later day."""
-    return set_disable_login_date(staff.exclude(disable_login_date=None), None)
+    return change_logins(staff.exclude(disable_login_date=None), disable_login_date=None)
 
 
-def set_disable_login_date(staff: QuerySet[Staff], moment: Any) -> int:
-    found = list(staff.order_by("pk").select_for_update(of=("self",)))
-    for each in found:
-        each.disable_login_date = moment
-        each.save(update_fields=["disable_login_date"])
-    return len(found)
+@transaction.atomic
+def archive_staff(staff: QuerySet[Staff]) -> int:
+    """Archive staff, which ends their sessions; how many were current."""
+    check_logins(staff, archive_date=clock.now())
+    return archive.archive(staff)
 
 
-def an_administrator_remains(leavers: QuerySet[Staff]) -> bool:
-    """Whether anybody but these can sign in and may do everything in the back office."""
-    administrators = with_enabled_login(Staff.objects.filter(archive_date=None, role__all_permissions=True))
-    keys = leavers.values("pk")
-    return not administrators.filter(pk__in=keys).exists() or administrators.exclude(pk__in=keys).exists()
+def change_logins(staff: QuerySet[Staff], **values: Any) -> int:
+    """Set the same password, role or date of staff; how many differed.
+
+    By the rules of logins alone: whatever else is wrong with a record, its login can be disabled.
+    """
+    drafts, existing = check_logins(staff, **values)
+    return len(saving.save_changes(Staff, drafts, existing))
+
+
+def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[Draft], Mapping[Any, Staff]]:
+    """Drafts with these values, and the records; ``ValidationFailed`` by the rules of logins."""
+    keys = staff.order_by("pk").values_list("pk", flat=True)
+    drafts = [StaffDraft(dict(values), given=values, key=key) for key in keys]
+    existing = saving.load_existing(Staff, drafts)
+    load_login_context(drafts)
+    raise_if_invalid(drafts, apply_rules(drafts, LOGIN_RULES))
+    return drafts, existing
+
+
+def load_author(drafts: Iterable[Draft]) -> None:
+    """Fill in the member of staff who is signed in."""
+    key = history.author().staff_id
+    author = None if key is None else Staff.objects.select_related("role").get(pk=key)
+    for draft in drafts:
+        draft.fill("author", author)
+
+
+def load_login_context(drafts: Sequence[Draft]) -> None:
+    """Fill in what the rules of logins read; two queries, and one for the author."""
+    load_author(drafts)
+    roles = set(Role.objects.filter(all_permissions=True).values_list("pk", flat=True))
+    before = set(administrators().values_list("pk", flat=True))
+    after = [can_sign_in(draft) and draft.key_of("role") in roles for draft in drafts]
+    one_remains = any(after) or bool(before.difference(draft.key for draft in drafts))
+    for draft in drafts:
+        field = "disable_login_date" if draft.key_of("role") in roles else "role"
+        removes_the_last = draft.key in before and not one_remains
+        draft.fill("removes_administrators_by", field if removes_the_last else None)
+
+
+def administrators() -> QuerySet[Staff]:
+    """Those who can sign in and may do everything in the back office."""
+    return with_enabled_login(Staff.objects.filter(archive_date=None, role__all_permissions=True))
 
 
 # --- handover of a leaver's work ------------------------------------------------------------------------
 
 #: References to whoever looks after a record; others (who entered it) are facts and stay.
 RESPONSIBILITIES = frozenset({"account_manager", "owner", "follow_up_staff", "budget_manager"})
+
+
+@transaction.atomic
+def archive_leaver(leaver: Staff, successor: Staff | None, disables_login: bool) -> int:
+    """Archive somebody who leaves; how many records were handed over to the successor."""
+    record = Staff.objects.filter(pk=leaver.pk)
+    archive_staff(record)
+    if disables_login:
+        disable_logins(record)
+    return 0 if successor is None else hand_over(leaver, successor)
 
 
 @transaction.atomic

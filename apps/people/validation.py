@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 from stdnum.au import abn
 
-from apps.odata.write.drafts import Draft, Issue
-from apps.people.choices import PersonalTitle
+from apps.odata import clock
+from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.people.choices import STATES, PersonalTitle
 
 SCHEME_NUMBER_FORMAT = re.compile(r"(?:31|43|44|45)\d*", re.ASCII)
 SCHEME_NUMBER_DIGITS = 9
+AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 # --- rules of all or several of them --------------------------------------------------------------------
 
@@ -73,7 +75,58 @@ def an_email_is_used(draft: Draft) -> Iterator[Issue]:
         yield Issue("Required", "use_primary_email", message)
 
 
-STAFF_RULES = (*PERSON_RULES, an_email_is_used, account_manager_is_somebody_else)
+# --- logins and roles: services fill in the author and what the change does to the administrators -------
+
+
+def can_sign_in(draft: Draft) -> bool:
+    """Whether the login of a staff member is enabled once the draft is stored."""
+    moment = draft.get("disable_login_date")
+    return draft.get("archive_date") is None and (moment is None or moment > clock.now())
+
+
+def author_covers_the_role_given(draft: Draft) -> Iterator[Issue]:
+    author = draft.get("author")
+    if author is not None and "role" in draft.given and not author.covers(draft.role):
+        yield Issue("NotAllowed", "role", "This role allows more than your own, so you cannot give it.")
+
+
+def author_can_sign_in_afterwards(draft: Draft) -> Iterator[Issue]:
+    author = draft.get("author")
+    if author is not None and author.pk == draft.key and not can_sign_in(draft):
+        message = "You would lock yourself out. Somebody else has to disable your login."
+        yield Issue("NotAllowed", "disable_login_date", message)
+
+
+def an_administrator_remains(draft: Draft) -> Iterator[Issue]:
+    """``create_staff_login`` makes an administrator, should two that are left go at the same moment."""
+    field = draft.get("removes_administrators_by")
+    if field is not None:
+        message = "Nobody would be left who may do everything. Give somebody else such a role first."
+        yield Issue("NotAllowed", field, message)
+
+
+def author_has_the_permissions_granted(draft: Draft) -> Iterator[Issue]:
+    author = draft.get("author")
+    if author is None:
+        return
+    if draft.all_permissions and not author.is_superuser:
+        message = "Only somebody who may do everything grants everything."
+        yield Issue("NotAllowed", "all_permissions", message)
+    if "permissions" in draft.given:
+        codes = {each: f"{each.content_type.app_label}.{each.codename}" for each in draft.permissions}
+        refused = [each for each, code in codes.items() if not author.has_perm(code)]
+        if refused:
+            names = ", ".join(each.name.removeprefix("Can ") for each in refused)
+            yield Issue("NotAllowed", "permissions", f"You may not do this yourself: {names}.")
+
+
+LOGIN_RULES: tuple[Rule, ...] = (
+    author_covers_the_role_given,
+    author_can_sign_in_afterwards,
+    an_administrator_remains,
+)
+STAFF_RULES = (*PERSON_RULES, an_email_is_used, account_manager_is_somebody_else, *LOGIN_RULES)
+ROLE_RULES = (author_has_the_permissions_granted, an_administrator_remains)
 
 # --- clients --------------------------------------------------------------------------------------------
 
@@ -107,6 +160,8 @@ CONTACT_RULES = (
 )
 
 # --- warnings: unusual, and stored all the same ---------------------------------------------------------
+# Forms and imports apply them after the services, which do not: the interface has no warnings about people,
+# and an import would call the services twice for nearly every batch (docs/decisions.md 60).
 
 
 def scheme_number_has_its_length(draft: Draft) -> Iterator[Issue]:
@@ -128,5 +183,28 @@ def business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
         )
 
 
-PERSON_WARNINGS = (scheme_number_has_its_length,)
-CLIENT_WARNINGS = (business_number_is_an_abn,)
+def is_australian(draft: Draft) -> bool:
+    return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
+
+
+def australian_states_are_abbreviated(draft: Draft) -> Iterator[Issue]:
+    for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
+        if is_australian(draft) and state and state not in STATES:
+            yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
+
+
+def australian_postcodes_have_four_digits(draft: Draft) -> Iterator[Issue]:
+    for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
+        if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
+            continue
+        lost = re.fullmatch(r"[0-9]{3}", code)
+        meant = f" Did it lose its leading zero: 0{code}?" if lost else ""
+        yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
+
+
+ADDRESS_WARNINGS: tuple[Rule, ...] = (
+    australian_states_are_abbreviated,
+    australian_postcodes_have_four_digits,
+)
+PERSON_WARNINGS = (scheme_number_has_its_length, *ADDRESS_WARNINGS)
+CLIENT_WARNINGS = (business_number_is_an_abn, *ADDRESS_WARNINGS)

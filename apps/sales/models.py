@@ -47,6 +47,8 @@ class OpportunityType(Lookup, TimestampedModel):
 class OpportunityStage(Lookup, TimestampedModel):
     """A step on the way to a result; one stage is the result itself."""
 
+    columns_fixed_by: ClassVar[Any] = {"opportunities": ("is_result",)}  # their outcomes depend on it
+
     id = models.AutoField("number", primary_key=True)
     position = models.PositiveSmallIntegerField(
         default=0, help_text="Stages stand on the board in this order."
@@ -69,6 +71,8 @@ class OpportunityStage(Lookup, TimestampedModel):
 
 class OpportunityOutcomeReason(Lookup, TimestampedModel):
     """A reason of one outcome."""
+
+    columns_fixed_by: ClassVar[Any] = {"opportunities": ("outcome",)}
 
     id = models.AutoField("number", primary_key=True)
     name_key = NormalisedField(of="name")

@@ -52,6 +52,7 @@ TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "
 def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     """Store new opportunities (interface.md 4.7)."""
     apply_templates(drafts)
+    saving.apply_model_defaults(Opportunity, drafts)
     load_teams(drafts)
     for draft in drafts:
         apply_defaults(draft)
@@ -72,7 +73,7 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
         record = existing[draft.key]
         draft.given -= {name for name in FUTURE_DATES if draft.get(name) == getattr(record, name)}
         apply_defaults(draft)
-    saving.validate(Opportunity, drafts, OPPORTUNITY_RULES)
+    saving.validate(Opportunity, drafts, OPPORTUNITY_RULES, existing)
     return saving.save_changes(Opportunity, drafts, existing)
 
 
@@ -114,6 +115,7 @@ def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]
 
 def create_templates(drafts: Sequence[Draft]) -> list[Any]:
     """Store new templates (interface.md 2.8)."""
+    saving.apply_model_defaults(OpportunityTemplate, drafts)
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
     saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
@@ -125,7 +127,7 @@ def update_templates(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(OpportunityTemplate, drafts)
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
+    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES, existing)
     return saving.save_changes(OpportunityTemplate, drafts, existing)
 
 

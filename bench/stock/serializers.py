@@ -8,7 +8,7 @@ from django.db.models import Model
 from rest_framework.serializers import ModelSerializer
 from rest_framework.validators import UniqueValidator
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
 
 STAMPS = ("creation_date", "modify_date", "archive_date")

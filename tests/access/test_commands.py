@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.access.authentication import find_application_by_secret
-from apps.access.credentials import hash_secret
+from apps.access.callers import hash_secret
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.services import revoke_applications
 from apps.core.history_display import changes_of

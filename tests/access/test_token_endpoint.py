@@ -8,8 +8,7 @@ from django.test import Client
 from oauthlib.oauth2 import BackendApplicationClient
 
 from apps.access import views
-from apps.access.callers import Limits
-from apps.access.credentials import hash_secret
+from apps.access.callers import Limits, hash_secret
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.services import revoke_applications
 from tests.access.conftest import basic
@@ -132,7 +131,7 @@ def test_an_unknown_client_takes_the_same_steps_as_a_known_one(
     """The path is the same, so that its time cannot reveal who exists."""
     application, _ = registered()
     compared = []
-    monkeypatch.setattr("apps.access.credentials.hmac.compare_digest", lambda *pair: compared.append(pair))
+    monkeypatch.setattr("apps.access.callers.hmac.compare_digest", lambda *pair: compared.append(pair))
     for client_id in (application.client_id, "nobody", "\0", "x" * 5000):
         compared.clear()
         with django_assert_num_queries(1):

@@ -270,6 +270,11 @@ def test_what_is_just_within_the_bounds_is_answered(api):
     refused(api.get("client", {"$filter": " or ".join(["BusinessName eq 'x'"] * MAX_NODES)}), 400)
 
 
+@pytest.mark.parametrize("key", ["2147483648", "-2147483649", "9" * 20, "9" * 400])
+def test_a_whole_number_beyond_the_range_of_keys_is_out_of_range(api, key):
+    refused(api.get(f"team/{key}"), 400, "OutOfRange")
+
+
 @pytest.mark.parametrize(
     "number", ["1e99999999", "-1e99999999", "9" * 400, "1e400", "0." + "1" * 400, "NaN", "INF", "-INF"]
 )

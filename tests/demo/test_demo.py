@@ -21,8 +21,8 @@ from stdnum.au import abn
 from apps.core.models import Change
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.storage import document_storage
-from apps.engagements.categories import CATEGORIES, support_item
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.choices import CATEGORIES
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, support_item
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.demo import price_books
 from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_guide_file
@@ -37,7 +37,7 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.funding.services.budgets import recount_budgets
+from apps.funding.services.effects import recount_budgets
 from apps.people import demo as people_demo
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Location, Role, Staff, Team

@@ -7,13 +7,20 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from apps.core.models import Change
-from apps.engagements.categories import CATEGORIES, category_guid, support_item
-from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
+from apps.engagements.choices import CATEGORIES, category_guid
+from apps.engagements.models import (
+    CategoryBudget,
+    ClientEngagement,
+    ServiceBooking,
+    SupportCategory,
+    support_item,
+)
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,
     create_engagements,
     create_support_categories,
+    delete_budget,
     update_bookings,
     update_engagements,
 )
@@ -54,6 +61,25 @@ def test_a_plan_with_warnings_is_stored_when_they_are_ignored():
     assert not ClientEngagement.objects.exists()
     create_engagements([draft()], ignore_warnings=True)
     assert ClientEngagement.objects.count() == 1
+
+
+@pytest.mark.parametrize("changed", ["participant", "participant_type"])
+def test_a_plan_keeps_its_participant_and_type(changed):
+    plan = a_plan()
+    values = {"participant": a_contact(), "participant_type": "PACE"}
+    draft = Draft({changed: values[changed]}, given=[changed], key=plan.pk)
+    with pytest.raises(ValidationFailed) as refusal:
+        update_engagements([draft], ignore_warnings=True)
+    assert codes(refusal) == [("NotAllowed", changed)]
+    same = {"participant": plan.participant, "participant_type": plan.participant_type}
+    assert update_engagements([Draft(same, given=same, key=plan.pk)], ignore_warnings=True) == []
+
+
+def test_a_budget_that_money_is_claimed_on_is_not_deleted():
+    booking = a_booking(waiting=Decimal("0.01"))
+    with pytest.raises(ValidationFailed, match="Money was claimed on"):
+        delete_budget(booking)
+    assert ServiceBooking.objects.filter(pk=booking.pk).exists()
 
 
 def test_two_plans_of_a_participant_do_not_start_on_one_day():

@@ -12,7 +12,7 @@ from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, Invoice, StatusMove
-from apps.funding.services import budgets
+from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
@@ -359,7 +359,7 @@ def test_nothing_is_paid_tomorrow(at):
 def test_budgets_follow_every_transition():
     booking, category = a_booking(), a_category_budget()
     claim = a_claim([*priced("60.00", booking=booking), *priced("40.00", category_budget=category)])
-    budgets.recount_budgets()
+    recount_budgets()
     assert (held(booking), held(category)) == (amounts(waiting="60.00"), amounts(waiting="40.00"))
     applied(claim, "approve")
     applied(claim, "claim")
@@ -368,13 +368,13 @@ def test_budgets_follow_every_transition():
     assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("40.00", "10.00"))
     applied(claim, "write-off", reason="Too small")
     assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("10.00", "10.00"))
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
 
 
 def test_an_archived_claim_draws_nothing_and_a_restored_one_again():
     booking = a_booking()
     claim = a_claim(priced("60.00", booking=booking))
-    budgets.recount_budgets()
+    recount_budgets()
     assert applied(claim, "archive").is_archived
     assert held(booking) == Amounts()
     applied(claim, "restore")
@@ -467,7 +467,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
         funding_status="AgencyClaimed",
         due_date=dt.date(2026, 1, 1),
     )
-    budgets.recount_budgets()
+    recount_budgets()
     applied(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
     new = resubmitted(claim, "resubmit", staff=jo, reason="Price was wrong")
     assert (new.funding_status, new.resubmitted, new.resubmission_of_id) == (
@@ -492,7 +492,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
     assert held(booking) == amounts("100.00", "70.00")
     applied(new, "pay")
     assert held(booking) == amounts("100.00", "100.00")
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
 
 
 def test_the_gap_has_what_is_missing_to_the_cent():
@@ -503,7 +503,7 @@ def test_the_gap_has_what_is_missing_to_the_cent():
         {"quantity": "2", "price": "5.00", "booking": booking},
     ]
     claim = a_claim(lines, funding_status="AgencyClaimed")
-    budgets.recount_budgets()
+    recount_budgets()
     applied(claim, "pay-in-part", amounts={claim.pk: Decimal("110.11")})
     new = resubmitted(claim, "resubmit-gap")
     assert new.total == claim.total - Decimal("110.11") == Decimal("70.01")
@@ -513,7 +513,7 @@ def test_the_gap_has_what_is_missing_to_the_cent():
     for line in new.line_items.all():
         assert (line.quantity * line.price).quantize(Decimal("0.01")) == line.total
     assert held(booking) == amounts("110.11", "110.11", "70.01")
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
 
 
 @pytest.mark.parametrize("status", ["PaymentProviderRejected", "PaymentProviderCancelled"])
@@ -521,7 +521,7 @@ def test_the_gap_has_what_is_missing_to_the_cent():
 def test_what_was_refused_or_cancelled_is_resubmitted_whole(status, verb):
     booking = a_booking()
     claim = a_claim(priced("60.00", booking=booking), funding_status=status)
-    budgets.recount_budgets()
+    recount_budgets()
     new = resubmitted(claim, verb)
     assert (new.total, new.takes_provider_invoice) == (claim.total, True)
     assert held(booking) == amounts(waiting="60.00")
@@ -541,7 +541,7 @@ def test_a_claim_is_resubmitted_once_and_its_gap_is_no_longer_its_own():
 def test_an_archived_resubmission_gives_everything_back():
     booking = a_booking()
     claim = a_claim(priced("60.00", booking=booking), funding_status="AgencyClaimed")
-    budgets.recount_budgets()
+    recount_budgets()
     applied(claim, "pay-in-part", amounts={claim.pk: Decimal("20.00")})
     for verb in ("resubmit", "resubmit-gap"):
         new = resubmitted(claim, verb)
@@ -557,7 +557,7 @@ def test_an_archived_resubmission_gives_everything_back():
     applied(again, "archive")
     applied(claim, "pay-the-rest")
     assert refused(new, "restore") == f"{claim}, which it resubmits, is now fully paid by the agency."
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
 
 
 def test_a_claim_between_two_others_is_not_archived():

@@ -1,4 +1,4 @@
-"""What claims and invoices draw on budgets, by where they stand (apps/funding/services/budgets.py)."""
+"""What claims and invoices draw on budgets, by where they stand (apps/funding/services/effects.py)."""
 
 from decimal import Decimal
 from io import StringIO
@@ -9,8 +9,7 @@ from django.core.management import call_command
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.services import budgets
-from apps.funding.services.budgets import BudgetPosting, budget_amounts
+from apps.funding.services.effects import BudgetPosting, budget_amounts, post_to_budgets, recount_budgets
 from apps.funding.statuses import Resubmission
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
@@ -83,7 +82,7 @@ def test_what_was_paid_is_never_lost_nor_more_than_what_is_claimed(status):
 def test_both_kinds_of_budgets_are_posted_to_and_lines_without_one_count_nowhere():
     booking, category = a_booking(), a_category_budget()
     one = amounts(waiting="1.00")
-    budgets.post_to_budgets(
+    post_to_budgets(
         [
             BudgetPosting(booking.pk, None, one),
             BudgetPosting(None, category.pk, one),
@@ -98,7 +97,7 @@ def test_both_kinds_of_budgets_are_posted_to_and_lines_without_one_count_nowhere
 def test_changes_that_cancel_each_other_touch_no_budget(django_assert_num_queries):
     booking = a_booking()
     with django_assert_num_queries(0):
-        budgets.post_to_budgets(
+        post_to_budgets(
             [
                 BudgetPosting(booking.pk, None, amounts("1.00")),
                 BudgetPosting(booking.pk, None, -amounts("1.00")),
@@ -125,10 +124,10 @@ def test_a_recount_sums_what_lines_of_claims_and_invoices_count():
         ],
         funding_status="Paid",
     )
-    assert budgets.recount_budgets() == (1, 1)
+    assert recount_budgets() == (1, 1)
     assert held(booking) == amounts(claimed="1.00", waiting="10.30")
     assert held(category) == amounts(claimed="2.00", paid="3.00")
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
 
 
 @pytest.mark.django_db
@@ -142,11 +141,11 @@ def test_a_recount_respects_resubmissions(paid_earlier):
     price = "100.00" if in_full else "60.00"
     new_line = {**line, "price": price, "amount_paid": Decimal(paid_earlier)}
     new = a_claim([new_line], resubmission_of=old, paid_earlier=Decimal(paid_earlier))
-    budgets.recount_budgets()
+    recount_budgets()
     assert held(booking) == amounts("40.00", "40.00", "60.00")
     new.archive_date = clock.now()
     new.save()
-    budgets.recount_budgets()
+    recount_budgets()
     assert held(booking) == amounts("100.00", "40.00")
 
 
@@ -174,8 +173,8 @@ def test_a_recount_takes_the_same_statements_for_any_number_of_lines(django_asse
     for number in (1, 3):
         for _ in range(number):
             a_claim(lines_on(a_booking(), "1.00", "2.00"))
-        budgets.recount_budgets()
+        recount_budgets()
         with django_assert_num_queries(14):
-            budgets.recount_budgets()
+            recount_budgets()
     assert ServiceBooking.objects.filter(waiting="3.00").count() == 4
     assert not CategoryBudget.objects.exists()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from apps.core.models import Subscriber
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.models import ZERO, Claim, Invoice, StatusMove
-from apps.funding.services import budgets
+from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import RESUBMITTABLE, PaymentExtent, TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
@@ -38,10 +38,10 @@ def with_a_payment_provider(db):
 def test_whatever_happens_everything_agrees(with_a_payment_provider, start, walk):
     with transaction.atomic():
         bills = STARTS[start]()
-        budgets.recount_budgets()
+        recount_budgets()
         for step in walk:
             bills += take(step, bills)
-            assert budgets.recount_budgets() == (0, 0)
+            assert recount_budgets() == (0, 0)
             sums_agree(bills)
             no_provider_invoice_is_lost()
         transaction.set_rollback(True)

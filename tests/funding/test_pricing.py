@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.funding.pricing import load_price_table
+from apps.funding.models.prices import load_price_table
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, an_entry
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
-from apps.funding.services.claim_effects import update_claim_flags
+from apps.funding.services.effects import update_claim_flags
 from apps.funding.services.provider_invoices import (
     HOLD_REASON,
     create_provider_invoices,

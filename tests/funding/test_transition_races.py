@@ -8,7 +8,8 @@ from django.db import transaction
 
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, StatusMove
-from apps.funding.services import budgets, transitions, update
+from apps.funding.services import transitions, update
+from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition
 from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
@@ -37,7 +38,7 @@ def test_bulks_in_opposite_order_move_every_claim_once(number):
     booking = a_booking()
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
     keys = [a_claim(lines, funding_status="Approved").pk for _ in range(30)]
-    budgets.recount_budgets()
+    recount_budgets()
     one, other = call_at_once(
         lambda: apply_transition(Claim, keys, "claim"),
         lambda: apply_transition(Claim, reversed(keys), "claim"),
@@ -57,11 +58,11 @@ def test_bulks_about_the_same_budgets_wait_for_each_other(number):
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"} for booking in bookings]
     forth = [a_claim(lines, funding_status="Approved").pk for _ in range(5)]
     back = [a_claim(lines[::-1], funding_status="Approved").pk for _ in range(5)]
-    budgets.recount_budgets()
+    recount_budgets()
     call_at_once(
         lambda: apply_transition(Claim, forth, "claim"), lambda: apply_transition(Claim, back, "claim")
     )
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -139,14 +140,14 @@ def test_a_recount_while_claims_move_loses_nothing(number):
     booking = a_booking()
     lines = [{"booking": booking, "quantity": "1", "price": "1.00"}]
     keys = [a_claim(lines).pk for _ in range(10)]
-    budgets.recount_budgets()
+    recount_budgets()
     call_at_once(
         lambda: lingering(Claim, keys[:5], "archive"),
-        budgets.recount_budgets,
+        recount_budgets,
         lambda: lingering(Claim, keys[5:], "archive"),
-        budgets.recount_budgets,
+        recount_budgets,
     )
-    assert budgets.recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0)
     booking.refresh_from_db()
     assert booking.waiting == 0
 

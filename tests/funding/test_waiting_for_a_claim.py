@@ -19,7 +19,7 @@ from apps.core.models import Change
 from apps.funding.admin.queues import waiting_invoices
 from apps.funding.choices import ApprovalAction
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.services.claim_effects import recount_claim_flags
+from apps.funding.services.effects import recount_claim_flags
 from apps.funding.services.provider_invoices import update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.services.update import update_claims

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.saving import try_out
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
-from apps.funding.services.budgets import lines_on_budget, recount_budgets
 from apps.funding.services.create import create_claims
+from apps.funding.services.effects import lines_on_budget, recount_budgets
 from apps.funding.services.transitions import apply_transition
 from apps.funding.services.update import update_claims
 from apps.odata.write.drafts import WarningsPresent

@@ -4,8 +4,7 @@ import pytest
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import RawQuery, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, RawQuery, fetch_all, prepared_query
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 

@@ -10,7 +10,7 @@ from apps.odata.declaration.resource import Key, Optional, RefersTo, Resource
 from apps.odata.declaration.schema import bind_resource
 from apps.odata.metadata.json_schema import body_schema
 from apps.odata.write.bodies import read_records
-from apps.odata.write.targets import wire_target
+from apps.odata.write.drafts import wire_target
 from tests.odata.sample import Job, OwnerType
 
 

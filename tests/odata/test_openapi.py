@@ -11,7 +11,7 @@ from django.db import connection
 from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import validate
 
-from apps.access import scopes
+from apps.access.callers import offered_scopes
 from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import (
     POST,
@@ -129,7 +129,7 @@ def test_only_reading_is_open_to_secrets_and_sessions(operations):
 
 def test_the_scopes_are_those_that_applications_can_have(document):
     flow = document["components"]["securitySchemes"]["oauth2"]["flows"]["clientCredentials"]
-    assert set(flow["scopes"]) == set(scopes.offered_scopes())
+    assert set(flow["scopes"]) == set(offered_scopes())
     assert flow["tokenUrl"] == "/connect/token"
 
 

@@ -10,7 +10,6 @@ from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Role, Staff
-from apps.people.services import an_administrator_remains
 from tests.people.records import (
     a_client,
     a_contact,
@@ -98,10 +97,12 @@ def test_rules_of_the_interface_hold_in_the_form(client, ada):
 
 def test_a_record_with_a_warning_is_stored_and_the_warning_is_shown(client, ada):
     address = "/admin/people/client/add/"
-    answer = client.post(
-        address, form_data(client.get(address), business_name="Acme", business_number="12"), follow=True
-    )
-    assert "It is no Australian Business Number" in answer.content.decode()
+    unusual = {"business_number": "12", "country": "Australia", "state": "Tassie", "post_code": "700"}
+    data = form_data(client.get(address), business_name="Acme", **unusual)
+    page = client.post(address, data, follow=True).content.decode()
+    assert "It is no Australian Business Number" in page
+    assert "Australian states are ACT, NSW" in page
+    assert "Did it lose its leading zero: 0700?" in page
     assert Client.objects.get().business_number == "12"
 
 
@@ -283,23 +284,6 @@ def test_a_leavers_work_is_shown_and_handed_over(client, ada):
     assert line.differences == {"account_manager_id": [str(leaver.pk), str(successor.pk)]}
 
 
-def test_the_last_administrator_is_recognised(client, ada):
-    role = a_role("people.view_staff", "people.change_staff")
-    boss = an_administrator()
-    Staff.objects.filter(pk=ada.pk).update(role=role)
-    Role.objects.filter(pk=boss.role_id).update(all_permissions=False)
-    boss.role.permissions.set(role.permissions.all())
-    last = Staff.objects.filter(pk=boss.pk)
-    assert an_administrator_remains(last)  # who is not in charge may go
-    Role.objects.filter(pk=boss.role_id).update(all_permissions=True)
-    assert not an_administrator_remains(last)
-    an_administrator()
-    assert an_administrator_remains(last)
-
-
-# --- custom fields
-
-
 def test_the_last_administrator_keeps_all_permissions(client, ada):
     lesser = a_role("people.view_staff")
     in_role = form_data(client.get(page_of(ada)), role=str(lesser.pk))
@@ -309,6 +293,31 @@ def test_the_last_administrator_keeps_all_permissions(client, ada):
     assert "Nobody would be left" in str(errors_on(client.post(page_of(ada.role), off), "all_permissions"))
     an_administrator()
     assert client.post(page_of(ada), in_role).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("action", "column"), [("archive_selected", "archive_date"), ("disable_logins", "disable_login_date")]
+)
+def test_one_who_cannot_leave_keeps_no_other_from_it(client, ada, action, column):
+    other = a_staff_member()
+    chosen = {"action": action, "_selected_action": [str(ada.pk), str(other.pk)]}
+    page = client.post("/admin/people/staff/", chosen, follow=True).content.decode()
+    assert "You would lock yourself out." in page
+    for person in (ada, other):
+        person.refresh_from_db()
+    assert getattr(ada, column) is None
+    assert getattr(other, column) is not None
+
+
+def test_a_leaver_who_cannot_be_archived_keeps_their_work(client, ada):
+    record, successor = a_contact(account_manager=ada), a_staff_member()
+    answer = client.post(page_of(ada, "archiving"), {"successor": str(successor.pk)}, follow=True)
+    assert "You would lock yourself out." in answer.content.decode()
+    record.refresh_from_db()
+    assert record.account_manager == ada
+
+
+# --- custom fields
 
 
 def a_custom_field(kind, options="", name=None):

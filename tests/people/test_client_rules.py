@@ -2,7 +2,8 @@
 
 import pytest
 
-from apps.odata.write.drafts import Draft, apply_rules
+from apps.odata.write.drafts import apply_rules
+from apps.people.models import Client
 from apps.people.validation import CLIENT_WARNINGS
 from tests.people.builders import a_client, a_client_body
 
@@ -30,13 +31,13 @@ def test_a_client_is_never_the_subscriber_by_its_own_word():
 
 @pytest.mark.parametrize("number", ["51 824 753 556", "51824753556", None])
 def test_a_business_number_that_checks_is_not_warned_about(number):
-    assert list(apply_rules([Draft({"business_number": number})], CLIENT_WARNINGS)) == []
+    assert list(apply_rules([Client(business_number=number)], CLIENT_WARNINGS)) == []
 
 
 @pytest.mark.parametrize("number", ["51824753557", "1", "GB123456789"])
 def test_another_business_number_is_stored_as_given_and_warned_about(number):
     assert a_client(BusinessNumber=number).business_number == number
-    ((_, finding),) = apply_rules([Draft({"business_number": number})], CLIENT_WARNINGS)
+    ((_, finding),) = apply_rules([Client(business_number=number)], CLIENT_WARNINGS)
     assert (finding.code, finding.field) == ("UnusualBusinessNumber", "business_number")
 
 

@@ -14,7 +14,7 @@ from apps.odata import clock
 from apps.odata.errors import InvalidRecords, NotFound, PreconditionFailed
 from apps.odata.write.dispatch import replace
 from apps.odata.write.drafts import Draft, ValidationFailed
-from apps.people.models import Client, Contact, Staff
+from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import create_clients, update_contacts, update_staff
 from tests.people.builders import (
     a_client,
@@ -30,6 +30,7 @@ from tests.people.builders import (
     entity_set,
     posted,
 )
+from tests.people.import_files import imported
 
 pytestmark = pytest.mark.django_db
 
@@ -161,6 +162,18 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_records(path,
 def test_faulty_drafts_are_never_stored_by_a_verb_called_directly():
     with pytest.raises(ValidationFailed):
         create_clients([Draft({"state": None, "postal_state": None}, invalid={"business_name"})])
+
+
+def test_the_kind_of_a_custom_field_stays_once_it_is_answered(tmp_path):
+    field = CustomField.objects.create(name="Diet", applies_to="Contact", kind="Text")
+    path = tmp_path / "fields.json"
+    path.write_text(json.dumps([{"CustomFieldGuid": str(field.pk), "Name": "Diet", "Kind": "Number"}]))
+    a_contact().custom_field_answers.create(custom_field=field)
+    assert "It cannot be changed: other records depend on it." in imported("customField", path).err
+    field.answers.all().delete()
+    imported("customField", path)
+    field.refresh_from_db()
+    assert field.kind == "Number"
 
 
 # --- PUT ------------------------------------------------------------------------------------------------

@@ -79,6 +79,25 @@ def test_an_opportunity_with_old_dates_can_still_be_changed(client):
     assert "expiry_date" in errors(response)
 
 
+def test_an_outcome_date_in_an_hour_that_occurs_twice_can_be_saved(client):
+    """2026-04-05 02:30 in Sydney is first in daylight saving time, then in standard time."""
+    second = dt.datetime(2026, 4, 4, 16, 30, tzinfo=dt.UTC)
+    record = a_lost_opportunity()
+    Opportunity.objects.filter(pk=record.pk).update(outcome_moment=second)
+    assert change(client, record, name="Another name").status_code == 302
+    record.refresh_from_db()
+    assert (record.name, record.outcome_moment) == ("Another name", second)
+    change(client, record, outcome_moment_1="02:15")
+    record.refresh_from_db()
+    assert record.outcome_moment == second - dt.timedelta(minutes=75)
+
+
+def test_an_outcome_date_that_the_clocks_skip_is_refused(client):
+    record = a_lost_opportunity()
+    response = change(client, record, outcome_moment_0="04/10/2026", outcome_moment_1="02:30")
+    assert "local time that does not exist" in str(errors(response)["outcome_moment"])
+
+
 def test_leaving_the_result_clears_the_outcome(client):
     record = a_lost_opportunity()
     assert change(client, record, stage=a_stage().pk).status_code == 302

@@ -1,5 +1,6 @@
 """Archiving in the back office: the actions on many records, the page of one record."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -13,6 +14,8 @@ from apps.core import archive
 from apps.core.admin_base.display import list_url
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import TimestampedModel
+from apps.core.services import QuerySetService, archive_service
+from apps.odata.write.drafts import Issue, ValidationFailed
 
 #: The page that asks before a record is archived or restored.
 ARCHIVING = Page("archiving", permission="change")
@@ -22,6 +25,8 @@ class ArchivingAdmin(PageAdmin):
     """Records are archived and restored, one at a time or selected in their list, and never deleted."""
 
     record_pages: ClassVar[Any] = (ARCHIVING,)
+    #: Where the resource of the model, or a model without one, does not name it.
+    archive: ClassVar[QuerySetService | None] = None
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -32,8 +37,10 @@ class ArchivingAdmin(PageAdmin):
         return "Archived" if record.is_archived else None
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        """Archive the records and return how many; a subclass first leaves out those that may not be."""
-        return archive.archive(records)
+        """Archive the records that may be, and return how many; messages say why others may not."""
+        count, refused = call_where_allowed(self.archive or archive_service(self.model), records)
+        self.show_issues(request, refused.values())
+        return count
 
     def restore_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
         """Restore the records and return how many."""
@@ -46,6 +53,11 @@ class ArchivingAdmin(PageAdmin):
     @action(description="Restore", permissions=["change"], icon="unarchive")
     def restore_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.report_count(request, self.restore_records(request, queryset), "restored")
+
+    def show_issues(self, request: HttpRequest, issues: Iterable[Issue]) -> None:
+        """Each text once, though many records may have it."""
+        for text in dict.fromkeys(issue.message for issue in issues):
+            self.message_user(request, text, messages.ERROR)
 
     def report_count(self, request: HttpRequest, count: int, done: str) -> None:
         """A message such as ``2 clients archived.``"""
@@ -82,6 +94,16 @@ class ArchivingAdmin(PageAdmin):
     def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """What a subclass adds to the page that asks before archiving."""
         return {}
+
+
+def call_where_allowed(service: QuerySetService, records: QuerySet[Any]) -> tuple[int, Mapping[Any, Issue]]:
+    """Call a service with the records it accepts: how many it changed, and the first issue of the others."""
+    try:
+        return service(records), {}
+    except ValidationFailed as failed:
+        keys = list(records.order_by("pk").values_list("pk", flat=True))
+        refused = {keys[number]: issue for number, issue in reversed(failed.issues)}
+    return service(records.exclude(pk__in=refused)), refused
 
 
 def linked_records(record: models.Model) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The form of a record: its input becomes a draft, which the services of the record check and store."""
 
+import datetime as dt
 from typing import Any, ClassVar
 
 from django import forms
@@ -9,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core import history_display
-from apps.core.saving import existing_value
+from apps.odata.declaration.values import WireValueError, parse_datetime
 from apps.odata.write.drafts import Draft, Issue
 
 EMPTY: tuple[Any, ...] = (None, "", [])
@@ -24,15 +25,34 @@ def fieldset(title: str | None, *lines: Any, style: str = "", description: str |
     return title, options
 
 
+class LocalTimeField(forms.SplitDateTimeField):
+    """A day and a time in the organisation's zone.
+
+    Django refuses a time that a clock change repeats, so that nobody could save a record that has one: it is
+    the first of the two, as in the interface.
+    """
+
+    def compress(self, data_list: Any) -> dt.datetime | None:
+        try:
+            moment: dt.datetime | None = super().compress(data_list)
+        except forms.ValidationError as error:
+            if error.code != "ambiguous_timezone":
+                raise
+            try:
+                moment = parse_datetime(dt.datetime.combine(*data_list).isoformat())
+            except WireValueError as skipped:
+                raise forms.ValidationError(f"This {skipped.sentence}", code=skipped.code) from None
+        return moment
+
+
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
-    ``record_admin`` and ``user``, who is signed in, are set by ``RecordAdmin.get_form``. ``warnings`` do not
-    stop anybody: they are shown once the record is stored.
+    ``record_admin`` is set by ``RecordAdmin.get_form``. ``warnings`` do not stop anybody: they are shown once
+    the record is stored.
     """
 
     record_admin: ClassVar[Any]
-    user: ClassVar[Any] = None
     draft_class: ClassVar[type[Draft]] = Draft
 
     opened_version = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -65,9 +85,11 @@ class RecordForm(forms.ModelForm):
     def draft(self) -> Draft:
         """What the form asks for. Of an existing record only what was changed here is given.
 
-        Of a new record everything is given but what was left blank, as a request leaves it out.
+        Of a new record everything is given but what was left blank, as a request leaves it out. What the form
+        does not show is filled by the services.
         """
-        values, given, changed = self.hidden_values(), set(), set(self.changed_data)
+        values: dict[str, Any] = {}
+        given, changed = set(), set(self.changed_data)
         model = self._meta.model._meta
         for column in (*model.concrete_fields, *model.many_to_many):
             name = column.name
@@ -79,11 +101,6 @@ class RecordForm(forms.ModelForm):
                 given.add(name)
         key = None if self.is_new else self.instance.pk
         return self.draft_class(values, given=given, invalid=self.errors.keys() - {NON_FIELD_ERRORS}, key=key)
-
-    def hidden_values(self) -> dict[str, Any]:
-        """The columns that the form does not show: stored values, or the defaults of a new record."""
-        columns = self._meta.model._meta.concrete_fields
-        return {c.name: existing_value(self.instance, c) for c in columns if c.name not in self.fields}
 
     def add_issue(self, issue: Issue) -> None:
         """Put an issue on its field, or above the form when the form has no such field."""

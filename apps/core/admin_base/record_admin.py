@@ -1,22 +1,21 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.paginator import Paginator
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
-from apps.core.admin_base.filters import ArchivedFilter
-from apps.core.admin_base.forms import RecordForm, fieldset
+from apps.core.admin_base.filters import ArchivedFilter, searched_digits, with_digits
+from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
-from apps.core.admin_base.search import searched_digits, with_digits
 from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
@@ -34,16 +33,13 @@ class RecordAdmin(ArchivingAdmin):
     """
 
     form: Any = RecordForm
+    formfield_overrides: ClassVar[Any] = {models.DateTimeField: {"form_class": LocalTimeField}}
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None
     #: Where the resource of the model, or a model without one, does not name it.
     draft_class: ClassVar[type[Draft] | None] = None
     #: Rules whose issues stop nobody: messages once the record is stored.
     warnings: ClassVar[Sequence[Rule]] = ()
-
-    #: Fields that an existing record keeps, and those that it keeps once a relation has records.
-    fixed_fields: ClassVar[Sequence[str]] = ()
-    fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     #: The menu's heading, the place under it (headings follow their first entry), and a Material symbol.
     menu_group: ClassVar[str] = "Records"
@@ -99,10 +95,7 @@ class RecordAdmin(ArchivingAdmin):
         return super().get_search_results(request, queryset, search_term)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        fixed = list(self.fixed_fields) if obj is not None else []
-        for relation, names in self.fixed_by.items():
-            if obj is not None and getattr(obj, relation).exists():
-                fixed += names
+        fixed = obj.unchangeable_columns() if obj is not None else []
         return (*super().get_readonly_fields(request, obj), *fixed, *self.system_fields())
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -124,7 +117,7 @@ class RecordAdmin(ArchivingAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
-        form.record_admin, form.user = self, request.user
+        form.record_admin = self
         declared = get_service().by_model.get(self.model)
         form.draft_class = self.draft_class or (declared and declared.resource.draft_class) or Draft
         return form

@@ -7,15 +7,15 @@ from typing import Any
 
 from django.db import models
 
-from apps.core.identifiers import normalised
 from apps.core.importing.cells import is_same
 from apps.core.importing.columns import ImportColumn, Member
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
-from apps.core.importing.reading import ARCHIVE_DATE, RowReader
+from apps.core.importing.reading import RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
 from apps.core.importing.references import ReferenceDeriver, compared_field
-from apps.odata.any_of import AnyOf
+from apps.core.models import normalised
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
 
@@ -131,7 +131,6 @@ class ComparedColumns:
             for name, value in record.values.items()
             if name not in before or not self.has_value(name, before[name], value)
         }
-        given.pop(ARCHIVE_DATE, None)
         return reader.draft_class(given, given, record.invalid, key=record.existing.key)
 
 

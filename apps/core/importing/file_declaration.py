@@ -14,9 +14,8 @@ from typing import Any
 from django.contrib.auth.models import Permission
 from django.db import models
 
-from apps.core.identifiers import normalised
 from apps.core.importing.definition import ImportDefinition
-from apps.core.models import Lookup, NormalisedField
+from apps.core.models import Lookup, NormalisedField, normalised
 from apps.odata.declaration import service
 from apps.odata.declaration.resource import Behaviour, Navigation, Nesting, Optional, Property, Required
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType

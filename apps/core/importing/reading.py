@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.core.identifiers import normalised
 from apps.core.importing.cells import (
     CellReader,
     cell_reader,
@@ -22,13 +21,14 @@ from apps.core.importing.records import CellIssue, ReadRecord, RecordRows
 from apps.core.importing.references import NamedReference
 from apps.core.importing.report import RowIssue, quoted
 from apps.core.importing.tables import Row, Table
+from apps.core.models import normalised
 from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.read.flattening import LIST_SEPARATOR
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
 
-#: Set after the service has saved a record, which is not its own to archive.
+#: Set after the service has saved a record; rules read it of existing ones.
 ARCHIVE_DATE = "archive_date"
 #: Texts of a column whose values are remembered; columns of names, states and days have few.
 MEMO_SIZE = 10_000

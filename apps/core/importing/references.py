@@ -11,7 +11,7 @@ from apps.core.importing.columns import ImportColumn, Member
 from apps.core.importing.definition import DerivedReference
 from apps.core.importing.file_declaration import RecordName, normalised_column
 from apps.core.importing.records import CellIssue, ReadRecord
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 
 #: The records of a text: (key, value of the scope) each.
 Named = Sequence[tuple[Any, Any]]

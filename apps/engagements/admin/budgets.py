@@ -16,6 +16,7 @@ from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, Se
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,
+    delete_budget,
     update_bookings,
     update_category_budgets,
 )
@@ -31,7 +32,6 @@ class BudgetAdmin(RecordAdmin):
     menu_group = "Plans"
     record_pages = ()
     actions = ()
-    fixed_fields = ("engagement",)
     readonly_fields = ("claimed", "paid", "waiting")  # the sums of claims
     list_filter: ClassVar[Any] = (("management_type", ChoicesDropdownFilter),)
     list_select_related = ("engagement__participant", "category")
@@ -56,9 +56,12 @@ class BudgetAdmin(RecordAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """A budget that was entered by mistake may be deleted; not one that money was claimed on."""
-        if obj is None or obj.claimed or obj.paid or obj.waiting:
+        if obj is None or obj.has_claims:
             return False
         return ModelAdmin.has_delete_permission(self, request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        delete_budget(obj)
 
     def record_links(self, request: HttpRequest, record: Budget) -> list[dict[str, str]]:
         return [{"title": "Plan", "icon": "bar_chart", "link": plan_url(record)}]

@@ -111,7 +111,6 @@ class ClientEngagementAdmin(RecordAdmin):
     search_help_text = "Participant's name, scheme number or code"
     number_columns = ("participant__scheme_number",)
     ordering = ("plan_end_date", "guid")
-    fixed_fields = ("participant", "participant_type")  # its budgets depend on them
     record_pages = (Page("plan", "Budgets", "bar_chart"), *RecordAdmin.record_pages)
     fieldsets = (
         fieldset(

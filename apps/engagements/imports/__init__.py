@@ -1,0 +1,23 @@
+"""Imports of plans, and of the list of service bookings that the agency's portal exports."""
+
+from apps.core.importing.definition import ImportDefinition
+
+
+class ClientEngagementImport(ImportDefinition):
+    """Plans are found by their own guid, else by being the same in everything; participants by guid or code.
+
+    A participant's plan that starts on the same day and differs is rejected: its guid makes it a change.
+    Only plans of the agency's kind are imported, since only those are in the interface.
+    """
+
+    header_synonyms = {
+        "PlanStartDate": ("Plan start", "Start date"),
+        "PlanEndDate": ("Plan end", "End date"),
+        "PlanCommencementDate": ("Plan commencement",),
+        "IsAgencyManaged": ("Agency managed",),
+        "IsSelfManaged": ("Self managed",),
+        "IsPlanManaged": ("Plan managed",),
+        "SupportCoordinatorContactGuid": ("Support coordinator",),
+        "PlanManagerClientGuid": ("Plan manager",),
+        "TotalBudgetAmount": ("Budget", "Total budget", "Plan budget"),
+    }

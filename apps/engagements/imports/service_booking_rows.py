@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.identifiers import normalised
 from apps.core.importing.cells import CellReader, cell_reader, cleaned
 from apps.core.importing.columns import letters_of
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError, Row, Table
+from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.odata.declaration.service import get_service

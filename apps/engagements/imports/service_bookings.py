@@ -22,12 +22,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core import history
-from apps.core.identifiers import normalised
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportReport, in_column_order
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author
-from apps.core.models import Subscriber
+from apps.core.models import Subscriber, normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.imports.service_booking_rows import (
@@ -41,7 +40,7 @@ from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, Supp
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.engagements.validation import BudgetDraft, EngagementDraft
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError
 from apps.odata.write.bodies import record_reader

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from apps.engagements.categories import CATEGORIES, category_guid
+from apps.engagements.choices import CATEGORIES, category_guid
 
 
 def enter(apps, schema_editor):

@@ -175,7 +175,7 @@ class ActionAdmin(FundingAdmin):
         try:
             outcome = self.run_action(request, keys[:ACTION_LIMIT], button.name, answers)
         except ValidationFailed as failed:
-            show_issues(request, failed)
+            self.show_issues(request, (issue for _, issue in failed.issues))
             return None
         is_partial = len(keys) > ACTION_LIMIT
         if not outcome.refused and not is_partial:
@@ -231,7 +231,7 @@ class ActionAdmin(FundingAdmin):
         try:
             outcome = self.run_action(request, [record.pk], name, form.cleaned_data if form else {})
         except ValidationFailed as failed:
-            show_issues(request, failed)
+            self.show_issues(request, (issue for _, issue in failed.issues))
             return redirect(back)
         for each in outcome.refused:
             self.message_user(request, each.message, messages.ERROR)
@@ -263,8 +263,3 @@ class ActionAdmin(FundingAdmin):
                 for move in record.moves.select_related("staff")
             ],
         }
-
-
-def show_issues(request: HttpRequest, failed: ValidationFailed) -> None:
-    for _, issue in failed.issues:
-        messages.error(request, issue.message)

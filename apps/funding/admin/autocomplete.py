@@ -10,9 +10,9 @@ from django.db.models.functions import Replace
 from django.http import HttpRequest, JsonResponse
 
 from apps.core.admin_base.display import plain_amount
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.funding.models import PriceBookEntry, Product
-from apps.funding.pricing import EffectivePrice, load_price_table
+from apps.funding.models.prices import EffectivePrice, load_price_table
 from apps.odata import clock
 from apps.people.models import Contact
 

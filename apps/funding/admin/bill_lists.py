@@ -15,8 +15,8 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
-from apps.core.admin_base.search import searched_digits, with_digits
-from apps.core.identifiers import normalised
+from apps.core.admin_base.filters import searched_digits, with_digits
+from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
@@ -24,7 +24,7 @@ from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import Bill, Claim, Invoice
-from apps.funding.services.budgets import lines_on_budget
+from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import STATUSES
 from apps.odata import clock
 from apps.people.models import Client, Contact

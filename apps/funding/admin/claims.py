@@ -41,7 +41,6 @@ class ClaimAdmin(BillAdmin):
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         *BillAdmin.list_pages,
     )
-    fixed_fields = ("provider_invoice",)
     list_display = ("number", "participant", "provider_name", "days", "amount", "status", "since", "archived")
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
@@ -61,6 +60,11 @@ class ClaimAdmin(BillAdmin):
         ),
         fieldset("More", "staff", "claim_number", "external_invoice_number", style="collapse"),
     )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        """The provider invoice beside the form of an existing claim stays the claim's."""
+        fields = super().get_readonly_fields(request, obj)
+        return fields if obj is None else (*fields, "provider_invoice")
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """What the provider invoice in the address says."""

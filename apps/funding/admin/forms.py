@@ -17,13 +17,12 @@ from django.utils.text import capfirst
 
 from apps.core.admin_base import RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
 from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue
-from apps.odata.write.targets import wire_target
+from apps.odata.write.drafts import Draft, Issue, wire_target
 
 #: The prefix of the forms of lines in what a browser sends, and the member of drafts.
 PREFIX = "lines"
@@ -278,10 +277,6 @@ class BillForm(RecordForm):
         if self.lines.non_form_errors():
             draft.mark_invalid(LINES)
         return draft
-
-    def hidden_values(self) -> dict[str, Any]:
-        """None: the services work out what the form does not show."""
-        return {}
 
     def is_valid(self) -> bool:
         """Not while a warning is unconfirmed: only those that were on the screen are confirmed."""

@@ -13,13 +13,12 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownF
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.core import history
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_url
 from apps.funding.admin.actions import MENU
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.funding.services.price_guide import save_prices
+from apps.funding.services.price_guide import save_entry_prices
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, apply_rules
@@ -160,7 +159,7 @@ def price_column(zone: Zone) -> Any:
 
 
 class PriceFormSet(forms.BaseInlineFormSet):
-    """The prices of one product in one book; their rules compare them with each other."""
+    """The prices of one product in one book; what the rules of their service find is shown on its row."""
 
     def clean(self) -> None:
         super().clean()
@@ -192,7 +191,6 @@ class PriceBookEntryAdmin(RecordAdmin):
     icon = "sell"
     record_pages = ()
     actions = ()
-    fixed_fields = ("price_book", "product")  # lines were priced by it
     inlines = (PriceInline,)
     list_display = (
         column("Code", "product__code", lambda entry: entry.product.code),
@@ -220,20 +218,6 @@ class PriceBookEntryAdmin(RecordAdmin):
         return super().get_queryset(request).annotate(**zone_prices)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Prices are stored as those of a price guide are."""
         formset.save(commit=False)
-        save_prices(formset.new_objects, [price for price, _ in formset.changed_objects])
-
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """The history of the product in the book names its prices."""
-        entry = form.instance
-        before = price_labels(entry)
-        super().save_related(request, form, formsets, change)
-        after = price_labels(entry)
-        if before != after:
-            history.record_list(entry, "prices", before, after)
-            PriceBookEntry.objects.filter(pk=entry.pk).update(modify_date=clock.now())
-
-
-def price_labels(entry: PriceBookEntry) -> list[str]:
-    return [f"{each}: {format_amount(each.amount) or 'quoted'}" for each in entry.prices.all()]
+        existing = [each.instance for each in formset.initial_forms]
+        save_entry_prices(form.instance, [*existing, *formset.new_objects])

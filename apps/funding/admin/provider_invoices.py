@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib import admin, messages
-from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
+from django.contrib import admin
+from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html_join
@@ -19,6 +19,7 @@ from apps.core.admin_base import (
     RecordForm,
     fieldset,
 )
+from apps.core.admin_base.archiving import call_where_allowed
 from apps.core.admin_base.display import (
     admin_url,
     age,
@@ -28,7 +29,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
 from apps.funding.admin.autocomplete import read_key
@@ -47,12 +48,10 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
-from apps.funding.services.provider_invoices import (
-    act_on_provider_invoices,
-)
+from apps.funding.services.provider_invoices import act_on_provider_invoices, archive_provider_invoices
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft
 
 KEY: Any = ProviderInvoice._meta.pk
@@ -66,10 +65,8 @@ COLOURS = {
 }
 
 ARCHIVE, RESTORE = ActionButton("archive", "Archive"), ActionButton("restore", "Restore")
-HAS_CLAIM = Exists(Claim.objects.filter(provider_invoice=OuterRef("pk"), archive_date=None).order_by())
 #: The claim form offers these; those on hold as well, since their claims go on hold with them.
 MAY_HAVE_CLAIM = ~Q(approval_status=ApprovalStatus.REJECTED) & (Q(is_reusable=True) | Q(is_claimed=False))
-ARCHIVE_CLAIM_FIRST = "A claim is built on it: archive the claim first."
 
 
 class ProviderInvoiceForm(RecordForm):
@@ -259,18 +256,13 @@ class ProviderInvoiceAdmin(ActionAdmin):
         if name == RESTORE.name:
             return ActionOutcome(self.restore_records(request, records))
         if name == ARCHIVE.name:
-            in_use = records.filter(HAS_CLAIM).select_related("provider", "contact")
-            refused = [RefusedTransition(each.pk, str(each), ARCHIVE_CLAIM_FIRST) for each in in_use]
-            return ActionOutcome(super().archive_records(request, records.filter(~HAS_CLAIM)), refused)
+            count, issues = call_where_allowed(archive_provider_invoices, records)
+            in_use = records.filter(pk__in=issues).select_related("provider", "contact")
+            refused = [RefusedTransition(each.pk, str(each), issues[each.pk].message) for each in in_use]
+            return ActionOutcome(count, refused)
         draft = Draft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
         result = act_on_provider_invoices(keys, draft)
         return ActionOutcome(len(result.done), result.refused)
-
-    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        """Archive those without a current claim."""
-        if records.filter(HAS_CLAIM).exists():
-            self.message_user(request, ARCHIVE_CLAIM_FIRST, messages.ERROR)
-        return super().archive_records(request, records.filter(~HAS_CLAIM))
 
 
 def approval_button(action: ApprovalAction) -> ActionButton:

@@ -31,7 +31,6 @@ from apps.funding.models import (
     Product,
     ProviderInvoice,
 )
-from apps.funding.public_holidays import state_code
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
 
@@ -96,7 +95,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
                 engagement.plan_end_date,
                 participant,
                 participant.scheme_price_guide_region,
-                state_code(participant.state),
+                participant.state,
                 max(engagement.plan_start_date, created) + 10 * DAY,
                 budgets[engagement.pk],
                 shares_invoice=number % REUSABLE == REUSABLE // 2,

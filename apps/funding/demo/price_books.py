@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.demo import Context, load_lookups
-from apps.core.identifiers import normalised
 from apps.core.importing.file_formats import open_table
+from apps.core.models import normalised
 from apps.funding.choices import ItemType
 from apps.funding.models import CENT, CostCentre, Price, PriceBook, PriceBookEntry, Product
-from apps.funding.pricing import PriceTable, prices_of_products
+from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import Guide, read_guide

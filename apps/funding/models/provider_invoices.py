@@ -20,7 +20,7 @@ class ProviderInvoice(Record):
     """What a provider billed. A claim is built on it, or several when it is reusable.
 
     Nearly everything may be missing when it is received; the claim supplies the rest. ``is_claimed``: a claim
-    took it or, when it is reusable, an unarchived claim is built on it. ``services.claim_effects`` maintains
+    took it or, when it is reusable, an unarchived claim is built on it. ``services.effects`` maintains
     it, so that provider invoices that wait for a claim are found without reading the claims.
     """
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import (
     Coverage,
@@ -25,7 +25,7 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
-from apps.funding.pricing import PriceTable
+from apps.funding.models.prices import PriceTable
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of
 from apps.funding.statuses import ENDED
 from apps.odata import clock

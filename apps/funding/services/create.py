@@ -13,8 +13,7 @@ from django.db import connection
 
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
-from apps.core.identifiers import normalised
-from apps.core.models import Subscriber
+from apps.core.models import Subscriber, normalised
 from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillContext
 from apps.funding.models import (
@@ -26,15 +25,21 @@ from apps.funding.models import (
     NumberSequence,
     ProviderInvoice,
 )
-from apps.funding.pricing import PriceTable
-from apps.funding.services.budgets import line_posting, post_to_budgets
-from apps.funding.services.claim_effects import apply_claim_effects
+from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
+from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
 from apps.odata import clock
 from apps.odata.declaration import service
-from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule, WarningsPresent, raise_if_invalid
-from apps.odata.write.targets import wire_target
+from apps.odata.write.drafts import (
+    Draft,
+    InvalidValue,
+    Issue,
+    Rule,
+    WarningsPresent,
+    raise_if_invalid,
+    wire_target,
+)
 
 #: (key of the bill, code, wire name of the member, message) of an acknowledged warning.
 Acknowledged = tuple[Any, str, str | None, str]

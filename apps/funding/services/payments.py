@@ -14,7 +14,7 @@ from apps.core import saving
 from apps.funding.models import CENT, ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
 from apps.funding.statuses import PaymentExtent
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 
 #: What was paid of a bill: an amount, or an amount for each of its lines by their keys.
 Payment = Decimal | Mapping[UUID, Decimal]

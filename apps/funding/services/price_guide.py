@@ -13,14 +13,17 @@ from django.db import transaction
 from django.db.models import Model
 
 from apps.core import history
-from apps.core.identifiers import normalised
 from apps.core.importing.runs import import_author
 from apps.core.importing.tables import ImportFileError
+from apps.core.models import normalised
 from apps.core.saving import insert_instances, save_records
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
-from apps.odata.any_of import AnyOf
+from apps.funding.validation.prices import PRICE_RULES
+from apps.odata import clock
+from apps.odata.batched_queries import AnyOf
+from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 
 DAY = dt.timedelta(days=1)
 
@@ -70,6 +73,20 @@ def save_prices(new: Sequence[Price], current: Iterable[Price]) -> None:
     """
     save_records(Price, current)
     insert_all(Price, new)
+
+
+@transaction.atomic
+def save_entry_prices(entry: PriceBookEntry, prices: Sequence[Price]) -> None:
+    """Store all prices of a product in a book, with its history; ``ValidationFailed`` by their rules."""
+    drafts = [Draft({"prices": prices})]
+    raise_if_invalid(drafts, apply_rules(drafts, PRICE_RULES))
+    before = [price.label for price in entry.prices.all()]
+    new = [price for price in prices if price._state.adding]
+    save_prices(new, [price for price in prices if not price._state.adding])
+    after = [price.label for price in entry.prices.all()]
+    if sorted(before) != sorted(after):
+        history.record_list(entry, "prices", before, after)
+        PriceBookEntry.objects.filter(pk=entry.pk).update(modify_date=clock.now())
 
 
 def load_price_book(name: str) -> PriceBook:

@@ -9,17 +9,17 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import Any
 
-from apps.core.identifiers import normalised
 from apps.core.importing import cells
 from apps.core.importing.columns import letters_of
 from apps.core.importing.report import quoted
 from apps.core.importing.tables import ImportFileError, Row, Table, column_letters
+from apps.core.models import normalised
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Product
-from apps.funding.public_holidays import STATES
 from apps.funding.validation.prices import is_support_item, overlapping
 from apps.odata.declaration.values import WireValueError
 from apps.odata.errors import plural
+from apps.people.choices import STATES
 
 #: How the guide writes that a price holds until further.
 OPEN_END = dt.date(9999, 12, 31)

@@ -6,11 +6,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from apps.core import history, saving
+from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
+from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import Claim, ProviderInvoice
-from apps.funding.services.claim_effects import CURRENT_CLAIMS, update_claim_flags
+from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transitions import (
     REASON_LENGTH,
     RefusedTransition,
@@ -21,13 +23,14 @@ from apps.funding.services.transitions import (
 from apps.funding.statuses import TransitionName
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
+    ARCHIVING_RULES,
     ON_HOLD,
     PROVIDER_INVOICE_ACTION_RULES,
     PROVIDER_INVOICE_RULES,
     possible_actions,
 )
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import Staff
 
@@ -52,7 +55,7 @@ def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     for draft in drafts:
         draft.fill("existing", existing.get(draft.key))
         draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
-    saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES)
+    saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES, existing)
     changed = saving.save_changes(ProviderInvoice, drafts, existing)
     if any("is_reusable" in draft.given for draft in drafts):
         update_claim_flags(changed)
@@ -67,6 +70,21 @@ def load_current_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
     for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
         found[claim.provider_invoice_id].append(claim)
     return found
+
+
+@transaction.atomic
+def archive_provider_invoices(invoices: QuerySet[ProviderInvoice]) -> int:
+    """Archive provider invoices on which no unarchived claim is built; how many were current."""
+    # Locked until we commit: a claim that is created meanwhile waits, and then finds the invoice archived.
+    keys = list(invoices.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
+    column: Any = Claim._meta.get_field("provider_invoice")
+    claims = Claim.objects.filter(AnyOf(column, keys), archive_date=None).order_by("claim_number")
+    numbers: dict[UUID, list[str]] = defaultdict(list)
+    for key, number in claims.values_list("provider_invoice", "claim_number"):
+        numbers[key].append(number)
+    drafts = [ProviderInvoiceDraft({"claim_numbers": numbers[key]}, key=key) for key in keys]
+    raise_if_invalid(drafts, apply_rules(drafts, ARCHIVING_RULES))
+    return archive.archive(invoices)
 
 
 # --- actions --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.saving import Conflicts
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
-from apps.funding.pricing import PriceTable, prices_of_products
+from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.validation.bills import (
     ADMINISTER_PERMISSION,
     CLAIM_REQUIREMENTS,
@@ -21,8 +21,7 @@ from apps.funding.validation.bills import (
 )
 from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import PreparedQuery, RawQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, PreparedQuery, RawQuery, Rows, fetch_all, prepared_query
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, keys_of
 from apps.odata.write.references import References

@@ -17,12 +17,12 @@ from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
 from apps.funding.drafts import InvoiceDraft, LineDraft
 from apps.funding.models import Invoice, InvoiceLine
-from apps.funding.pricing import PriceTable, load_price_table
+from apps.funding.models.prices import PriceTable, load_price_table
 from apps.funding.services.create import create_invoices
 from apps.funding.services.recurrence_calendar import Recurrence
 from apps.funding.statuses import statuses_where
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.dispatch import retry_on_conflict
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 

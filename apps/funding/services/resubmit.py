@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from apps.core import history, saving
-from apps.core.identifiers import new_guid
+from apps.core.models import new_guid
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import CENT, ZERO, Claim, Invoice
-from apps.funding.services.budgets import BudgetPosting, record_posting
 from apps.funding.services.create import next_numbers
+from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
 from apps.funding.services.records import any_of
 from apps.funding.statuses import Resubmission

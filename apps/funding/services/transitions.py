@@ -21,8 +21,13 @@ from apps.core.bulk_insert import bulk_insert
 from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
-from apps.funding.services.budgets import BudgetPosting, budget_amounts, post_to_budgets
-from apps.funding.services.claim_effects import lock_provider_invoices, update_claim_flags
+from apps.funding.services.effects import (
+    BudgetPosting,
+    budget_amounts,
+    lock_provider_invoices,
+    post_to_budgets,
+    update_claim_flags,
+)
 from apps.funding.services.payments import (
     LineAmounts,
     Payment,

@@ -10,9 +10,15 @@ from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
-from apps.funding.services.budgets import BudgetPosting, line_posting, post_to_budgets, record_posting
-from apps.funding.services.claim_effects import apply_claim_effects, lock_provider_invoices
 from apps.funding.services.create import Acknowledged, acknowledge_warnings, check_bills
+from apps.funding.services.effects import (
+    BudgetPosting,
+    apply_claim_effects,
+    line_posting,
+    lock_provider_invoices,
+    post_to_budgets,
+    record_posting,
+)
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, any_of
 from apps.odata.write.drafts import Draft, Issue, WarningsPresent, raise_if_invalid
 

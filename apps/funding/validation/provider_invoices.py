@@ -55,6 +55,15 @@ PROVIDER_INVOICE_RULES = (
     reusable_is_fixed_by_claims,
 )
 
+
+def no_claim_is_built_on_it(draft: Draft) -> Iterator[Issue]:
+    if draft.get("claim_numbers"):
+        yield Issue("AlreadyUsed", "", "A claim is built on it: archive the claim first.")
+
+
+#: Of provider invoices that are archived.
+ARCHIVING_RULES = (no_claim_is_built_on_it,)
+
 # --- actions -------------------------------------------------------------------------------------------
 
 S = ApprovalStatus

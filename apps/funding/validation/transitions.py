@@ -10,7 +10,7 @@ from apps.core.models import Subscriber
 from apps.funding.choices import ApprovalStatus, InvoiceClaimType
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 AnyBill = Claim | Invoice

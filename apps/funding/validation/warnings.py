@@ -12,14 +12,15 @@ from functools import lru_cache
 
 from stdnum.au import abn
 
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
-from apps.funding.pricing import EffectivePrice
-from apps.funding.public_holidays import DayType, day_types, holiday_name, state_code
+from apps.funding.models.prices import EffectivePrice
+from apps.funding.public_holidays import DayType, day_types, holiday_name
 from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.people.choices import state_code
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
 LineWarning = Callable[[Draft, LineContext, BillContext], Issue | None]
@@ -146,10 +147,10 @@ def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -
     named = named_day_types(line.product.name)
     if not named:
         return None
-    state = state_code(bill.participant_state)
-    types = day_types(line.first_day, state)
+    types = day_types(line.first_day, bill.participant_state)
     if named & types:
         return None
+    state = state_code(bill.participant_state)
     actual = " or ".join(each.value for each in DayType if each in types)
     if DayType.PUBLIC_HOLIDAY in types:
         actual += f" ({holiday_name(line.first_day, state)})"

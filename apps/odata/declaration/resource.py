@@ -161,7 +161,8 @@ class Resource(NestedType):
     ``methods`` the HTTP methods it supports. ``order`` is the order without ``$orderby`` (ORM terms; the key
     is always added), ``search`` the text fields of ``$search``. ``etag_field`` is the model field an ETag is
     made of. ``create`` and ``replace`` are the services of POST and PUT (see ``apps.odata.write.dispatch``);
-    forms and imports call ``create``, and ``update`` for what drafts give of existing records.
+    forms and imports call ``create``, and ``update`` for what drafts give of existing records. ``archive`` is
+    called with a queryset, and returns how many records were current.
     ``has_warnings`` is true when ``create`` takes ``ignore_warnings``, ``loads_references`` when it loads the
     records that drafts name by key together with what else it needs. ``importing`` declares how files of
     these records are imported; without it they cannot be.
@@ -178,6 +179,7 @@ class Resource(NestedType):
     create: ClassVar[Callable[..., Any] | None] = None
     update: ClassVar[Callable[..., Any] | None] = None
     replace: ClassVar[Callable[..., Any] | None] = None
+    archive: ClassVar[Callable[..., int] | None] = None
     importing: ClassVar[type | None] = None
 
     def visible_to(self, caller: Any) -> models.QuerySet:

@@ -8,14 +8,20 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig, Suspicio
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.views import set_rollback
 
 from apps.odata import errors
 from apps.odata.errors import ODataError
+from apps.odata.http.formats import ODataJSONRenderer
 from apps.odata.http.headers import add_protocol_headers
-from apps.odata.http.renderers import ODataJSONRenderer
 
 logger = logging.getLogger("records.api")
+
+#: PostgreSQL's code for a statement over its statement_timeout.
+QUERY_CANCELED = "57014"
+#: The header of a 503: by then a database that was restarted answers.
+RETRY_AFTER = {"Retry-After": "5"}
 
 #: The errors that DRF raises with exceptions of its own.
 _ERRORS_BY_STATUS: dict[int, type[ODataError]] = {
@@ -58,15 +64,30 @@ def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
     if isinstance(exception, SuspiciousOperation):
         return ODataError("The request cannot be understood.")
     request_id = getattr(request, "request_id", "unknown")
+    if is_over_time(exception) and request.method in SAFE_METHODS:
+        logger.warning("request %s: its query took too long", request_id)
+        return errors.TooCostly(
+            "The query takes longer than a request may. Narrow $filter or $search, order by fewer members,"
+            f" expand less, or ask for smaller pages. Request {request_id}."
+        )
     if is_unavailable(exception):
         logger.error("request %s: the database cannot be used: %s", request_id, exception)
         message = f"The database cannot be reached now. Request {request_id}."
-        return errors.Unavailable(message, headers={"Retry-After": "5"})
+        return errors.Unavailable(message, headers=RETRY_AFTER)
     logger.error("request %s failed", request_id, exc_info=exception)
     return errors.InternalError(f"Something went wrong here. Request {request_id}.")
 
 
-def is_unavailable(exception: Exception) -> bool:
+def is_over_time(exception: Exception) -> bool:
+    """Whether a statement was ended because it took too long."""
+    cause = exception.__cause__
+    return isinstance(exception, OperationalError) and (
+        getattr(cause, "sqlstate", None) == QUERY_CANCELED
+        or getattr(cause, "sqlite_errorname", None) == "SQLITE_INTERRUPT"
+    )
+
+
+def is_unavailable(exception: Exception | None) -> bool:
     """Whether the database fails, not the statement; SQLite has one class of errors for both."""
     if not isinstance(exception, OperationalError | InterfaceError):
         return False

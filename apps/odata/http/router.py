@@ -8,8 +8,7 @@ from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
 from apps.odata.declaration.resource import Resource
-from apps.odata.http.parsers import FormQueryParser, QueryParser
-from apps.odata.http.renderers import PlainTextRenderer
+from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
 from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 
 
@@ -37,7 +36,7 @@ class ODataRouter(SimpleRouter):
     resource with endpoints of its own has a viewset: ``router.register("document", DocumentViewSet)``.
     """
 
-    #: Whether the text of a key is valid is decided by ``apps.odata.query.keys``.
+    #: Whether the text of a key is valid is decided by ``ODataViewSet.read_key``.
     key_patterns = (r"/(?P<key>[^/()$]+)", r"\((?P<key>[^/()]*)\)")
 
     routes = [

@@ -1,9 +1,11 @@
 """Views: the viewset that every resource derives from, the service document, $metadata, unknown addresses."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -21,8 +23,20 @@ from rest_framework.viewsets import GenericViewSet
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
+from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import BadQuery, NotFound, PreconditionFailed
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
+from apps.odata.http.formats import (
+    CSDLJSONRenderer,
+    CSDLXMLRenderer,
+    CSVRenderer,
+    JSONBodyParser,
+    MetadataNegotiation,
+    NDJSONRenderer,
+    ODataContentNegotiation,
+    ODataJSONRenderer,
+    RenderedRecords,
+)
 from apps.odata.http.headers import (
     add_protocol_headers,
     check_version,
@@ -30,19 +44,8 @@ from apps.odata.http.headers import (
     matches_etag,
     read_preferences,
 )
-from apps.odata.http.negotiation import MetadataNegotiation, ODataContentNegotiation
 from apps.odata.http.pagination import KeysetPagination
-from apps.odata.http.parsers import JSONBodyParser
-from apps.odata.http.renderers import (
-    CSDLJSONRenderer,
-    CSDLXMLRenderer,
-    CSVRenderer,
-    NDJSONRenderer,
-    ODataJSONRenderer,
-    RenderedRecords,
-)
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
-from apps.odata.query.keys import read_key
 from apps.odata.query.options import QueryOptions, parameters, parse_options
 from apps.odata.read.reader import JsonReader
 from apps.odata.write import dispatch
@@ -50,6 +53,8 @@ from apps.odata.write.dispatch import Created
 
 #: The options by which a response shows records that were just written.
 EXPAND_ALL = parse_options("$expand=*")
+
+_NAMED_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 
 
 class ODataView(APIView):
@@ -126,6 +131,24 @@ class ODataViewSet(GenericViewSet, ODataView):
     def entity_set(self) -> EntitySet:
         return get_service().by_resource[self.resource]
 
+    def read_key(self, text: str) -> Any:
+        """The key in an address (``{guid}``, ``ClaimGuid={guid}``) as the model stores it.
+
+        ``BadQuery`` when it is invalid.
+        """
+        key, value = self.entity_set.key, unquote(text).strip()
+        match = _NAMED_KEY.fullmatch(value)
+        if match:
+            if match[1].lower() != key.name.lower():
+                raise BadQuery(f"The key of {self.entity_set.name} is {key.name}, not {match[1][:60]}.")
+            value = match[2].strip()
+        if len(value) >= 2 and value[0] == value[-1] == "'":
+            value = value[1:-1]
+        try:
+            return parse_value(value, key)
+        except WireValueError as error:
+            raise BadQuery(f"The key {value[:60]!r} {error}", code=error.code) from None
+
     def get_queryset(self) -> QuerySet[Any]:
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
@@ -178,7 +201,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if request.accepted_renderer.format != "json":
             raise BadQuery("One record is served as application/json.", target="$format")
         reader = JsonReader(self.entity_set, self.get_queryset(), options, item=True)
-        record, modified = reader.record(read_key(self.entity_set, key))
+        record, modified = reader.record(self.read_key(key))
         etag = make_etag(modified)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
@@ -227,7 +250,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         """PUT: the body replaces the record; members it does not have become null or their default."""
         self.refuse_plain_filters()
         body = self.parse_body(request)
-        record_key = read_key(self.entity_set, key)
+        record_key = self.read_key(key)
         dispatch.replace(
             self.entity_set, record_key, body, check=self.check_if_match, records=self.get_queryset()
         )

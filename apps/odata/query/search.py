@@ -20,9 +20,11 @@ def search_condition(entity_set: EntitySet, text: str) -> Q:
     condition = Q()
     for word in parse_search(text):
         in_any_field = Q()
+        lower = word.lower()
+        pattern = Value(sql.like_pattern(lower, "%"))
         for field in fields:
             # As $filter compares: contains(tolower(field), tolower(word)).
-            in_any_field |= Q(sql.CONTAINS(sql.TO_LOWER(F(field)), Value(word.lower())))
+            in_any_field |= Q(sql.CONTAINS_LITERAL(sql.TO_LOWER(F(field)), Value(lower), pattern))
         condition &= in_any_field
     return condition
 

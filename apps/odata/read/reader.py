@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connections, models
 from django.db.models import Func, OuterRef, QuerySet
 
-from apps.odata.any_of import AnyOf, array_of_guids
+from apps.odata.batched_queries import AnyOf, array_of_guids
 from apps.odata.clock import set_database_zone
 from apps.odata.declaration.schema import EntitySet, StructuredType
 from apps.odata.errors import BadQuery, NotFound

@@ -18,9 +18,16 @@ from apps.odata.errors import (
     plural,
 )
 from apps.odata.write.bodies import Body, read_record, read_records
-from apps.odata.write.drafts import Draft, Issues, ValidationFailed, WarningsPresent
+from apps.odata.write.drafts import (
+    Draft,
+    Issues,
+    ValidationFailed,
+    WarningsPresent,
+    join_targets,
+    record_target,
+    wire_target,
+)
 from apps.odata.write.references import attach_references
-from apps.odata.write.targets import join_targets, record_target, wire_target
 
 Result = TypeVar("Result")
 

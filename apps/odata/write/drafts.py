@@ -1,14 +1,19 @@
 """Drafts of records, and the issues that rules find in them.
 
 The API, the back office and imports hand drafts to the same services, which apply the same lists of rules.
+In a response of the API the field ``country`` of an issue is the target ``value[0]/Address/Country``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
+
+from apps.odata.declaration.resource import Nesting
+from apps.odata.declaration.schema import NavigationProperty, StructuredType
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,8 @@ class Draft:
     has = property(attrgetter("__dict__.__contains__"))
     #: ``get(name)``: the value of a member; ``None`` when it is invalid, left out or not set yet.
     get = property(attrgetter("__dict__.get"))
-    #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain.
+    #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain. Any
+    #: name is taken: to look it up would double the time of a call that imports make for every member.
     fill = property(attrgetter("__dict__.__setitem__"))
     #: ``fill_all(values)``: fill several members.
     fill_all = property(attrgetter("__dict__.update"))
@@ -149,3 +155,52 @@ def raise_if_invalid(drafts: Iterable[Draft], issues: Issues) -> None:
     found = list(issues)
     if found or any(draft.invalid for draft in drafts):
         raise ValidationFailed(found)
+
+
+# --- targets --------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def wire_members(type_: StructuredType) -> Mapping[str, tuple[str, NavigationProperty | None]]:
+    """The wire path of each attribute of drafts, and its member when that is a reference or a list."""
+    members: dict[str, tuple[str, NavigationProperty | None]] = {
+        prop.attribute: (prop.name, None) for prop in type_.writable_properties
+    }
+    for navigation in type_.writable_navigations:
+        if navigation.nesting is Nesting.EMBEDDED:
+            for attribute, (inner, _) in wire_members(navigation.type).items():
+                members[attribute] = f"{navigation.name}/{inner}", None
+        else:
+            members[navigation.attribute] = navigation.name, navigation
+    return members
+
+
+def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code: str = "") -> str:
+    """The field of an issue in wire names: ``("line_items", 1, "quantity")`` -> ``LineItems[1]/Quantity``.
+
+    An invalid reference is reported on its key (``PrimaryRole/RoleGuid``), a missing one on the member.
+    The result is empty for the whole record, and for attributes that bodies have no name for.
+    """
+    attribute, *rest = (field,) if isinstance(field, str) else field
+    name, navigation = wire_members(type_).get(str(attribute), ("", None))
+    if navigation is None:
+        return name
+    if rest and isinstance(rest[0], int):
+        name, rest = f"{name}[{rest[0]}]", rest[1:]
+    elif navigation.many:
+        return name
+    if navigation.nesting is Nesting.REFERENCE:
+        assert navigation.type.key is not None
+        return name if code == "Required" else f"{name}/{navigation.type.key.name}"
+    inner = wire_target(navigation.type, tuple(rest), code) if rest else ""
+    return f"{name}/{inner}" if inner else name
+
+
+def record_target(number: int, bare: bool) -> str:
+    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
+    return "" if bare else f"value[{number}]"
+
+
+def join_targets(outer: str, inner: str) -> str:
+    """The target ``inner`` within another; either may be empty."""
+    return f"{outer}/{inner}" if outer and inner else outer or inner

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.db import models
 
-from apps.odata.any_of import AnyOf
-from apps.odata.batched_queries import BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuredType
 from apps.odata.write.drafts import Draft, Issue

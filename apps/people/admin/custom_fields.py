@@ -137,4 +137,3 @@ class CustomFieldAdmin(LookupAdmin):
     list_filter = (ArchivedFilter, ("applies_to", ChoicesDropdownFilter), ("kind", ChoicesDropdownFilter))
     ordering = ("applies_to", "position", "name")
     fieldsets = (fieldset(None, "name", ("applies_to", "kind"), "options", "position"),)
-    fixed_by: ClassVar[Any] = {"answers": ("applies_to", "kind")}

@@ -13,9 +13,7 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from apps.core.admin_base import LookupAdmin, RecordForm, fieldset
-from apps.people.authentication import role_covers
 from apps.people.models import Role, Staff
-from apps.people.services import an_administrator_remains
 
 USUAL_PERMISSIONS = ("view", "add", "change")
 
@@ -63,17 +61,8 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
         return sorted(rows, key=lambda row: row["label"])
 
 
-def check_administrator_remains(leavers: QuerySet[Staff]) -> None:
-    """Raise when nobody could do everything any more once these staff cannot."""
-    if not an_administrator_remains(leavers):
-        raise forms.ValidationError(
-            "Nobody would be left who may do everything. Give somebody else such a role first.",
-            code="NotAllowed",
-        )
-
-
 class RoleForm(RecordForm):
-    """Nobody grants what they may not do themselves."""
+    """A role, with its permissions as a table."""
 
     permissions = forms.ModelMultipleChoiceField(
         queryset=Permission.objects.none(), required=False, widget=PermissionMatrix
@@ -83,25 +72,6 @@ class RoleForm(RecordForm):
         super().__init__(*args, **options)
         if "permissions" in self.fields:
             self.fields["permissions"].queryset = service_permissions()  # type: ignore[attr-defined]
-
-    def clean_all_permissions(self) -> bool:
-        everything = bool(self.cleaned_data["all_permissions"])
-        if everything and not self.user.is_superuser:
-            raise forms.ValidationError(
-                "Only somebody who may do everything grants everything.", code="NotAllowed"
-            )
-        if not everything:
-            check_administrator_remains(Staff.objects.filter(role=self.instance.pk))
-        return everything
-
-    def clean_permissions(self) -> Any:
-        chosen = self.cleaned_data["permissions"]
-        codes = {each: f"{each.content_type.app_label}.{each.codename}" for each in chosen}
-        refused = [each for each, code in codes.items() if not self.user.has_perm(code)]
-        if refused:
-            names = ", ".join(each.name.removeprefix("Can ") for each in refused)
-            raise forms.ValidationError(f"You may not do this yourself: {names}.", code="NotAllowed")
-        return chosen
 
 
 @admin.register(Role)
@@ -121,7 +91,7 @@ class RoleAdmin(LookupAdmin):
         """Not of a role that allows more than one's own."""
         if not super().has_change_permission(request):
             return False
-        return not isinstance(obj, Role) or role_covers(request.user, Staff(role=obj))
+        return not isinstance(obj, Role) or (isinstance(request.user, Staff) and request.user.covers(obj))
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
         allowed = [each.pk for each in records if self.has_change_permission(request, each)]

@@ -14,34 +14,13 @@ from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
+from apps.core.admin_base.archiving import call_where_allowed
 from apps.odata import clock
-from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin, PersonForm
-from apps.people.admin.roles import check_administrator_remains
-from apps.people.authentication import role_covers
+from apps.odata.write.drafts import ValidationFailed
+from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
 from apps.people.choices import AppliesTo
-from apps.people.models import Role, Staff
-from apps.people.services import an_administrator_remains, disable_logins, enable_logins, hand_over
-
-
-class StaffForm(PersonForm):
-    """Nobody gives a role that allows more than their own, or disables their own login."""
-
-    def clean_role(self) -> Role:
-        role = self.cleaned_data["role"]
-        is_new_role = self.instance._state.adding or role.pk != self.instance.role_id
-        if is_new_role and not role_covers(self.user, Staff(role=role)):
-            raise forms.ValidationError(
-                "This role allows more than your own, so you cannot give it.", code="NotAllowed"
-            )
-        if not role.all_permissions:
-            check_administrator_remains(Staff.objects.filter(pk=self.instance.pk))
-        return role
-
-    def clean_disable_login_date(self) -> Any:
-        moment = self.cleaned_data["disable_login_date"]
-        if moment is not None and self.instance.pk == self.user.pk and moment <= clock.now():
-            raise forms.ValidationError("You would lock yourself out.", code="NotAllowed")
-        return moment
+from apps.people.models import Staff
+from apps.people.services import archive_leaver, disable_logins, enable_logins
 
 
 class PasswordForm(SetPasswordForm):
@@ -90,7 +69,6 @@ class LoginFilter(ConditionFilter):
 class StaffAdmin(PersonAdmin):
     """Staff, who are the users of the back office."""
 
-    form = StaffForm
     applies_to = AppliesTo.STAFF
     menu_group = "People"
     menu_order = 10
@@ -147,7 +125,9 @@ class StaffAdmin(PersonAdmin):
         """Not of those who may do more: to set their email or password would be a way to all of it."""
         if not super().has_change_permission(request):
             return False
-        return not isinstance(obj, Staff) or role_covers(request.user, obj)
+        if not isinstance(obj, Staff):
+            return True
+        return isinstance(request.user, Staff) and request.user.covers(obj.role)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -171,7 +151,8 @@ class StaffAdmin(PersonAdmin):
 
     @action(description="Disable login", permissions=["change"])
     def disable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
-        count = disable_logins(self.who_may_leave(request, queryset))
+        count, refused = call_where_allowed(disable_logins, self.changeable(request, queryset))
+        self.show_issues(request, refused.values())
         self.message_user(request, f"{count or 'No'} logins disabled.")
 
     @action(description="Enable login", permissions=["change"])
@@ -182,7 +163,7 @@ class StaffAdmin(PersonAdmin):
     # --- handover
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        return super().archive_records(request, self.who_may_leave(request, records))
+        return super().archive_records(request, self.changeable(request, records))
 
     def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         return {} if record.is_archived else {"handover_form": HandoverForm(record)}
@@ -192,32 +173,17 @@ class StaffAdmin(PersonAdmin):
         if record.is_archived or not form.is_valid():
             super().change_archive_status(request, record)
             return
-        leaver = Staff.objects.filter(pk=record.pk)
-        if not self.who_may_leave(request, leaver).exists():
+        successor = form.cleaned_data["successor"]
+        try:
+            count = archive_leaver(record, successor, form.cleaned_data["disable_login"])
+        except ValidationFailed as failed:
+            self.show_issues(request, (issue for _, issue in failed.issues))
             return
-        if form.cleaned_data["successor"]:
-            count = hand_over(record, form.cleaned_data["successor"])
-            self.message_user(request, f"{count} records handed over to {form.cleaned_data['successor']}.")
-        if form.cleaned_data["disable_login"]:
-            disable_logins(leaver)
-        super().change_archive_status(request, record)
+        if successor:
+            self.message_user(request, f"{count} records handed over to {successor}.")
+        self.report_count(request, 1, "archived")
 
     def changeable(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
         """Those of them whom this person may change."""
         people = Staff.objects.filter(pk__in=staff.values("pk")).select_related("role")
         return people.filter(pk__in=[each.pk for each in people if self.has_change_permission(request, each)])
-
-    def who_may_leave(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
-        """Those of them who can be archived or disabled by this person, with a message about the others."""
-        own = str(request.user.pk)
-        others = self.changeable(request, staff).exclude(pk=own)
-        if staff.filter(pk=own).exists():
-            text = "You cannot disable your own login; somebody else has to."
-            self.message_user(request, text, messages.ERROR)
-        if not an_administrator_remains(others):
-            text = (
-                "Nobody would be left who may do everything. Give another member of staff such a role first."
-            )
-            self.message_user(request, text, messages.ERROR)
-            return others.none()
-        return others

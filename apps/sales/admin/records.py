@@ -1,7 +1,7 @@
 """The back office of opportunities, their templates and their short lists."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
@@ -194,8 +194,6 @@ class OpportunityStageAdmin(LookupAdmin):
     list_display = ("name", "position", "is_result", "id", "archived")
     ordering = ("position", "name")
     fieldsets = (fieldset(None, "name", "position", "is_result"),)
-    # The outcomes of opportunities depend on it.
-    fixed_by: ClassVar[Any] = {"opportunities": ("is_result",)}
 
 
 @admin.register(OpportunityOutcomeReason)
@@ -208,4 +206,3 @@ class OpportunityOutcomeReasonAdmin(LookupAdmin):
     list_filter = (ArchivedFilter, ("outcome", ChoicesDropdownFilter))
     ordering = ("outcome", "name")
     fieldsets = (fieldset(None, "name", "outcome"),)
-    fixed_by: ClassVar[Any] = {"opportunities": ("outcome",)}

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from apps.access.callers import ApplicationCaller
-from apps.access.scopes import EVERYTHING
+from apps.access.callers import EVERYTHING, ApplicationCaller
 from apps.access.services import issue_token, register_application
 from bench.bare import bare
 from bench.bounds import bounds

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.access.scopes import EVERYTHING
+from apps.access.callers import EVERYTHING
 from apps.access.services import register_application
 
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from apps.access.models import ApiApplication
 from apps.access.services import revoke_applications
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 
 
 class Command(BaseCommand):

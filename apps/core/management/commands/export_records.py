@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.exporting import export_file
 from apps.core.importing.tables import ImportFileError
+from apps.core.management.arguments import INVALID_INPUT
 from apps.core.management.commands.import_records import entity_set_of
 from apps.odata.errors import plural
 
@@ -28,5 +29,5 @@ class Command(BaseCommand):
             entity_set = entity_set_of(options["resource"])
             number = export_file(entity_set, options["file"], options["filter"], names)
         except ImportFileError as reason:
-            raise CommandError(str(reason), returncode=2) from None
+            raise CommandError(str(reason), returncode=INVALID_INPUT) from None
         self.stdout.write(f"{plural(number, 'record')} in {options['file']}.")

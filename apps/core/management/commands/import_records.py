@@ -24,16 +24,13 @@ from apps.core.importing.definition import ImportOptions
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.importing.tables import ImportFileError
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import plural
 
 #: So many issues are shown; all errors are in the file of rejected rows.
 SHOWN = 200
-
-SOME_REJECTED = 1
-NOT_IMPORTED = 2
-
 
 SWITCHES = {
     "--dry-run": "validate every row, save none",
@@ -83,16 +80,13 @@ class Command(BaseCommand):
             group.add_argument(opposite, dest=name, action="store_false", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with display_of(self) as display:
             import_options = options_of(options)
             entity_set = entity_set_of(options["resource"], " to import")
-            with display_of(self) as display:
-                report = import_file(entity_set, options["file"], import_options, display)
-        except ImportFileError as reason:
-            raise CommandError(str(reason), returncode=NOT_IMPORTED) from None
+            report = import_file(entity_set, options["file"], import_options, display)
         self.stdout.write(summary(report, import_options))
         if report.counts.rejected:
-            sys.exit(SOME_REJECTED)
+            sys.exit(SOME_REFUSED)
 
 
 def entity_set_of(name: str, purpose: str = "") -> EntitySet:
@@ -150,7 +144,7 @@ class RowsPerSecond(ProgressColumn):
 
 @contextlib.contextmanager
 def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
-    """Shows issues as they are found, and a bar on a terminal."""
+    """Shows issues as they are found, and a bar on a terminal; ends the command for an unusable file."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with contextlib.ExitStack() as stack:
         shown = 0
@@ -179,4 +173,7 @@ def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
                 display.show_notice(f"More than {SHOWN:,} issues; the rest is not shown.")
 
         display.show_issue = show_issue
-        yield display
+        try:
+            yield display
+        except ImportFileError as reason:
+            raise CommandError(str(reason), returncode=INVALID_INPUT) from None

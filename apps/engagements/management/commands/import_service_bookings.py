@@ -4,17 +4,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.tables import ImportFileError
-from apps.core.management.commands.import_records import (
-    ERRORS_HELP,
-    NOT_IMPORTED,
-    SOME_REJECTED,
-    display_of,
-    summary,
-)
+from apps.core.management.arguments import SOME_REFUSED
+from apps.core.management.commands.import_records import ERRORS_HELP, display_of, summary
 from apps.engagements.imports.service_bookings import import_bookings
 
 
@@ -37,18 +31,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            import_options = ImportOptions(errors=options["errors"], dry_run=options["dry_run"])
-            with display_of(self) as display:
-                report, created = import_bookings(
-                    options["file"], import_options, options["create_participants"], display
-                )
-        except ImportFileError as error:
-            raise CommandError(str(error), returncode=NOT_IMPORTED) from None
+        import_options = ImportOptions(errors=options["errors"], dry_run=options["dry_run"])
+        with display_of(self) as display:
+            report, created = import_bookings(
+                options["file"], import_options, options["create_participants"], display
+            )
         self.stdout.write(summary(report, import_options))
         if created.plans or created.participants:
             self.stdout.write(
                 f"Also created: {created.plans:,} plans, {created.participants:,} participants."
             )
         if report.counts.rejected:
-            sys.exit(SOME_REJECTED)
+            sys.exit(SOME_REFUSED)

@@ -14,14 +14,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from apps.core import history
-from apps.core.identifiers import normalised
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
-from apps.core.models import Subscriber
+from apps.core.models import Subscriber, normalised
 from apps.funding.models import Claim
 from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.validation.transitions import AnyBill, transitions_of
 from apps.odata import clock
-from apps.odata.any_of import AnyOf
+from apps.odata.batched_queries import AnyOf
 from apps.people.management.commands.create_staff_login import find_staff
 from apps.people.models import Staff
 

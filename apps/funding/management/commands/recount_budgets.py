@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from apps.funding.services.budgets import recount_budgets
+from apps.funding.services.effects import recount_budgets
 
 
 class Command(BaseCommand):

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from apps.funding.services.claim_effects import recount_claim_flags
+from apps.funding.services.effects import recount_claim_flags
 
 
 class Command(BaseCommand):

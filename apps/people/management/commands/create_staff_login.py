@@ -12,10 +12,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
 from django.db import transaction
 
-from apps.core.identifiers import normalised
-from apps.core.saving import apply_model_defaults
+from apps.core.models import normalised
+from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Role, Staff
-from apps.people.services import AnsweredDraft, create_staff
+from apps.people.services import StaffDraft, change_logins, create_staff
 
 ADMINISTRATOR = "Administrator"
 
@@ -87,14 +87,15 @@ def save_login(
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from None
     staff.set_password(password)
-    if existing is not None:
-        staff.save()
+    try:
+        if existing is not None:
+            change_logins(Staff.objects.filter(pk=staff.pk), password=staff.password, role=staff.role)
+            return staff
+        names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
+        create_staff([StaffDraft({name: getattr(staff, name) for name in names}, given=names)])
         return staff
-    names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
-    draft = AnsweredDraft({name: getattr(staff, name) for name in names}, given=names)
-    apply_model_defaults(Staff, [draft])
-    create_staff([draft])
-    return staff
+    except ValidationFailed as failed:
+        raise CommandError(" ".join(issue.message for _, issue in failed.issues)) from None
 
 
 def unsaved_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:

@@ -8,11 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from apps.access.credentials import secret_matches
+from apps.access.callers import secret_matches
 from apps.access.models import ApiApplication
 from apps.access.services import register_application, renew_secret
 from apps.core import archive
-from apps.core.identifiers import normalised
+from apps.core.models import normalised
 from apps.people.management.commands.create_staff_login import find_staff, new_password, save_login
 
 EMAIL = "admin@demo.example"

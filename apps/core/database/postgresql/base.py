@@ -1,0 +1,95 @@
+"""Django's PostgreSQL backend, on connections that do not wait for a server that has become silent.
+
+libpq waits for an answer as long as the network is there. A server that is stopped (``SIGSTOP``, a full host,
+a storage that hangs) would hold every thread of the service for ever.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Generator, Mapping
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import psycopg
+from django.db.backends.postgresql import base
+
+#: Seconds without an answer after which the server is asked for a sign of life; doubled after each.
+FIRST_PROBE_SECONDS = 1.0
+#: The server answers a probe within so many seconds, or it is silent.
+PROBE_SECONDS = 0.5
+#: For so many seconds no request tries a server again that was silent.
+PAUSE_SECONDS = 1.0
+#: PostgreSQL's SSLRequest: answered by one byte before any login.
+SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+
+SILENT = "the database server does not answer"
+
+
+def is_silent(host: str | None, port: Any) -> bool:
+    """Whether nothing answers at the address. Of several hosts, or of libpq's default, nothing is known."""
+    if not host or "," in host:
+        return False
+    is_path = host.startswith("/")
+    address: Any = f"{host}/.s.PGSQL.{port or 5432}" if is_path else (host, int(port or 5432))
+    try:
+        if is_path:
+            probe = socket.socket(socket.AF_UNIX)
+            probe.settimeout(PROBE_SECONDS)
+            probe.connect(address)
+        else:
+            probe = socket.create_connection(address, PROBE_SECONDS)
+        with probe:
+            probe.sendall(SSL_REQUEST)
+            probe.recv(1)
+    except TimeoutError:
+        return True
+    except OSError:
+        return False  # it refuses connections: libpq tells why
+    return False
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that gives up when its server is silent."""
+
+    #: Until when (``time.monotonic``) nobody of this process tries the server.
+    paused_until: ClassVar[float] = 0.0
+
+    def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+        # Not in psycopg's manual, but every statement passes it; tests/faults/ fails when one does not.
+        return super().wait(self.watched(gen), *arguments, **options)
+
+    def watched(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """The steps of ``gen``; psycopg resumes it ten times a second while nothing arrives."""
+        interval = FIRST_PROBE_SECONDS
+        next_probe = time.monotonic() + interval
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > next_probe:
+                    if is_silent(self.info.host, self.info.port):
+                        self.abandon()
+                    interval *= 2
+                    next_probe = time.monotonic() + interval
+                wanted = gen.send(ready)
+        except StopIteration as finished:
+            return finished.value
+
+    def abandon(self) -> None:
+        Connection.paused_until = time.monotonic() + PAUSE_SECONDS
+        self.pgconn.finish()
+        raise psycopg.OperationalError(SILENT)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    # Django calls ``Database.connect`` and looks up psycopg's exceptions in it.
+    Database = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})  # type: ignore[assignment]
+
+    def get_new_connection(self, conn_params: Mapping[str, Any]) -> Any:
+        if time.monotonic() < Connection.paused_until:
+            raise psycopg.OperationalError(SILENT)
+        if is_silent(conn_params.get("host"), conn_params.get("port")):
+            Connection.paused_until = time.monotonic() + PAUSE_SECONDS
+            raise psycopg.OperationalError(SILENT)
+        return super().get_new_connection(conn_params)

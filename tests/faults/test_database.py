@@ -1,0 +1,220 @@
+"""A database that is silent, stopped or full: every address answers in time, and again when it is back."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import psycopg
+import pytest
+
+from tests import postgres
+
+pytestmark = [
+    pytest.mark.postgres("SQLite is no server"),
+    pytest.mark.django_db,  # only so that a run of PostgreSQL alone has it
+    pytest.mark.xdist_group("faults"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 2.0
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+ADDRESSES = ("/api/claim", "/connect/token", "/admin/", "/admin/funding/claim/", "/readyz")
+
+
+class Service:
+    """The service in a process of its own, on a PostgreSQL of its own."""
+
+    def __init__(self, url, folder):
+        self.url = url
+        self.environment = {**os.environ, "DATABASE_URL": url, "VAR_DIR": str(folder)}
+        self.environment["DATABASE_LOCK_SECONDS"] = "0.3"
+        self.manage("migrate", "--verbosity", "0")
+        made = self.manage(
+            "create_api_application", "Fault tests", "--scope", "read", "--scope", "write", "--json"
+        )
+        application = json.loads(made)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        command = [sys.executable, "-m", "tests.faults.web_process", str(self.port)]
+        self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment)
+        self.headers = {}
+        self.wait_until_ready()
+        form = f"grant_type=client_credentials&client_id={application['client_id']}"
+        form += f"&client_secret={application['client_secret']}"
+        status, _, body = self.ask("/connect/token", form)
+        assert status == 200, body
+        self.headers = {
+            "Authorization": f"Bearer {json.loads(body)['access_token']}",
+            "Cookie": self.sign_in(),
+        }
+
+    def sign_in(self):
+        """The cookies of an administrator of the back office."""
+        login = json.loads(self.manage("create_staff_login", "ada@example.org", "--json"))
+        (token,) = re.findall("csrftoken=([^;]+)", self.ask("/admin/login/")[1]["Set-Cookie"])
+        form = {"username": login["email"], "password": login["password"], "csrfmiddlewaretoken": token}
+        headers = {**FORM, "Cookie": f"csrftoken={token}"}
+        client = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        client.request("POST", "/admin/login/", urlencode(form), headers)
+        cookies = str(client.getresponse().headers)
+        (session,) = re.findall("sessionid=([^;]+)", cookies)
+        return f"csrftoken={token}; sessionid={session}"
+
+    def manage(self, *words):
+        command = [sys.executable, "manage.py", *words]
+        return subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True).stdout
+
+    def ask(self, path, form=None):
+        """The status, headers and text of an answer; it must come in time."""
+        started = time.monotonic()
+        client = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        if path == "/connect/token":
+            media = {"Content-Type": "application/x-www-form-urlencoded"}
+            client.request(
+                "POST", path, form or "grant_type=client_credentials&client_id=a&client_secret=b", media
+            )
+        else:
+            client.request("GET", path, headers=self.headers)
+        answer = client.getresponse()
+        text = answer.read().decode()
+        client.close()
+        self.seconds = time.monotonic() - started
+        return answer.status, answer.headers, text
+
+    def wait_until_ready(self, seconds=30):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                if self.ask("/readyz")[0] == 200:
+                    return
+            except ConnectionError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError("the service is not ready")
+
+
+class Database:
+    """The processes of a PostgreSQL server, which a test may freeze or stop."""
+
+    def __init__(self, url):
+        self.url, self.folder = url, Path(parse_qs(urlsplit(url).query)["host"][0])
+
+    def processes(self):
+        """The postmaster, then its children."""
+        with psycopg.connect(self.url) as database:
+            (text,) = database.execute("SELECT pg_read_file('postmaster.pid')").fetchone()
+        postmaster = int(text.split()[0])
+        listed = subprocess.run(
+            ["ps", "-eo", "pid=,ppid="], capture_output=True, check=True, text=True
+        ).stdout
+        pairs = (tuple(map(int, line.split())) for line in listed.splitlines())
+        return [postmaster, *(pid for pid, parent in pairs if parent == postmaster)]
+
+    @contextlib.contextmanager
+    def frozen(self):
+        processes = self.processes()
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def stopped(self):
+        postmaster = self.processes()[0]
+        os.kill(postmaster, signal.SIGINT)
+        while (self.folder / "data" / "postmaster.pid").exists():
+            time.sleep(0.05)
+        try:
+            yield
+        finally:
+            programs = postgres.find_programs(postgres.usual_places())
+            self.guard = postgres.start(programs, self.folder, postgres.unprivileged_account())
+            postgres.wait_until_ready(self.folder)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with postgres.throwaway_server() as url:
+        service = Service(url, tmp_path_factory.mktemp("var"))
+        yield service
+        service.process.kill()
+        service.process.wait()
+
+
+@pytest.fixture
+def database(service):
+    return Database(service.url)
+
+
+def check_unavailable(service):
+    """Every address that needs the database says so in time, in its own form."""
+    for address in ("/livez", "/", "/docs/"):
+        assert (address, service.ask(address)[0]) == (address, 200)
+        assert service.seconds < SECONDS, address
+    for address in ADDRESSES:
+        status, headers, text = service.ask(address)
+        assert (address, status) == (address, 503)
+        assert service.seconds < SECONDS, address
+        if address != "/readyz":
+            assert headers["Retry-After"] == "5", address
+        if address == "/api/claim":
+            assert json.loads(text)["error"]["code"] == "Unavailable"
+        elif address == "/connect/token":
+            assert json.loads(text)["error"] == "temporarily_unavailable"
+        elif address == "/readyz":
+            assert json.loads(text)["status"] == "not ready"
+        else:
+            assert "Not available now" in text
+
+
+def check_available(service):
+    service.wait_until_ready(seconds=5)
+    for address in ("/api/claim", "/", "/admin/"):
+        assert (address, service.ask(address)[0]) == (address, 200)
+
+
+def test_a_silent_database_is_said_in_time_and_forgotten_when_it_answers(service, database):
+    check_available(service)
+    with database.frozen():
+        check_unavailable(service)
+    check_available(service)
+
+
+def test_a_stopped_database_is_said_in_time_and_forgotten_when_it_is_back(service, database):
+    check_available(service)
+    with database.stopped():
+        check_unavailable(service)
+    check_available(service)
+
+
+def test_a_database_without_free_connections_is_unavailable_and_then_available(service, database):
+    with contextlib.ExitStack() as taken:
+        with contextlib.suppress(psycopg.OperationalError):
+            while True:
+                taken.enter_context(psycopg.connect(service.url))
+        assert service.ask("/api/claim")[0] == 503
+        assert service.ask("/livez")[0] == 200
+    check_available(service)
+
+
+def test_a_request_waits_for_a_lock_no_longer_than_the_setting(service, database):
+    with psycopg.connect(service.url) as other:
+        other.execute("LOCK TABLE funding_claim IN ACCESS EXCLUSIVE MODE")
+        status, headers, _ = service.ask("/api/claim")
+        assert (status, headers["Retry-After"], service.seconds < SECONDS) == (503, "5", True)
+    assert service.ask("/api/claim")[0] == 200

@@ -1,0 +1,24 @@
+"""A process of the service for tests of faults: threads of its own, and a database that tests may stop.
+
+``python -m tests.faults.web_process PORT`` serves until it is killed.
+"""
+
+import sys
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from records_site.wsgi import application
+
+
+class ThreadingServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class QuietHandler(WSGIRequestHandler):
+    def log_message(self, *_):
+        """Requests of tests are not logged."""
+
+
+if __name__ == "__main__":
+    port = int(sys.argv[1])
+    make_server("127.0.0.1", port, application, ThreadingServer, QuietHandler).serve_forever()
