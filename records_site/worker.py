@@ -35,8 +35,8 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 HEALTH_PATHS = ("/livez", "/readyz")
 
-#: Seconds that a client has for its headers; for a body, and to read a response, it has in addition the time
-#: that this many bytes a second take.
+#: Seconds that a client has for its headers; in each further span of them it sends or reads so many bytes a
+#: second of a body.
 CLIENT_SECONDS = 30
 CLIENT_BYTES_PER_SECOND = 8 * 1024
 #: Seconds that a connection may be idle between two requests.
@@ -75,6 +75,21 @@ _ERRORS: dict[int, ODataError] = {
 }
 
 
+class Progress:
+    """What a client has sent or read since a moment."""
+
+    def __init__(self, total: int) -> None:
+        self.since, self.total = time.monotonic(), total
+
+    def is_too_slow(self, total: int) -> bool:
+        now = time.monotonic()
+        if now - self.since < CLIENT_SECONDS:
+            return False
+        is_too_slow = total - self.total < CLIENT_SECONDS * CLIENT_BYTES_PER_SECOND
+        self.since, self.total = now, total
+        return is_too_slow
+
+
 class RequestParser(HTTPRequestParser):
     """Reads one request, within the limit of its kind of body."""
 
@@ -83,7 +98,7 @@ class RequestParser(HTTPRequestParser):
 
     def __init__(self, adj: Adjustments) -> None:
         super().__init__(adj)
-        self.started_at = time.monotonic()
+        self.progress = Progress(0)
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
@@ -120,10 +135,6 @@ class RequestParser(HTTPRequestParser):
         if self.body_rcv is None:
             return 0
         return max(len(self.body_rcv.control_line), len(self.body_rcv.trailer))
-
-    @property
-    def is_overdue(self) -> bool:
-        return time.monotonic() - self.started_at > CLIENT_SECONDS + self.body_bytes / CLIENT_BYTES_PER_SECOND
 
 
 class RefusalTask(ErrorTask):
@@ -184,8 +195,7 @@ class Channel(HTTPChannel):
         self.sendbuf_len = MEMORY_BYTES  # else a slow reader costs a read of megabytes for each packet
         self.opened_at = self.used_at = time.monotonic()
         self.sent_bytes = 0
-        #: When the client began to read a response, and the bytes sent until then.
-        self.reading_since: tuple[float, int] | None = None
+        self.reading: Progress | None = None
         self.was_refused = False
         self.discarding_since: float | None = None
 
@@ -213,12 +223,14 @@ class Channel(HTTPChannel):
         if self.discarding_since is not None:
             return now - self.discarding_since > DISCARD_SECONDS
         if self.total_outbufs_len:
-            since, sent = self.reading_since = self.reading_since or (now, self.sent_bytes)
-            return now - since > CLIENT_SECONDS + (self.sent_bytes - sent) / CLIENT_BYTES_PER_SECOND
-        self.reading_since = None
+            self.reading = self.reading or Progress(self.sent_bytes)
+            return self.reading.is_too_slow(self.sent_bytes)
+        self.reading = None
         if self.requests:
             return False
-        return self.request.is_overdue if self.request else now - self.used_at > IDLE_SECONDS
+        if self.request:
+            return bool(self.request.progress.is_too_slow(self.request.body_bytes))
+        return now - self.used_at > IDLE_SECONDS
 
     def handle_close(self) -> None:
         if self.request is not None:
