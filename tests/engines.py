@@ -71,7 +71,9 @@ RUNS: dict[str, Callable[[list[str]], int]] = {"sqlite": on_sqlite, "postgresql"
 def pytest(words: list[str], environment: dict[str, str]) -> int:
     """One run of pytest. Only the whole suite is worth starting workers for."""
     names_a_part = any(not word.startswith("-") for word in words)
-    spread = [] if names_a_part else ["-n", "auto", "--dist", "loadgroup"]
+    # Workers take tests in their order, so that those of a file share what it sets up, and no test that
+    # needs the records of migrations comes after one that empties the tables.
+    spread = [] if names_a_part else ["-n", "auto", "--dist", "load"]
     # Rewriting and compiling the tests takes each worker ten seconds; what is kept serves the next run.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen([sys.executable, "-m", "pytest", *spread, *words], env=environment)

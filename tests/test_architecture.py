@@ -71,6 +71,12 @@ OWN_FILES: dict[str, dict[str, str]] = {
     },
 }
 
+# Entry points that read texts, with what they refuse: a text that has no value.
+READS_TYPED_TEXT = {
+    "apps.funding.admin.forms": "a cell of the grid of lines that is no number",
+    "apps.documents.imports": "a path that names no file of a new document",
+}
+
 VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "utils"}
 
 MODEL_SIGNALS = "django.db.models.signals"
@@ -137,6 +143,7 @@ def imported_names(node: ast.AST, package: list[str]) -> list[str]:
     return [f"{base}.{alias.name}" for alias in node.names]
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
 
@@ -305,6 +312,18 @@ def test_our_apps_do_not_talk_through_model_signals():
     """A service calls what must happen; nobody has to search for who listens."""
     wrong = [str(found) for found in all_imports() if found.imported.startswith(MODEL_SIGNALS)]
     wrong += [str(found) for found in all_imports() if found.imported == "django.dispatch.Signal"]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_entry_point_refuses_by_rules_of_its_own():
+    """Rules stand in validation, and services raise what they find."""
+    wrong = [
+        f"{module}:{node.lineno}"
+        for module, path in MODULES.items()
+        if layer_of(module) == LAYERS.index("entry points") and module not in READS_TYPED_TEXT
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Raise) and "Validation" in ast.unparse(node.exc or node)
+    ]
     assert not wrong, "\n".join(wrong)
 
 

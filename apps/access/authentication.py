@@ -25,6 +25,7 @@ from apps.access.callers import (
     secret_matches,
     split_scope,
 )
+from apps.access.throttling import count_failure
 from apps.core import history
 from apps.odata import clock
 from apps.odata.errors import Forbidden, Unauthenticated
@@ -92,8 +93,11 @@ class BasicAuthentication(ApiAuthentication):
         credentials = authorization(request, "basic")
         if credentials is None:
             return None
-        caller = find_application_by_secret(*split_basic_credentials(credentials))
-        if caller is not None:
+        client_id, secret = split_basic_credentials(credentials)
+        caller = find_application_by_secret(client_id, secret)
+        if caller is None:
+            count_failure(client_id, request._request)
+        else:
             caller.has_token = False
         return self.accept(request, caller)
 

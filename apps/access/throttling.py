@@ -7,25 +7,34 @@ one write in fifteen requests. Permits of small limits are always taken singly, 
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.models import F, Min, Sum
+from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from apps.access.callers import ApplicationCaller, Limits
+from apps.access.callers import ApplicationCaller, Limits, hash_secret
 from apps.access.models import ApiApplication, Usage
 from apps.odata.errors import Forbidden, ODataError, TooManyRequests, plural
 
+logger = logging.getLogger(__name__)
+
 MINUTES_OF_A_DAY = 24 * 60
+#: Wrong secrets in a minute from one address, and for one application.
+FAILURES_OF_ADDRESS = Limits(per_minute=60, per_day=0)
+FAILURES_OF_CLIENT = Limits(per_minute=20, per_day=0)
 #: A batch is at most this share of the limit, so that few permits lie unspent in a worker.
 SHARE_OF_MINUTE, SHARE_OF_DAY = 40, 400
 LARGEST_BATCH = 250
@@ -72,6 +81,31 @@ def count_request(caller: Any) -> None:
     if first_of_minute and isinstance(caller, ApplicationCaller):
         with short_wait_on_sqlite():
             ApiApplication.objects.filter(pk=caller.guid).update(last_used_at=timezone.now())
+
+
+def count_failure(client_id: str, request: HttpRequest) -> None:
+    """Count wrong credentials of an application, and refuse at once when there were too many.
+
+    Only failures are counted, so that nobody can lock out an application by guessing: whoever has the secret
+    gets in.
+    """
+    address = client_address(request)
+    try:
+        RATE_LIMITER.take_permit(f"guesses from:{address}"[:80], FAILURES_OF_ADDRESS)
+        RATE_LIMITER.take_permit(f"guesses at:{hash_secret(client_id)}", FAILURES_OF_CLIENT)
+    except LimitReached as reached:
+        logger.warning("Too many wrong client secrets from %s", address)
+        headers = {"Retry-After": str(reached.retry_after)}
+        raise TooManyRequests("Too many attempts failed.", headers=headers) from None
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """The IP address of the client; behind a trusted proxy, the one that the proxy saw."""
+    forwarded = request.headers.get("X-Forwarded-For", "") if settings.TRUST_PROXY else ""
+    for text in (forwarded.rpartition(",")[2].strip(), request.META.get("REMOTE_ADDR", "")):
+        with contextlib.suppress(ValueError):
+            return str(ipaddress.ip_address(text))
+    return None
 
 
 def limit_error(caller: Any, reached: LimitReached) -> ODataError:
@@ -204,7 +238,7 @@ def block(caller: str, allowance: Allowance, limits: Limits) -> None:
     allowance.blocked_until = end * 60
 
 
-@contextmanager
+@contextlib.contextmanager
 def short_wait_on_sqlite() -> Iterator[None]:
     """On SQLite skip a write that would have to wait: a long import must not delay readers."""
     if connection.vendor != "sqlite" or connection.in_atomic_block:

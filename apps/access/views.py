@@ -1,7 +1,8 @@
 """The token endpoint: OAuth 2 client credentials (RFC 6749)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote_plus
 
@@ -16,9 +17,7 @@ from apps.access import throttling
 from apps.access.authentication import find_application_by_secret, split_basic_credentials
 from apps.access.callers import (
     ApplicationCaller,
-    Limits,
     check_scope,
-    hash_secret,
     join_scopes,
     missing_scopes,
     split_scope,
@@ -31,11 +30,6 @@ logger = logging.getLogger(__name__)
 FORM = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES = 16 * 1024
 MAX_PARAMETERS = 50
-
-#: Wrong secrets in a minute from one address, and for one client. Only failures are counted, so that
-#: nobody can lock out a client by guessing: whoever has the secret gets a token.
-FAILURES_OF_ADDRESS = Limits(per_minute=60, per_day=0)
-FAILURES_OF_CLIENT = Limits(per_minute=20, per_day=0)
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
@@ -78,10 +72,8 @@ class TokenView(View):
             raise OAuthError("unsupported_grant_type", "The only grant_type here is client_credentials.")
         caller = authenticate_client(request, form)
         scope = granted_scope(caller, form.get("scope", ""))
-        try:
+        with throttled():
             throttling.count_request(caller)  # a token is a request like any other
-        except ODataError as error:
-            raise too_many_requests(error.message, error.headers["Retry-After"], error.status) from None
         body = {
             "access_token": issue_token(caller, scope),
             "token_type": "Bearer",
@@ -115,7 +107,8 @@ def authenticate_client(request: HttpRequest, form: dict[str, str]) -> Applicati
     client_id, secret = client_credentials(request, form)
     caller = find_application_by_secret(client_id, secret)
     if caller is None:
-        count_failure(client_id, request.META.get("REMOTE_ADDR", ""))
+        with throttled():
+            throttling.count_failure(client_id, request)
         raise invalid_client()
     return caller
 
@@ -158,19 +151,14 @@ def granted_scope(caller: ApplicationCaller, scope: str) -> frozenset[str]:
     return requested
 
 
-def count_failure(client_id: str, address: str) -> None:
-    """Count a failed attempt, and refuse at once when there were too many."""
+@contextmanager
+def throttled() -> Iterator[None]:
+    """Within the block, a limit that is reached is an error of this endpoint."""
     try:
-        throttling.RATE_LIMITER.take_permit(f"guesses from:{address}"[:80], FAILURES_OF_ADDRESS)
-        throttling.RATE_LIMITER.take_permit(f"guesses at:{hash_secret(client_id)}", FAILURES_OF_CLIENT)
-    except throttling.LimitReached as reached:
-        logger.warning("Too many wrong client secrets from %s", address)
-        raise too_many_requests("Too many attempts failed.", str(reached.retry_after)) from None
-
-
-def too_many_requests(description: str, retry_after: str, status: int = 429) -> OAuthError:
-    headers = (("Retry-After", retry_after),)
-    return OAuthError("temporarily_unavailable", description, status, headers)
+        yield
+    except ODataError as error:
+        headers = (("Retry-After", error.headers["Retry-After"]),)
+        raise OAuthError("temporarily_unavailable", error.message, error.status, headers) from None
 
 
 def database_unavailable(headers: Mapping[str, str]) -> OAuthError:

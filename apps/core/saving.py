@@ -285,9 +285,12 @@ def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> 
         for field in model._meta.concrete_fields
         if not (field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"))
     }
+    # Drafts of one call have the same members, but for invalid ones: many are not searched one by one.
+    missing = fields.keys() - drafts[0].member_names() if drafts else ()
     for draft in drafts:
-        for name in fields.keys() - draft.member_names() - draft.invalid:
-            draft.fill(name, plain(fields[name].get_default()))
+        for name in missing:
+            if not draft.has(name) and name not in draft.invalid:
+                draft.fill(name, plain(fields[name].get_default()))
 
 
 def new_keys(model: type[models.Model], number: int) -> list[Any]:

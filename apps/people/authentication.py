@@ -1,7 +1,5 @@
 """Authentication of staff in the back office: logins, failed attempts, disabled logins."""
 
-import contextlib
-import ipaddress
 import math
 from typing import Any
 
@@ -14,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from apps.access.throttling import client_address
 from apps.core.models import normalised
 from apps.people.models import Staff
 
@@ -34,15 +33,6 @@ def normalised_login(request: HttpRequest, credentials: dict[str, Any] | None) -
     """The login that a failed attempt is counted under, the same however it is spelled."""
     login = (credentials or {}).get("username") or request.POST.get(settings.AXES_USERNAME_FORM_FIELD, "")
     return (normalised(login) or "")[:255]
-
-
-def client_address(request: HttpRequest) -> str | None:
-    """The IP address of the client; behind a trusted proxy, the one that the proxy saw."""
-    forwarded = request.headers.get("X-Forwarded-For", "") if settings.TRUST_PROXY else ""
-    for text in (forwarded.rpartition(",")[2].strip(), request.META.get("REMOTE_ADDR", "")):
-        with contextlib.suppress(ValueError):
-            return str(ipaddress.ip_address(text))
-    return None
 
 
 class LoginAttempts(AxesDatabaseHandler):

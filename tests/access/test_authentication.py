@@ -5,7 +5,9 @@ import datetime as dt
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
+from apps.access import throttling
 from apps.access.authentication import CHALLENGES, find_application_by_secret
+from apps.access.callers import Limits
 from apps.access.models import ApiApplication
 from apps.access.services import issue_token, renew_secret, revoke_applications
 from apps.core import archive
@@ -117,6 +119,15 @@ def test_a_new_secret_ends_the_old_one_and_its_tokens_at_once(call, registered):
     assert call("GET", header).status_code == 401
     assert call("GET", basic(application.client_id, old)).status_code == 401
     assert call("GET", basic(application.client_id, new)).status_code == 200
+
+
+def test_guessed_basic_secrets_are_limited_and_lock_nobody_out(call, registered, monkeypatch):
+    application, secret = registered()
+    monkeypatch.setattr(throttling, "FAILURES_OF_CLIENT", Limits(3, 0))
+    guesses = [call("GET", basic(application.client_id, "guess")) for _ in range(5)]
+    assert [guess.status_code for guess in guesses] == [401, 401, 401, 429, 429]
+    assert 1 <= int(guesses[-1]["Retry-After"]) <= 60
+    assert call("GET", basic(application.client_id, secret)).status_code == 200
 
 
 def test_a_previous_secret_can_stay_valid_for_a_while(call, registered, at):

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from oauthlib.oauth2 import BackendApplicationClient
 
-from apps.access import views
+from apps.access import throttling, views
 from apps.access.callers import Limits, hash_secret
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.services import revoke_applications
@@ -188,7 +188,7 @@ def test_only_hashes_are_in_the_database(registered):
 
 def test_guessed_secrets_are_limited_and_lock_nobody_out(registered, monkeypatch):
     application, secret = registered()
-    monkeypatch.setattr(views, "FAILURES_OF_CLIENT", Limits(3, 0))
+    monkeypatch.setattr(throttling, "FAILURES_OF_CLIENT", Limits(3, 0))
     guesses = [ask(authorization=basic(application.client_id, "guess")) for _ in range(5)]
     assert [guess.status_code for guess in guesses] == [401, 401, 401, 429, 429]
     assert 1 <= int(guesses[-1]["Retry-After"]) <= 60
@@ -197,7 +197,7 @@ def test_guessed_secrets_are_limited_and_lock_nobody_out(registered, monkeypatch
 
 
 def test_guessed_secrets_of_many_clients_are_limited_by_address(monkeypatch):
-    monkeypatch.setattr(views, "FAILURES_OF_ADDRESS", Limits(3, 0))
+    monkeypatch.setattr(throttling, "FAILURES_OF_ADDRESS", Limits(3, 0))
     answers = [
         ask(authorization=basic(f"client{n}", "guess"), REMOTE_ADDR="192.0.2.1").status_code for n in range(5)
     ]

@@ -170,10 +170,10 @@ def test_xml_with_entities_is_never_read(api):
     refused(api.post("client", bomb), 400, "InvalidBody")
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "GZIP", "identity, gzip", "x"])
-def test_packed_bodies_are_415_and_never_unpacked(api, encoding):
+def test_packed_bodies_are_415_and_never_unpacked(api):
     bomb = gzip.compress(b" " * 50_000_000)
-    refused(api.post("client", bomb, Content_Encoding=encoding), 415, "UnsupportedMediaType")
+    for encoding in ("gzip", "deflate", "br", "GZIP", "identity, gzip", "x"):
+        refused(api.post("client", bomb, Content_Encoding=encoding), 415, "UnsupportedMediaType")
 
 
 # --- values of the wrong type --------------------------------------------------------------------------

@@ -12,6 +12,18 @@ from tests.api.caller import JSON_ANSWER, Caller, an_application, ok, refused
 ENTITY_SETS = get_service().entity_sets
 
 each = pytest.mark.parametrize("entity_set", ENTITY_SETS, ids=lambda entity_set: entity_set.name)
+#: One entity set for each type of key: addresses are read by the type of the key alone.
+each_type_of_key = pytest.mark.parametrize(
+    "entity_set",
+    {entity_set.key.edm.name: entity_set for entity_set in ENTITY_SETS}.values(),
+    ids=lambda entity_set: entity_set.name,
+)
+
+
+def share_of(cases, entity_set, size):
+    """Some of the cases, others for each entity set: all of them together have all cases, several times."""
+    start = ENTITY_SETS.index(entity_set) * size
+    return [cases[(start + number) % len(cases)] for number in range(size)]
 
 
 def item(entity_set, records):
@@ -43,6 +55,24 @@ def fields_of(entity_set):
     ]
 
 
+def kind_of(prop):
+    """Properties of one kind are rendered, compared and ordered by the same code."""
+    is_reference, is_of_another_record = prop.source_field.is_relation, len(prop.steps) > 1
+    return prop.edm.name, bool(prop.choices), prop.nullable, is_reference, is_of_another_record
+
+
+def first_of_each_kind():
+    """One (entity set, property) for each kind of property in the service."""
+    found = {}
+    for entity_set in ENTITY_SETS:
+        for name, prop in fields_of(entity_set):
+            found.setdefault(kind_of(prop), pytest.param(entity_set, prop, id=f"{entity_set.name}-{name}"))
+    return found.values()
+
+
+each_kind = pytest.mark.parametrize(("entity_set", "prop"), first_of_each_kind())
+
+
 def names_of(entity_set):
     return [name for name, _ in fields_of(entity_set)]
 
@@ -70,7 +100,7 @@ def test_a_collection_lists_its_records(api, records, entity_set):
     assert all(list(row) == names_of(entity_set) for row in body["value"])
 
 
-@each
+@each_type_of_key
 def test_every_spelling_of_an_address_names_the_same_record(api, records, entity_set):
     key, name, path = str(records.whole[entity_set.name]), entity_set.key.name, entity_set.path
     expected = ok(api.get(f"{path}/{key}"))
@@ -95,22 +125,26 @@ def test_every_spelling_of_an_address_names_the_same_record(api, records, entity
 @each
 def test_every_spelling_of_a_collection_names_the_same_one(api, records, entity_set):
     expected = ok(api.get(entity_set.path))
-    for spelling in (
-        entity_set.name,
-        entity_set.path.upper(),
-        f"{entity_set.path}/",
-        f"/API/{entity_set.path}",
-    ):
+    path = entity_set.path
+    for spelling in share_of([entity_set.name, path.upper(), f"{path}/", f"/API/{path}"], entity_set, 1):
         assert ok(api.get(spelling)) == expected, spelling
 
 
+UNKNOWN_KEYS = {
+    "Edm.Int32": "2000000000",
+    "Edm.Guid": "00000000-0000-7000-8000-000000000000",
+}
+
+
 @each
-def test_an_unknown_key_is_404_and_no_key_is_400(api, records, entity_set):
-    unknown = (
-        "2000000000" if entity_set.key.edm.name == "Edm.Int32" else "00000000-0000-7000-8000-000000000000"
-    )
+def test_an_unknown_key_is_404(api, records, entity_set):
+    unknown = UNKNOWN_KEYS[entity_set.key.edm.name]
     refused(api.get(f"{entity_set.path}/{unknown}"), 404, "NotFound")
     refused(api.get(f"{entity_set.path}({unknown})"), 404, "NotFound")
+
+
+@each_type_of_key
+def test_a_text_that_is_no_key_is_400(api, records, entity_set):
     key = records.whole[entity_set.name]
     for wrong in ("nothing", "x" * 3000, "%00", "'", "''", "1.0", "-", "9" * 25, f"{key}x", f"Other={key}"):
         refused(api.get(f"{entity_set.path}/{wrong}"), 400)
@@ -120,7 +154,7 @@ def test_an_unknown_key_is_404_and_no_key_is_400(api, records, entity_set):
 
 @each
 def test_addresses_below_a_record_that_are_not_offered_are_404(api, records, entity_set):
-    for below in ("FirstName", "$ref", "$value", "Address", "x/y", "%2e%2e/"):
+    for below in share_of(["FirstName", "$ref", "$value", "Address", "x/y", "%2e%2e/"], entity_set, 2):
         refused(api.get(f"{item(entity_set, records)}/{below}"), 404, "NotFound")
 
 
@@ -135,8 +169,9 @@ def test_methods_not_offered_are_405_with_those_that_are(api, records, entity_se
         f"{entity_set.path}/$count": offered,
         f"{entity_set.path}/$query": {"POST", "OPTIONS"},
     }
+    methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "FOO"]
     for address, allowed in addresses.items():
-        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "FOO"} - allowed:
+        for method in share_of([each for each in methods if each not in allowed], entity_set, 2):
             answer = api.call(method, address, body={})
             refused(answer, 405, "MethodNotAllowed")
             assert {word.strip() for word in answer["Allow"].split(",")} == allowed, (method, address)
@@ -221,20 +256,24 @@ def test_parts_named_together_stand_in_the_declared_order(api, records, entity_s
 
 @each
 def test_each_property_can_be_selected_alone(api, records, entity_set):
-    whole = {str(row[entity_set.key.name]): row for row in api.all(entity_set.path)}
     single = ok(api.get(item(entity_set, records)))
-    for name, _ in fields_of(entity_set):
-        body = ok(api.get(entity_set.path, {"$select": f"{entity_set.key.name},{name}"}))
-        chosen = list(dict.fromkeys([entity_set.key.name, name]))
-        assert body["@odata.context"] == context(f"{entity_set.name}({','.join(chosen)})")
-        for row in body["value"]:
-            assert list(row) == chosen
-            assert row[name] == whole[str(row[entity_set.key.name])][name]
+    for name in names_of(entity_set):
         record = ok(api.get(item(entity_set, records), {"$select": name}))
         assert record == {
             "@odata.context": context(f"{entity_set.name}({name})/$entity"),
             name: single[name],
         }
+
+
+@each
+def test_some_properties_can_be_selected_in_a_list(api, records, entity_set):
+    rows = api.all(entity_set.path)
+    names = names_of(entity_set)
+    for chosen in (names[::2], names[1::2]):
+        body = ok(api.get(entity_set.path, {"$select": ",".join(chosen)}))
+        assert body["@odata.context"] == context(f"{entity_set.name}({','.join(chosen)})")
+        assert all(list(row) == chosen for row in body["value"])
+        assert body["value"] == [{name: row[name] for name in chosen} for row in rows]
 
 
 @each
@@ -246,23 +285,31 @@ def test_selecting_a_star_is_selecting_all(api, records, entity_set):
 # --- unknown names -----------------------------------------------------------------------------------
 
 
+#: Columns, attributes of models and lookups of the ORM, none of which a caller can name.
+HIDDEN_NAMES = (
+    *("password", "Password", "unique_code_key", "guid", "pk", "last_login", "role__name", "Nothing"),
+)
+HIDDEN_PATHS = ("role/permissions", "Teams/staff", "Address/x", "AccountManager/password", "a.b/c")
+
+
+def queries_with(name):
+    yield {"$select": name}
+    yield {"$expand": name}
+    yield {"$orderby": name}
+    yield {"$filter": f"{name} eq null"}
+    yield {"$filter": f"startswith({name},'a')"}
+    yield {name: "x"}
+    yield {f"{name}__startswith": "a"}
+    yield {f"${name}": "x"}
+
+
 @each
 def test_unknown_names_are_refused_by_name(api, records, entity_set):
-    hidden = ("password", "Password", "unique_code_key", "guid", "pk", "last_login", "role__name", "Nothing")
-    for name in hidden:
-        for query in (
-            {"$select": name},
-            {"$expand": name},
-            {"$orderby": name},
-            {"$filter": f"{name} eq null"},
-            {"$filter": f"startswith({name},'a')"},
-            {name: "x"},
-            {f"{name}__startswith": "a"},
-            {f"${name}": "x"},
-        ):
-            error = refused(api.get(entity_set.path, query), 400)
-            assert name.split("__")[0].lower() in error["message"].lower(), query
-    for path in ("role/permissions", "Teams/staff", "Address/x", "AccountManager/password", "a.b/c"):
+    cases = [(name, query) for name in HIDDEN_NAMES for query in queries_with(name)]
+    for name, query in share_of(cases, entity_set, len(HIDDEN_NAMES) + 1):
+        error = refused(api.get(entity_set.path, query), 400)
+        assert name.split("__")[0].lower() in error["message"].lower(), query
+    for path in share_of(HIDDEN_PATHS, entity_set, 2):
         refused(api.get(entity_set.path, {"$filter": f"{path} eq null"}), 400)
         refused(api.get(entity_set.path, {"$orderby": path}), 400)
 
@@ -277,15 +324,21 @@ def in_order(values, falling=False):
 
 
 @each
-def test_every_property_orders_both_ways_with_null_before_all_values(api, records, entity_set):
+def test_every_property_orders(api, records, entity_set):
     total = len(api.all(entity_set.path))
-    for name, _ in fields_of(entity_set):
-        rising = ok(api.get(entity_set.path, {"$orderby": name}))["value"]
-        falling = ok(api.get(entity_set.path, {"$orderby": f"{name} DESC"}))["value"]
-        assert len(rising) == len(falling) == total
-        values = [row[name] for row in rising]
+    for name in names_of(entity_set):
+        values = [row[name] for row in ok(api.get(entity_set.path, {"$orderby": name}))["value"]]
+        assert len(values) == total
         assert values == in_order(values), name
-        assert [row[name] for row in falling] == in_order(values, falling=True), name
+
+
+@each_kind
+def test_every_kind_of_property_orders_both_ways_with_null_before_all_values(api, records, entity_set, prop):
+    values = [row[prop.name] for row in api.all(entity_set.path)]
+    rising = ok(api.get(entity_set.path, {"$orderby": prop.name}))["value"]
+    falling = ok(api.get(entity_set.path, {"$orderby": f"{prop.name} DESC"}))["value"]
+    assert [row[prop.name] for row in rising] == in_order(values)
+    assert [row[prop.name] for row in falling] == in_order(values, falling=True)
 
 
 @each
@@ -300,77 +353,97 @@ def test_lists_come_newest_first_and_lookups_by_name(api, records, entity_set):
     assert rows == expected
 
 
-@each
-def test_columns_of_single_parts_order_as_well(api, records, entity_set):
-    everything = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
-    for part in entity_set.type.navigations.values():
-        if part.many:
-            continue
-        for name in part.type.properties:
-            rows = ok(api.get(entity_set.path, {"$orderby": f"{part.name}/{name}", "$expand": part.name}))[
-                "value"
-            ]
-            values = [row[part.name] and row[part.name][name] for row in rows]
-            assert values == in_order([row[part.name] and row[part.name][name] for row in everything])
+def properties_of_single_parts():
+    """(entity set, part, properties): all properties where a nested type is used first, then one of them."""
+    found, types = [], set()
+    for entity_set in ENTITY_SETS:
+        for part in entity_set.type.navigations.values():
+            if part.many or part.item_only:
+                continue
+            properties, kind = list(part.type.properties.values()), (part.type.declaration, part.nesting)
+            chosen = properties[:1] if kind in types else properties
+            found.append(pytest.param(entity_set, part, chosen, id=f"{entity_set.name}-{part.name}"))
+            types.add(kind)
+    return found
+
+
+each_single_part = pytest.mark.parametrize(("entity_set", "part", "properties"), properties_of_single_parts())
+
+
+@each_single_part
+def test_columns_of_single_parts_order_as_well(api, records, entity_set, part, properties):
+    rows = ok(api.get(entity_set.path, {"$expand": part.name}))["value"]
+    for name in (prop.name for prop in properties):
+        query = {"$orderby": f"{part.name}/{name}", "$expand": part.name}
+        ordered = ok(api.get(entity_set.path, query))["value"]
+        values = [row[part.name] and row[part.name][name] for row in ordered]
+        assert values == in_order([row[part.name] and row[part.name][name] for row in rows])
 
 
 # --- $filter and plain filters -----------------------------------------------------------------------
 
 
 @each
-def test_every_property_can_be_filtered_by_its_value_and_by_null(api, records, entity_set):
+def test_every_property_is_compared_in_a_filter_and_a_plain_filter(api, records, entity_set):
     rows = api.all(entity_set.path)
     for name, prop in fields_of(entity_set):
-        for value in some_values(row[name] for row in rows):
-            for operator, meant in (("eq", True), ("ne", False)):
-                query = {"$filter": f"{name} {operator} {literal(prop, value)}"}
-                found = ok(api.get(entity_set.path, query))["value"]
-                expected = [row for row in rows if (row[name] == value) is meant]
-                assert found == expected, query
+        value = next((row[name] for row in rows if row[name] is not None), None)
+        expected = [row for row in rows if row[name] == value]
+        query = {"$filter": f"{name} eq {literal(prop, value)}"}
+        assert ok(api.get(entity_set.path, query))["value"] == expected, query
+        plain = {f"{name}__isnull": "true"} if value is None else {name: plain_literal(value)}
+        assert ok(api.get(entity_set.path, plain))["value"] == expected, plain
 
 
-@each
-def test_a_value_in_a_list_and_its_negation_divide_all_records(api, records, entity_set):
-    rows = api.all(entity_set.path)
-    for name, prop in fields_of(entity_set):
-        values = [literal(prop, row[name]) for row in rows if row[name] is not None][:3]
-        if not values:
-            continue
-        chosen = f"{name} in ({','.join(values)})"
-        inside = ok(api.get(entity_set.path, {"$filter": chosen}))["value"]
-        outside = ok(api.get(entity_set.path, {"$filter": f"not ({chosen})"}))["value"]
-        expected = [row for row in rows if row[name] is not None and literal(prop, row[name]) in values]
-        assert inside == expected, chosen
-        assert keys_of(entity_set, inside + outside) == keys_of(entity_set, rows), chosen
+def plain_literal(value):
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
 
 
-@each
-def test_every_property_is_a_plain_filter(api, records, entity_set):
-    rows = api.all(entity_set.path)
-    for name, _ in fields_of(entity_set):
-        for value in [row[name] for row in rows if row[name] is not None][:2]:
-            text = json.dumps(value) if isinstance(value, bool | int | float) else value
-            expected = [row for row in rows if row[name] == value]
-            assert ok(api.get(entity_set.path, {name: text}))["value"] == expected, name
-        for isnull in (True, False):
-            found = ok(api.get(entity_set.path, {f"{name}__isnull": json.dumps(isnull)}))["value"]
-            assert found == [row for row in rows if (row[name] is None) is isnull], name
+@each_kind
+def test_every_kind_of_property_is_compared_with_values_and_with_null(api, records, entity_set, prop):
+    rows, name = api.all(entity_set.path), prop.name
+    for value in some_values(row[name] for row in rows):
+        for operator, meant in (("eq", True), ("ne", False)):
+            query = {"$filter": f"{name} {operator} {literal(prop, value)}"}
+            found = ok(api.get(entity_set.path, query))["value"]
+            assert found == [row for row in rows if (row[name] == value) is meant], query
 
 
-@each
-def test_what_lies_in_single_parts_can_be_filtered(api, records, entity_set):
-    rows = ok(api.get(entity_set.path, {"$expand": "*"}))["value"]
+@each_kind
+def test_a_value_in_a_list_and_its_negation_divide_all_records(api, records, entity_set, prop):
+    rows, name = api.all(entity_set.path), prop.name
+    values = [literal(prop, row[name]) for row in rows if row[name] is not None][:3]
+    assert values
+    chosen = f"{name} in ({','.join(values)})"
+    inside = ok(api.get(entity_set.path, {"$filter": chosen}))["value"]
+    outside = ok(api.get(entity_set.path, {"$filter": f"not ({chosen})"}))["value"]
+    assert inside == [row for row in rows if row[name] is not None and literal(prop, row[name]) in values]
+    assert keys_of(entity_set, inside + outside) == keys_of(entity_set, rows)
+
+
+@each_kind
+def test_every_kind_of_property_is_a_plain_filter(api, records, entity_set, prop):
+    rows, name = api.all(entity_set.path), prop.name
+    for value in [row[name] for row in rows if row[name] is not None][:2]:
+        expected = [row for row in rows if row[name] == value]
+        assert ok(api.get(entity_set.path, {name: plain_literal(value)}))["value"] == expected
+    for isnull in (True, False):
+        found = ok(api.get(entity_set.path, {f"{name}__isnull": json.dumps(isnull)}))["value"]
+        assert found == [row for row in rows if (row[name] is None) is isnull]
+
+
+@each_single_part
+def test_what_lies_in_single_parts_can_be_filtered(api, records, entity_set, part, properties):
+    rows = ok(api.get(entity_set.path, {"$expand": part.name}))["value"]
     key = entity_set.key.name
-    for part in entity_set.type.navigations.values():
-        if part.many or part.item_only:
-            continue
-        for name, prop in part.type.properties.items():
-            for value in some_values(row[part.name] and row[part.name][name] for row in rows):
-                query = {"$filter": f"{part.name}/{name} eq {literal(prop, value)}", "$select": key}
-                found = [row[key] for row in ok(api.get(entity_set.path, query))["value"]]
-                assert found == [
-                    row[key] for row in rows if (row[part.name] and row[part.name][name]) == value
-                ], query
+    for prop in properties:
+        values = [row[part.name] and row[part.name][prop.name] for row in rows]
+        for value in some_values(values):
+            query = {"$filter": f"{part.name}/{prop.name} eq {literal(prop, value)}", "$select": key}
+            found = [row[key] for row in ok(api.get(entity_set.path, query))["value"]]
+            assert found == [row[key] for row, shown in zip(rows, values, strict=True) if shown == value], (
+                query
+            )
 
 
 @each
@@ -400,10 +473,11 @@ def test_a_stamped_record_has_an_etag_that_spares_reading_it_again(api, records,
     assert entity_set.etag_field
     address = item(entity_set, records)
     tag = api.get(address)["ETag"]
-    for sent in (tag, f'"other", {tag}', tag.removeprefix("W/"), "*"):
+    same, other = [tag, f'"other", {tag}', tag.removeprefix("W/"), "*"], ['W/"0"', "W/", '"', ""]
+    for sent in share_of(same, entity_set, 1):
         answer = api.get(address, If_None_Match=sent)
         assert (answer.status_code, answer.content, answer["ETag"]) == (304, b"", tag), sent
-    for sent in ('W/"0"', "W/", '"', ""):
+    for sent in share_of(other, entity_set, 1):
         assert ok(api.get(address, If_None_Match=sent)), sent
     stamp = entity_set.etag_field
     entity_set.model.objects.filter(pk=records.whole[entity_set.name]).update(
@@ -431,8 +505,9 @@ def addresses(entity_set, records):
 
 @each
 def test_without_credentials_that_hold_every_address_is_401(records, nobody, entity_set):
+    invalid = [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}]
     for method, address, body in addresses(entity_set, records):
-        for credentials in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
+        for credentials in share_of(invalid, entity_set, 1):
             answer = nobody.call(method, address, body=body, **credentials)
             refused(answer, 401, "Unauthenticated")
             assert answer["WWW-Authenticate"].startswith('Bearer realm="api", Basic realm="api"')
@@ -464,9 +539,8 @@ def test_without_the_scope_every_address_is_403(records, entity_set):
 @each
 def test_a_page_costs_one_statement_beside_the_callers(api, records, statements, entity_set):
     ok(api.get(entity_set.path))  # the subscriber's settings are read once in a few seconds
-    queries = [{}, {"$expand": "*"}, {"$top": "1"}, {"$skip": "1"}, {"$orderby": entity_set.key.name}]
-    queries += [{"$expand": name} for name, part in entity_set.type.navigations.items() if not part.item_only]
-    for query in queries:
+    queries = [{"$top": "1"}, {"$skip": "1"}, {"$orderby": entity_set.key.name}]
+    for query in [{}, {"$expand": "*"}, *share_of(queries, entity_set, 1)]:
         assert len(statements(lambda query=query: ok(api.get(entity_set.path, query)))) == 2, query
     assert len(statements(lambda: ok(api.get(entity_set.path, {"$count": "true"})))) == 3
     assert len(statements(lambda: api.get(f"{entity_set.path}/$count"))) == 2
@@ -476,7 +550,7 @@ def test_a_page_costs_one_statement_beside_the_callers(api, records, statements,
 def test_a_record_costs_one_statement_beside_the_callers(api, records, statements, entity_set):
     address = item(entity_set, records)
     ok(api.get(address))
-    for query in [{}, {"$expand": "*"}, *({"$expand": name} for name in entity_set.type.navigations)]:
+    for query in [{}, {"$expand": "*"}]:
         assert len(statements(lambda query=query: ok(api.get(address, query)))) == 2, query
 
 

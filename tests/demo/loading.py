@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from django.core.management import call_command
 from django.utils import timezone
 
-from apps.core.demo import Context
+from apps.core.demo import Context, demo_sets
 
 #: The fewest records with which everything can be shown.
 SMALL = {
@@ -19,7 +19,9 @@ SMALL = {
 def load_demo(**options):
     """The output of ``load_demo`` with the sizes of ``SMALL``, but for those given."""
     output = io.StringIO()
-    call_command("load_demo", stdout=output, **{**SMALL, **options})
+    names = {size.name for each in demo_sets() for size in each.sizes}
+    sizes = {name: number for name, number in SMALL.items() if name in names}
+    call_command("load_demo", stdout=output, **{**sizes, **options})
     return output.getvalue()
 
 

@@ -20,7 +20,7 @@ from tests.engagements.builders import (
     a_pace_plan,
     a_plan,
 )
-from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, form_data
+from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, form_data, open_form
 
 pytestmark = pytest.mark.django_db
 BACKEND = "apps.people.authentication.StaffBackend"
@@ -226,7 +226,7 @@ def test_the_list_takes_the_same_statements_however_many_plans(client, django_as
 
 def add(client, model, query="", **fields):
     address = f"/admin/engagements/{model}/add/{query}"
-    return client.post(address, form_data(client.get(address), **fields), follow=True)
+    return client.post(address, form_data(open_form(client, address), **fields), follow=True)
 
 
 def errors(response):

@@ -4,7 +4,8 @@ from django.contrib.auth.models import Permission
 
 from apps.odata.write.dispatch import create
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
-from tests.people.builders import a_client, a_contact, a_role, a_staff_member, as_body, entity_set
+from tests.people.builders import as_body, entity_set
+from tests.people.records import a_client, a_contact, a_role, a_staff_member
 
 
 def a_funder(**members):
@@ -28,7 +29,7 @@ def a_priced_entry(amount="70.00", **columns):
 
 def a_full_provider_invoice(**columns):
     """A provider invoice that says all that a claim needs of it."""
-    provider_invoice = {"contact": a_contact, "provider": lambda: a_client(BusinessNumber="51 824 753 556")}
+    provider_invoice = {"contact": a_contact, "provider": lambda: a_client(business_number="51 824 753 556")}
     return a_provider_invoice(
         **{**{n: make() for n, make in provider_invoice.items() if n not in columns}, **columns}
     )

@@ -18,7 +18,8 @@ from apps.funding.models import (
 )
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.odata.write.drafts import Draft
-from tests.people.builders import a_client, a_contact, a_lookup, a_staff_member
+from tests.people.builders import a_lookup
+from tests.people.records import a_client, a_contact, a_staff_member
 
 _numbers = itertools.count(1)
 

@@ -19,7 +19,7 @@ GOOD = (
 
 def an_office():
     """A provider's invoices for a participant, a funder, and two priced products in a price book."""
-    a_funder(PrimaryEmail="fay@example.org")
+    a_funder(primary_email="fay@example.org")
     provider = a_client(BusinessName="Harbour Care", BusinessNumber="51824753556", UniqueCode="HC")
     contact = a_contact(SchemeNumber="430000001")
     book = a_price_book(name="Guide")

@@ -29,7 +29,7 @@ from tests.funding.builders import (
     an_entry,
 )
 from tests.funding.warned import TODAY, WEDNESDAY, Scene
-from tests.people.records import a_role, a_staff_member, an_administrator
+from tests.people.records import a_role, a_staff_member, an_administrator, open_form
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def scene():
 
 
 def open_claim_form(client, provider_invoice):
-    return client.get(f"{CLAIMS}add/", {"provider_invoice": str(provider_invoice.pk)})
+    return open_form(client, f"{CLAIMS}add/", {"provider_invoice": str(provider_invoice.pk)})
 
 
 def a_new_provider_invoice(scene, **columns):
@@ -165,10 +165,10 @@ def test_numbers_are_read_as_invoices_show_them(client, scene):
     assert Claim.objects.get().total == Decimal("55.50")
 
 
-@pytest.mark.parametrize("typed", ["1e3", "NaN", "Infinity", "1.2.3", "--1", "1 hour", "0.00001", "١٢"])
-def test_an_invalid_number_is_shown_in_its_cell(client, scene, typed):
-    answer = enter(client, scene, line(scene.entry, typed))
-    assert set(errors_of(answer)[1][0]) == {"quantity"}
+def test_invalid_numbers_are_shown_in_their_cells(client, scene):
+    numbers = ("1e3", "NaN", "Infinity", "1.2.3", "--1", "1 hour", "0.00001", "١٢")
+    answer = enter(client, scene, *(line(scene.entry, typed) for typed in numbers))
+    assert [set(errors) for errors in errors_of(answer)[1]] == [{"quantity"}] * len(numbers)
     assert not Claim.objects.exists()
 
 
@@ -283,7 +283,7 @@ def test_a_claim_that_awaits_approval_is_changed_line_by_line(client, scene):
     enter(client, scene, line(scene.entry, "1"), line(scene.entry, "2"), line(scene.entry, "3"))
     claim = Claim.objects.get()
     address = f"{CLAIMS}{claim.pk}/change/"
-    page = client.get(address)
+    page = open_form(client, address)
     rows = rows_of(page)
     assert [row["quantity"] for row in rows] == ["1", "2", "3"]
     rows_before = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
@@ -304,7 +304,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
     address = f"{CLAIMS}{claim.pk}/change/"
-    page = client.get(address)
+    page = open_form(client, address)
     Claim.objects.update(modify_date=claim.modify_date + dt.timedelta(minutes=1))
     answer = client.post(address, bill_form_data(page, line(scene.entry, "9")))
     assert b"Nothing was saved" in answer.content
@@ -314,7 +314,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
 def test_an_approved_claim_is_shown_and_not_changed(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
-    data = bill_form_data(client.get(f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
+    data = bill_form_data(open_form(client, f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
     Claim.objects.update(funding_status="Approved")
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert page.templates[0].name == "funding/bill.html"
@@ -362,7 +362,7 @@ def test_the_price_book_of_the_last_line_is_that_of_the_next(client, scene):
 
 
 def post_invoice(client, scene, *lines, **fields):
-    page = client.get(f"{INVOICES}add/")
+    page = open_form(client, f"{INVOICES}add/")
     usual = {
         "contact": str(scene.participant.pk),
         "invoice_claim_type": "InvoiceToAgency",
@@ -503,7 +503,7 @@ def test_who_may_only_look_sees_the_claim_and_no_form(client, scene):
 def test_a_page_takes_the_same_statements_for_any_number_of_lines(
     client, scene, status, django_assert_max_num_queries
 ):
-    enter(client, scene, *[line(scene.entry, f"0.{n:04}") for n in range(1, 61)])
+    enter(client, scene, *[line(scene.entry, f"0.{n:04}") for n in range(1, 13)])
     claim = Claim.objects.get()
     Claim.objects.update(funding_status=status)
     client.get(f"{CLAIMS}{claim.pk}/change/")  # what is read once for all pages
@@ -544,16 +544,15 @@ def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
     assert provider_invoice.claims.count() == 2
 
 
-@pytest.mark.parametrize("total", [None, "", "x", "-1", "100000"])
-def test_a_form_that_lost_its_count_of_rows_stores_nothing(client, scene, total):
+def test_a_form_that_lost_its_count_of_rows_stores_nothing(client, scene):
     page = open_claim_form(client, a_new_provider_invoice(scene))
-    data = bill_form_data(page, line(scene.entry)) | {"lines-TOTAL_FORMS": total or ""}
-    if total is None:
-        del data["lines-TOTAL_FORMS"]
-    answer = client.post(f"{CLAIMS}add/", data)
-    assert answer.status_code == 200
-    assert answer.context["rows"].non_form_errors()
-    assert not Claim.objects.exists()
+    data = bill_form_data(page, line(scene.entry))
+    del data["lines-TOTAL_FORMS"]
+    for total in ({}, *({"lines-TOTAL_FORMS": total} for total in ("", "x", "-1", "100000"))):
+        answer = client.post(f"{CLAIMS}add/", data | total)
+        assert answer.status_code == 200
+        assert answer.context["rows"].non_form_errors(), total
+        assert not Claim.objects.exists()
 
 
 @pytest.mark.parametrize("guid", ["x", "00000000-0000-0000-0000-000000000000", ""])

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from apps.core.models import Subscriber
 from apps.funding.models import Claim
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
@@ -102,8 +103,9 @@ def test_open_claims_are_aged_and_settled_ones_are_not(client):
 def test_pages_of_sums_take_the_same_statements_for_any_number_of_claims(
     client, address, django_assert_max_num_queries
 ):
+    Subscriber.current()  # read once in a few seconds
     counts = []
-    for number in (1, 8):
+    for number in (1, 5):
         for _ in range(number):
             a_claim()
         with django_assert_max_num_queries(15) as counted:

@@ -10,7 +10,15 @@ from apps.funding.admin.claims import ClaimAdmin
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
+from tests.people.records import (
+    a_client,
+    a_contact,
+    a_role,
+    a_staff_member,
+    an_administrator,
+    form_data,
+    open_form,
+)
 
 pytestmark = pytest.mark.django_db
 APPROVED, AWAITING, ON_HOLD = "Approved", "AwaitingStaffApproval", "OnHold"
@@ -269,7 +277,7 @@ def test_claims_are_found_by_what_the_provider_invoice_shows(client):
     claim = a_claim(
         contact=mia, provider=harbour, claim_number="CLM-0042", provider_invoice_reference="Größe 7"
     )
-    a_claim()
+    a_claim(contact=a_contact(first_name="Leo", last_name="Silva"))
     for words in (
         "CLM-0042",
         "clm-00",
@@ -297,8 +305,9 @@ def test_of_many_people_of_a_name_none_is_left_out(client, monkeypatch):
 def test_a_list_takes_the_same_statements_for_any_number_of_rows(
     client, address, django_assert_max_num_queries
 ):
+    Subscriber.current()  # read once in a few seconds
     counts = []
-    for number in (2, 12):
+    for number in (1, 5):
         for _ in range(number):
             a_claim(), an_invoice()
         with django_assert_max_num_queries(25) as counted:
@@ -343,7 +352,7 @@ def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
     contact, provider = a_contact(), a_client()
     address = f"{PROVIDER_INVOICES}add/"
     data = form_data(
-        client.get(address),
+        open_form(client, address),
         contact=str(contact.pk),
         provider=str(provider.pk),
         reference="INV-1",
@@ -361,7 +370,7 @@ def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
 
 def test_a_provider_invoice_needs_a_value(client):
     address = f"{PROVIDER_INVOICES}add/"
-    answer = client.post(address, form_data(client.get(address)))
+    answer = client.post(address, form_data(open_form(client, address)))
     assert "reference" in answer.context["adminform"].form.errors
     assert not ProviderInvoice.objects.exists()
 
@@ -374,7 +383,7 @@ def test_what_a_claim_is_built_on_stays_reusable_or_not(client):
         provider=provider_invoice.provider,
     )
     address = f"{PROVIDER_INVOICES}{provider_invoice.pk}/change/"
-    answer = client.post(address, form_data(client.get(address), is_reusable="on"))
+    answer = client.post(address, form_data(open_form(client, address), is_reusable="on"))
     assert "is_reusable" in answer.context["adminform"].form.errors
     assert not reloaded(provider_invoice).is_reusable
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from apps.core.models import Change
 from apps.engagements.models import SupportCategory
@@ -33,14 +33,18 @@ KEPT = {SupportCategory, PriceBook, PriceBookEntry, Price, Product}
 NOT_BROUGHT = ("NoEngagement", "AlreadyUsed", "Duplicate")
 
 
-@pytest.fixture
-def demo():
+@pytest.fixture(scope="module", autouse=True)
+def demo(django_db_setup, django_db_blocker):
+    """Demo data, loaded once for all these tests; each rolls back what it changes."""
     # Documents are imported with their files, and provider invoices may be known by nothing but a document.
     counts = {
         "clients": 12, "staff": 6, "contacts": 24, "documents": 0, "opportunities": 12, "claims": 14,
         "invoices": 6, "inbox": 0,
     }  # fmt: skip
-    call_command("load_demo", **counts, as_of=dt.date(2026, 9, 15), stdout=io.StringIO())
+    with django_db_blocker.unblock(), transaction.atomic():
+        call_command("load_demo", **counts, as_of=dt.date(2026, 9, 15), stdout=io.StringIO())
+        yield
+        transaction.set_rollback(True)
 
 
 def exported(resource, path):
@@ -50,7 +54,7 @@ def exported(resource, path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "json", "ndjson"])
-def test_an_export_of_any_resource_imported_again_changes_nothing(tmp_path, demo, ending):
+def test_an_export_of_any_resource_imported_again_changes_nothing(tmp_path, ending):
     changes = Change.objects.count()
     for entity_set in service.get_service().entity_sets:
         if not entity_set.model._base_manager.exists():
@@ -86,7 +90,7 @@ def named_links():
     )
 
 
-def test_exports_of_one_database_go_into_another_by_name(tmp_path, demo):
+def test_exports_of_one_database_go_into_another_by_name(tmp_path):
     files = {name: exported(name, tmp_path / f"{name}.csv") for name in ORDER}
     before = named_links()
     assert all(before)
@@ -103,7 +107,7 @@ def test_exports_of_one_database_go_into_another_by_name(tmp_path, demo):
         assert ": 0 new, 0 changed, " in again.out, (name, again.out)
 
 
-def test_archive_dates_come_along_and_restore(tmp_path, demo):
+def test_archive_dates_come_along_and_restore(tmp_path):
     Location.objects.update(archive_date="2026-01-31T12:00:00+00:00")
     path = exported("location", tmp_path / "location.csv")
     number = Location.objects.count()

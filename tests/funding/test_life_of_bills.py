@@ -33,7 +33,7 @@ def with_a_payment_provider(db):
     Subscriber.clear_cache()
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.sampled_from(["new", "resubmitted", "refused again"]), walk=steps)
 def test_whatever_happens_everything_agrees(with_a_payment_provider, start, walk):
     with transaction.atomic():

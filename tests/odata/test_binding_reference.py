@@ -14,9 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 JOBS = sample.JOBS.type
 # Generating is what takes the time, and each example only reads.
-examples = settings(
-    max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+examples = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @examples

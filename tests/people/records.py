@@ -2,9 +2,12 @@
 
 from functools import cache
 from itertools import count
+from unittest import mock
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Permission
+from django.template import engines
+from django.template.response import SimpleTemplateResponse
 
 from apps.people.models import Client, Contact, Role, Staff
 
@@ -45,11 +48,18 @@ def an_administrator(**fields):
 
 
 def a_client(**fields):
-    return Client.objects.create(**{"business_name": f"Client {next(_number)}", **fields})
+    return Client.objects.create(**{"business_name": f"Organisation {next(_number)}", **fields})
 
 
 def a_contact(**fields):
     return Contact.objects.create(**{"first_name": "Mia", "last_name": f"Nguyen{next(_number)}", **fields})
+
+
+def open_form(client, address, query=None):
+    """The page of a form without its text, for tests that send it: rendering is most of what a page costs."""
+    blank = engines["django"].from_string("")
+    with mock.patch.object(SimpleTemplateResponse, "resolve_template", return_value=blank):
+        return client.get(address, query)
 
 
 def form_data(page, **changed):

@@ -9,6 +9,7 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.test import RequestFactory
 from django.utils import timezone
 
+from apps.access.throttling import client_address
 from apps.core.models import Change
 from apps.odata import clock
 from apps.people import authentication
@@ -161,11 +162,11 @@ def test_the_session_cookie_is_out_of_reach_of_scripts_and_other_sites(client, s
 
 def test_an_address_behind_a_trusted_proxy_is_the_one_the_proxy_saw(settings):
     request = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="1.2.3.4, 203.0.113.9")
-    assert authentication.client_address(request) == "10.0.0.1"
+    assert client_address(request) == "10.0.0.1"
     settings.TRUST_PROXY = True
-    assert authentication.client_address(request) == "203.0.113.9"
+    assert client_address(request) == "203.0.113.9"
     nonsense = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="'; drop")
-    assert authentication.client_address(nonsense) == "10.0.0.1"
+    assert client_address(nonsense) == "10.0.0.1"
 
 
 def test_closing_logins_is_written_in_the_history():

@@ -9,7 +9,7 @@ from apps.sales.choices import Outcome
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from tests.people import records
 from tests.people.builders import a_staff_member, a_team
-from tests.people.records import form_data
+from tests.people.records import form_data, open_form
 from tests.sales.builders import (
     a_reason,
     a_result_body,
@@ -35,12 +35,12 @@ def ada(client):
 
 
 def add(client, **fields):
-    return client.post(ADD, form_data(client.get(ADD), **{"name": "Siblings", **fields}))
+    return client.post(ADD, form_data(open_form(client, ADD), **{"name": "Siblings", **fields}))
 
 
 def change(client, record, **fields):
     address = f"/admin/sales/{record._meta.model_name}/{record.pk}/change/"
-    return client.post(address, form_data(client.get(address), **fields))
+    return client.post(address, form_data(open_form(client, address), **fields))
 
 
 def errors(response):
@@ -172,14 +172,14 @@ def test_a_form_starts_from_the_template_named(client):
 
 def test_templates_are_made_changed_and_archived_here(client):
     address = "/admin/sales/opportunitytemplate/add/"
-    data = form_data(client.get(address), name="Expo", source="Referral", referrer_last_name="De Luca")
+    data = form_data(open_form(client, address), name="Expo", source="Referral", referrer_last_name="De Luca")
     assert client.post(address, data).status_code == 302
     record = OpportunityTemplate.objects.get()
     assert change(client, record, source="Training").status_code == 302
     record.refresh_from_db()
     assert (record.source, record.referrer_last_name) == ("Training", None)
     assert "expiry_date_interval" in errors(change(client, record, expiry_date_interval="0"))
-    assert "name" in errors(client.post(address, form_data(client.get(address), name="EXPO")))
+    assert "name" in errors(client.post(address, form_data(open_form(client, address), name="EXPO")))
     client.post(f"/admin/sales/opportunitytemplate/{record.pk}/archiving/")
     record.refresh_from_db()
     assert record.is_archived

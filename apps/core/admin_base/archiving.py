@@ -36,15 +36,20 @@ class ArchivingAdmin(PageAdmin):
         """A column that marks archived records in lists that show both."""
         return "Archived" if record.is_archived else None
 
+    def changeable(self, request: HttpRequest, records: QuerySet[Any]) -> QuerySet[Any]:
+        """Those of the records that this person may change; all, unless a permission differs by record."""
+        return records
+
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
         """Archive the records that may be, and return how many; messages say why others may not."""
-        count, refused = call_where_allowed(self.archive or archive_service(self.model), records)
+        service = self.archive or archive_service(self.model)
+        count, refused = call_where_allowed(service, self.changeable(request, records))
         self.show_issues(request, refused.values())
         return count
 
     def restore_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
         """Restore the records and return how many."""
-        return archive.restore(records)
+        return archive.restore(self.changeable(request, records))
 
     @action(description="Archive", permissions=["change"], icon="archive")
     def archive_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:

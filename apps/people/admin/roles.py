@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.text import capfirst
 
-from apps.core.admin_base import LookupAdmin, RecordForm, fieldset
+from apps.core.admin_base import LookupAdmin, RecordAdmin, RecordForm, fieldset
 from apps.people.models import Role, Staff
 
 USUAL_PERMISSIONS = ("view", "add", "change")
@@ -74,8 +74,28 @@ class RoleForm(RecordForm):
             self.fields["permissions"].queryset = service_permissions()  # type: ignore[attr-defined]
 
 
+class CoveredAdmin(RecordAdmin):
+    """Records with a role, which only those may change whose own role covers it.
+
+    To set somebody's email or password would otherwise be a way to all that they may do.
+    """
+
+    def role_of(self, record: Any) -> Role:
+        raise NotImplementedError
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        if not super().has_change_permission(request):
+            return False
+        return obj is None or (isinstance(request.user, Staff) and request.user.covers(self.role_of(obj)))
+
+    def changeable(self, request: HttpRequest, records: QuerySet[Any]) -> QuerySet[Any]:
+        return records.filter(
+            pk__in=[each.pk for each in records if self.has_change_permission(request, each)]
+        )
+
+
 @admin.register(Role)
-class RoleAdmin(LookupAdmin):
+class RoleAdmin(CoveredAdmin, LookupAdmin):
     """What people do, and what they may do in the back office."""
 
     form = RoleForm
@@ -87,12 +107,5 @@ class RoleAdmin(LookupAdmin):
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
         return ()
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Not of a role that allows more than one's own."""
-        if not super().has_change_permission(request):
-            return False
-        return not isinstance(obj, Role) or (isinstance(request.user, Staff) and request.user.covers(obj))
-
-    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        allowed = [each.pk for each in records if self.has_change_permission(request, each)]
-        return super().archive_records(request, records.filter(pk__in=allowed))
+    def role_of(self, record: Role) -> Role:
+        return record

@@ -18,9 +18,16 @@ from apps.core.admin_base.archiving import call_where_allowed
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
+from apps.people.admin.roles import CoveredAdmin
 from apps.people.choices import AppliesTo
-from apps.people.models import Staff
-from apps.people.services import archive_leaver, disable_logins, enable_logins
+from apps.people.models import Role, Staff
+from apps.people.services import (
+    archive_leaver,
+    change_logins,
+    disable_logins,
+    enable_logins,
+    with_enabled_login,
+)
 
 
 class PasswordForm(SetPasswordForm):
@@ -66,7 +73,7 @@ class LoginFilter(ConditionFilter):
 
 
 @admin.register(Staff)
-class StaffAdmin(PersonAdmin):
+class StaffAdmin(CoveredAdmin, PersonAdmin):
     """Staff, who are the users of the back office."""
 
     applies_to = AppliesTo.STAFF
@@ -121,13 +128,8 @@ class StaffAdmin(PersonAdmin):
             return "Disabled"
         return "Enabled" if staff.has_usable_password() else "No password"
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Not of those who may do more: to set their email or password would be a way to all of it."""
-        if not super().has_change_permission(request):
-            return False
-        if not isinstance(obj, Staff):
-            return True
-        return isinstance(request.user, Staff) and request.user.covers(obj.role)
+    def role_of(self, record: Staff) -> Role:
+        return record.role
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -140,7 +142,8 @@ class StaffAdmin(PersonAdmin):
         """Set somebody's password; it is shown to nobody and written nowhere."""
         form = PasswordForm(record, request.POST or None)
         if form.is_valid():
-            form.save()
+            form.save(commit=False)
+            change_logins(Staff.objects.filter(pk=record.pk), password=record.password)
             if record.pk == request.user.pk:
                 update_session_auth_hash(request, record)
             self.message_user(request, f"{record} has a new password.", messages.SUCCESS)
@@ -151,7 +154,8 @@ class StaffAdmin(PersonAdmin):
 
     @action(description="Disable login", permissions=["change"])
     def disable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
-        count, refused = call_where_allowed(disable_logins, self.changeable(request, queryset))
+        enabled = with_enabled_login(self.changeable(request, queryset))
+        count, refused = call_where_allowed(disable_logins, enabled)
         self.show_issues(request, refused.values())
         self.message_user(request, f"{count or 'No'} logins disabled.")
 
@@ -161,9 +165,6 @@ class StaffAdmin(PersonAdmin):
         self.message_user(request, f"{count or 'No'} logins enabled.")
 
     # --- handover
-
-    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
-        return super().archive_records(request, self.changeable(request, records))
 
     def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         return {} if record.is_archived else {"handover_form": HandoverForm(record)}
@@ -182,8 +183,3 @@ class StaffAdmin(PersonAdmin):
         if successor:
             self.message_user(request, f"{count} records handed over to {successor}.")
         self.report_count(request, 1, "archived")
-
-    def changeable(self, request: HttpRequest, staff: QuerySet[Staff]) -> QuerySet[Staff]:
-        """Those of them whom this person may change."""
-        people = Staff.objects.filter(pk__in=staff.values("pk")).select_related("role")
-        return people.filter(pk__in=[each.pk for each in people if self.has_change_permission(request, each)])
