@@ -250,13 +250,11 @@ def with_enabled_login(staff: QuerySet[Staff]) -> QuerySet[Staff]:
     return staff.exclude(disable_login_date__lte=clock.now())
 
 
-@transaction.atomic
 def disable_logins(staff: QuerySet[Staff]) -> int:
     """Disable the logins from now on, which ends their sessions; how many were enabled."""
     return change_logins(with_enabled_login(staff), disable_login_date=clock.now())
 
 
-@transaction.atomic
 def enable_logins(staff: QuerySet[Staff]) -> int:
     """Enable the logins again; how many were disabled, now or from a later day."""
     return change_logins(staff.exclude(disable_login_date=None), disable_login_date=None)
@@ -269,6 +267,7 @@ def archive_staff(staff: QuerySet[Staff]) -> int:
     return archive.archive(staff)
 
 
+@transaction.atomic
 def change_logins(staff: QuerySet[Staff], **values: Any) -> int:
     """Set the same password, role or date of staff; how many differed.
 

@@ -1,5 +1,7 @@
 """Staff, clients and contacts in the back office."""
 
+from uuid import UUID
+
 import pytest
 from django.db import IntegrityError
 from django.urls import reverse
@@ -307,8 +309,8 @@ def test_the_last_administrator_keeps_all_permissions(client, ada):
     ("action", "column"), [("archive_selected", "archive_date"), ("disable_logins", "disable_login_date")]
 )
 def test_one_who_cannot_leave_keeps_no_other_from_it(client, ada, action, column):
-    other = a_staff_member()
-    chosen = {"action": action, "_selected_action": [str(ada.pk), str(other.pk)]}
+    former, other = a_staff_member(guid=UUID(int=1), disable_login_date=clock.now()), a_staff_member()
+    chosen = {"action": action, "_selected_action": [str(each.pk) for each in (former, ada, other)]}
     page = client.post("/admin/people/staff/", chosen, follow=True).content.decode()
     assert "You would lock yourself out." in page
     for person in (ada, other):

@@ -21,7 +21,13 @@ from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, Perso
 from apps.people.admin.roles import CoveredAdmin
 from apps.people.choices import AppliesTo
 from apps.people.models import Role, Staff
-from apps.people.services import archive_leaver, disable_logins, enable_logins
+from apps.people.services import (
+    archive_leaver,
+    change_logins,
+    disable_logins,
+    enable_logins,
+    with_enabled_login,
+)
 
 
 class PasswordForm(SetPasswordForm):
@@ -136,7 +142,8 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         """Set somebody's password; it is shown to nobody and written nowhere."""
         form = PasswordForm(record, request.POST or None)
         if form.is_valid():
-            form.save()
+            form.save(commit=False)
+            change_logins(Staff.objects.filter(pk=record.pk), password=record.password)
             if record.pk == request.user.pk:
                 update_session_auth_hash(request, record)
             self.message_user(request, f"{record} has a new password.", messages.SUCCESS)
@@ -147,7 +154,8 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
 
     @action(description="Disable login", permissions=["change"])
     def disable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
-        count, refused = call_where_allowed(disable_logins, self.changeable(request, queryset))
+        enabled = with_enabled_login(self.changeable(request, queryset))
+        count, refused = call_where_allowed(disable_logins, enabled)
         self.show_issues(request, refused.values())
         self.message_user(request, f"{count or 'No'} logins disabled.")
 

@@ -15,7 +15,7 @@ from django.db import transaction
 from apps.core.models import normalised
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Role, Staff
-from apps.people.services import StaffDraft, change_logins, create_staff
+from apps.people.services import RoleDraft, StaffDraft, change_logins, create_roles, create_staff
 
 ADMINISTRATOR = "Administrator"
 
@@ -118,4 +118,6 @@ def load_role(name: str) -> Role:
     if normalised(name) != normalised(ADMINISTRATOR):
         existing = ", ".join(Role.objects.values_list("name", flat=True)[:20]) or "none yet"
         raise CommandError(f"There is no role {name}. Roles: {existing}.")
-    return Role.objects.create(name=ADMINISTRATOR, all_permissions=True)
+    values = {"name": ADMINISTRATOR, "all_permissions": True}
+    (key,) = create_roles([RoleDraft(dict(values), given=values)])
+    return Role.objects.get(pk=key)
