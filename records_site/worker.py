@@ -45,8 +45,10 @@ CLIENT_BYTES_PER_SECOND = 8 * 1024
 IDLE_SECONDS = 75
 #: Seconds that a request waits for a thread, before it is refused.
 QUEUE_SECONDS = 0.5
-#: Seconds that running requests have to end when the worker is stopped.
+#: Seconds that running requests have to end when the worker is stopped. A connection without any is closed a
+#: little later, since a client that has just had a response may be sending its next request.
 STOP_SECONDS = 30
+STOP_IDLE_SECONDS = 1
 #: Seconds between two looks at all connections.
 TICK_SECONDS = 0.25
 #: Seconds for which the rest of a refused body is read and dropped.
@@ -400,7 +402,10 @@ class Server(TcpWSGIServer):
         """Close the connections whose clients are too slow, too many, or have too much on disk."""
         now = time.monotonic()
         for channel in list(self.active_channels.values()):
-            if channel.is_overdue(now) or (self.stopped_at is not None and channel.is_idle):
+            is_done = (
+                self.stopped_at is not None and channel.is_idle and now - channel.used_at > STOP_IDLE_SECONDS
+            )
+            if is_done or channel.is_overdue(now):
                 channel.handle_close()
         channels = list(self.active_channels.values())
         surplus = len(channels) - self.adj.connection_limit * 3 // 4
