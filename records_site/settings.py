@@ -114,6 +114,8 @@ DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER else 6
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["ENGINE"] = "apps.core.database.sqlite"
+    # pytest-django gives each of its workers a database in memory under the name of Django's engine only.
+    DATABASES["default"]["TEST"] = {"NAME": ":memory:"}
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
