@@ -1,6 +1,7 @@
 """`./run`: one clear line for everything that a fresh machine can lack, and a .venv that is made once."""
 
 import ast
+import hashlib
 import importlib.machinery
 import importlib.util
 import os
@@ -305,3 +306,59 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, checkout, monk
     (checkout / ".venv.lock").mkdir()
     status, _, complaint = outcome(start(checkout, "migrate"))
     assert (status, complaint) == (1, f"run: {checkout / '.venv.lock'}: Is a directory\n")
+
+
+def a_service(checkout, *checks):
+    """A .venv whose ``migrate --check`` prints and ends as given, one try after the other."""
+    answers = [
+        f'  {number}) printf "%s\\n" "{text}"; exit {status} ;;'
+        for number, (text, status) in enumerate(checks)
+    ]
+    return a_program(
+        checkout / ".venv/bin/python",
+        f'tries="{checkout}/tries"; number=$(cat "$tries" 2>/dev/null || echo 0)',
+        'case "$2 $3" in',
+        '"migrate --check") echo $((number + 1)) >"$tries"; case $number in',
+        *answers,
+        "esac ;;",
+        f'"records_site.server "*) echo "$@" >"{checkout}/served" ;;',
+        "esac",
+    )
+
+
+DOWN = """Traceback
+psycopg.OperationalError: refused
+
+django.db.utils.OperationalError: refused
+  Is it running?"""
+
+
+def test_serve_waits_until_the_database_answers(run, checkout, monkeypatch, capsys):
+    a_service(checkout, (DOWN, 1), (DOWN, 1), ("", 0))
+    monkeypatch.setattr(run, "DATABASE_PAUSE", 0)
+    run.wait_for_database()
+    assert capsys.readouterr().out == "run: waiting for the database: refused\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("people.0002", "run: the database is not up to date: ./run migrate, then start again."),
+        ("Traceback\nValueError: no engine", "run: the database cannot be used: ValueError: no engine"),
+    ],
+)
+def test_serve_refuses_a_database_that_waiting_does_not_help(run, checkout, text, refusal):
+    a_service(checkout, (text, 1))
+    with pytest.raises(SystemExit) as ended:
+        run.wait_for_database()
+    assert ended.value.code == refusal
+
+
+def test_serve_hands_its_options_to_the_server(checkout):
+    a_service(checkout, ("", 0))
+    digest = hashlib.sha256((checkout / "requirements.txt").read_bytes()).hexdigest()
+    (checkout / ".venv/installed").write_text(f"requirements.txt {digest}\n")
+    status, _, complaint = outcome(start(checkout, "serve", "--port", "18999", "--workers", "3"))
+    assert (status, complaint) == (0, "")
+    served = (checkout / "served").read_text()
+    assert served == "-m records_site.server --host 127.0.0.1 --port 18999 --workers 3 --threads 8\n"
