@@ -8,6 +8,7 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
@@ -67,10 +68,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
+    # Outside of SecurityMiddleware, whose redirect to https has these headers too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
+    "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "apps.core.middleware.SettingsMiddleware",
@@ -187,6 +189,9 @@ AXES_ENABLE_ADMIN = False
 # Behind TLS (the only way to run it for others) say HTTPS=true; a first look on one's own machine has none.
 HTTPS = env.bool("HTTPS", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+if HTTPS:
+    # Browsers take such a name over https only, and from no other host of the domain.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -205,7 +210,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF, "data:"],
         "object-src": [NONE],
-        "base-uri": [SELF],
+        "base-uri": [NONE],
         "form-action": [SELF],
         "frame-ancestors": [NONE],
     }
@@ -217,6 +222,26 @@ PERMISSIONS_POLICY = (
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), "
     "microphone=(), midi=(), payment=(), publickey-credentials-get=(), usb=(), xr-spatial-tracking=()"
 )
+#: What a browser may do with data: nothing.
+DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+#: Headers of what the server refuses before any middleware is called.
+REFUSAL_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": X_FRAME_OPTIONS,
+    "Referrer-Policy": SECURE_REFERRER_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": PERMISSIONS_POLICY,
+    "Content-Security-Policy": DATA_SECURITY_POLICY,
+    "Cache-Control": "no-store",
+}
+if SECURE_HSTS_SECONDS:
+    REFUSAL_HEADERS["Strict-Transport-Security"] = (
+        f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
+    )
+#: Where a vulnerability is reported, in /.well-known/security.txt (RFC 9116); no contact, no file.
+SECURITY_CONTACT = env.str("SECURITY_CONTACT", "")
+if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", "tel:")):
+    raise ImproperlyConfigured("SECURITY_CONTACT is an address: mailto:, https:// or tel:.")
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"

@@ -159,6 +159,14 @@ class RefusalTask(ErrorTask):
 
 
 def refusal(error: ODataError, path: str) -> HttpResponse:
+    """The response to an error, with the headers that others get from middleware."""
+    response = refusal_body(error, path)
+    for name, value in settings.REFUSAL_HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def refusal_body(error: ODataError, path: str) -> HttpResponse:
     if path.startswith("/connect/"):
         code = "temporarily_unavailable" if error.status == 503 else "invalid_request"
         return OAuthError(code, error.message, error.status, tuple(error.headers.items())).as_response()

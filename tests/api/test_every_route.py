@@ -18,6 +18,7 @@ PUBLIC = {
     "/docs/openapi.json": "the same for programs",
     "/docs/openapi.yaml": "the same for programs",
     "/favicon.ico": "a picture",
+    "/.well-known/security.txt": "where a vulnerability is reported",
     "/admin/login/": "where one signs in",
     "/admin/logout/": "ends the session that there is",
     "/admin/jsi18n/": "texts of Django's scripts",

@@ -187,4 +187,6 @@ def test_metadata_is_xml_unless_json_is_asked_for(api):
 
 def test_a_browser_that_opens_an_answer_runs_nothing_in_it(api):
     for answer in (api.get("client"), api.get("nothing-here"), api.get("client", {"$top": "x"})):
-        assert answer["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert (
+            answer["Content-Security-Policy"] == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+        )

@@ -379,12 +379,18 @@ PAYEES = ("Provider", "Client", "PlanManager", "SupportCoordinator", "ClientRepr
 
 
 def test_the_payee_is_named_by_word_by_number_or_by_number_as_text(api):
-    for number, word in enumerate(PAYEES):
-        for given in (word, number, str(number)):
-            assert posted(api, SendPaymentTo=given)["SendPaymentTo"] == word
-    for wrong in (5, -1, "5", "provider", True, 1.0, [], {}):
-        ((code, place),) = refusals(api, SendPaymentTo=wrong)
-        assert (code in ("NotAChoice", "WrongType"), place) == (True, "value[0]/SendPaymentTo"), wrong
+    staff, entry = a_funder(), a_priced_entry()
+
+    def bodies(spellings):
+        claims = [a_claim_body(staff=staff, entry=entry, SendPaymentTo=spelling) for spelling in spellings]
+        return {"value": claims}
+
+    spellings = [each for number, word in enumerate(PAYEES) for each in (word, number, str(number))]
+    made = ok(api.post("claim", bodies(spellings), IGNORED), 201)["value"]
+    assert [claim["SendPaymentTo"] for claim in made] == [word for word in PAYEES for _ in range(3)]
+    found = faults(api.post("claim", bodies((5, -1, "5", "provider", True, 1.0, [], {})), IGNORED))
+    assert [place for _, place in found] == [f"value[{number}]/SendPaymentTo" for number in range(8)]
+    assert {code for code, _ in found} <= {"NotAChoice", "WrongType"}
 
 
 LINE_ENUMERATIONS = {
@@ -421,13 +427,10 @@ def test_enumerations_of_lines_are_named_by_word_by_number_or_by_number_as_text(
     expected = [word for word in words.values() for _ in range(3)]
     assert [line[name] for line in made["LineItems"]] == expected
     assert line_posted(api, **more, **{name: None})[name] is None
-    for wrong in (max(words) + 1, "0", word_of(words).lower(), True, 1.5):
-        ((code, place),) = line_refusals(api, entry, **{**more, name: wrong})
-        assert (code in ("NotAChoice", "WrongType"), place) == (True, name), wrong
-
-
-def word_of(words):
-    return next(iter(words.values()))
+    wrong = (max(words) + 1, "0", expected[0].lower(), True, 1.5)
+    found = refusals(api, LineItems=[a_line_body(entry, **{**more, name: value}) for value in wrong])
+    assert [place for _, place in found] == [f"value[0]/LineItems[{number}]/{name}" for number in range(5)]
+    assert {code for code, _ in found} <= {"NotAChoice", "WrongType"}
 
 
 @pytest.mark.parametrize(

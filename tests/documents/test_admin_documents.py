@@ -131,7 +131,10 @@ def test_a_document_is_downloaded_and_never_shown_as_a_page(client, ada):
     answer = client.get(page_of(document, "download"))
     assert body_of(answer) == PDF
     assert answer["Content-Disposition"] == 'attachment; filename="plan.pdf"'
-    assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert (
+        answer["Content-Security-Policy"]
+        == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox"
+    )
     assert "no-store" in answer["Cache-Control"]
     assert page_of(document, "download") in client.get(page_of(document)).content.decode()
 
