@@ -4,8 +4,8 @@ Messages of exceptions quote what they are about: PostgreSQL the row, Django the
 has the types of exceptions, their places and the database's codes; the request's id leads to the caller.
 """
 
+import datetime as dt
 import logging
-import time
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -16,13 +16,13 @@ from django.http import HttpRequest
 class LineFormatter(logging.Formatter):
     """Formats in UTC, an event a line; the traceback of a failure follows."""
 
-    converter = time.gmtime
-    default_time_format = "%Y-%m-%dT%H:%M:%S"
-    default_msec_format = "%s.%03dZ"
-
     def format(self, record: logging.LogRecord) -> str:
         record.exc_text = None  # another handler's formatter may have left the messages of exceptions here
         return super().format(record)
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        moment = dt.datetime.fromtimestamp(record.created, dt.UTC)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         request = getattr(record, "request", None)
@@ -50,7 +50,6 @@ def exception_lines(error: BaseException) -> Iterator[str]:
         yield from exception_lines(earlier)
         yield "which led to:"
     yield from "".join(traceback.format_tb(error.__traceback__)).splitlines()
-    diagnosis = getattr(error, "diag", None)
-    codes = (getattr(error, "sqlstate", None), getattr(diagnosis, "constraint_name", None))
-    codes += (getattr(error, "sqlite_errorname", None),)
+    codes = [getattr(error, name, None) for name in ("sqlstate", "sqlite_errorname")]
+    codes.append(getattr(getattr(error, "diag", None), "constraint_name", None))
     yield " ".join([type(error).__qualname__, *filter(None, codes)])

@@ -94,12 +94,11 @@ def component(package: LockedPackage) -> dict[str, Any]:
 def licences(name: str) -> list[dict[str, Any]]:
     """The licences of an installed package in its own words: an SPDX expression, or names."""
     described = metadata.metadata(name)
-    if described.get("License-Expression"):
-        return [{"expression": described["License-Expression"]}]
+    for expression in described.get_all("License-Expression", []):
+        return [{"expression": expression}]
     classifiers = [text for text in described.get_all("Classifier", []) if text.startswith("License :: ")]
     names = [text.rpartition(" :: ")[2] for text in classifiers]
-    if not names and described.get("License"):
-        names = [described["License"].partition("\n")[0]]
+    names = names or [text.partition("\n")[0] for text in described.get_all("License", [])]
     return [{"license": {"name": text}} for text in names]
 
 
