@@ -160,8 +160,9 @@ class Supervisor:
 def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> None:
     """What a worker does."""
     from records_site.wsgi import application  # noqa: I001  the site is imported by workers only, settings first
-    from records_site.worker import Server
+    from records_site.worker import Server, load_views
 
+    load_views()
     server = Server(application, listener, threads, parent)
     signal.signal(signal.SIGTERM, server.stop)
     os.write(ready, b"%d " % os.getpid())

@@ -88,6 +88,10 @@ LATE_IMPORTS = {
         "records_site.wsgi.application",
     ): "the parent of the workers must not load the site",
     ("records_site.server", "records_site.worker.Server"): "the parent of the workers must not load the site",
+    (
+        "records_site.server",
+        "records_site.worker.load_views",
+    ): "the parent of the workers must not load the site",
 }
 # And the one function in which Django asks for them: models can be imported only when every app is loaded.
 READY = "ready"
