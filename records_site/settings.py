@@ -182,6 +182,7 @@ AXES_CLIENT_IP_CALLABLE = "apps.access.throttling.client_address"
 AXES_LOCKOUT_CALLABLE = "apps.people.authentication.locked_out_response"
 AXES_HTTP_RESPONSE_CODE = 429
 AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username"]  # in log lines; the address is what a guard looks for
 AXES_ENABLE_ADMIN = False
 
 # --- transport ----------------------------------------------------------------------------------------
@@ -399,7 +400,12 @@ DEMO_DATA = [
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {
+            "class": "records_site.log_lines.LineFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     "loggers": {
