@@ -14,7 +14,7 @@ from django.utils.timezone import now
 
 from apps.odata.errors import TooLarge
 from apps.people.resources import ClientResource
-from records_site.worker import BUSY, refusal
+from records_site.server.refusals import BUSY, refusal
 from tests.api.caller import Caller, an_application
 from tests.api.test_every_route import PUBLIC, addresses, signed_in
 from tests.people.records import a_staff_member, an_administrator

@@ -163,6 +163,30 @@ def test_a_password_is_not_made_of_words_of_this_place(password, is_allowed):
         validate_password(password)
 
 
+def test_a_session_ends_on_the_server_when_its_person_signs_out(client):
+    person = an_administrator()
+    sign_in(client, person.primary_email)
+    cookie = client.cookies["sessionid"].value
+    client.post("/admin/logout/")
+    client.cookies["sessionid"] = cookie
+    assert not is_signed_in(client)
+
+
+def test_people_change_their_password_with_the_old_one_to_any_long_text(client):
+    person = an_administrator()
+    sign_in(client, person.primary_email)
+    new = "Ünder the Sea, " * 6
+    for old in ("wrong", PASSWORD.upper(), PASSWORD):
+        form = {"old_password": old, "new_password1": new, "new_password2": new}
+        answer = client.post("/admin/password_change/", form)
+        assert answer.status_code == (302 if old == PASSWORD else 200)
+    again = client.__class__()
+    sign_in(again, person.primary_email, new[:64])
+    assert not is_signed_in(again)
+    sign_in(again, person.primary_email, new)
+    assert is_signed_in(again)
+
+
 def test_a_session_outlives_a_change_of_the_secret_key(client, settings):
     person = an_administrator()
     absent = client.__class__()

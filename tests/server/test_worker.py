@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from records_site import server, worker
+from records_site.server import connections, parsing, supervisor, worker
 
 PLAIN = [("Content-Type", "text/plain")]
 
@@ -92,7 +92,7 @@ def serve():
     running = []
 
     def start(application, threads=4):
-        listener = server.listen("127.0.0.1", 0)
+        listener = supervisor.listen("127.0.0.1", 0)
         started = worker.Server(application, listener, threads, os.getppid())
         thread = threading.Thread(target=started.run)
         thread.start()
@@ -111,8 +111,8 @@ def serve():
 @pytest.fixture
 def impatient(monkeypatch):
     """Slow clients lose their connections after a moment."""
-    monkeypatch.setattr(worker, "CLIENT_SECONDS", 0.3)
-    monkeypatch.setattr(worker, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(parsing, "CLIENT_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.3)
     monkeypatch.setattr(worker, "TICK_SECONDS", 0.05)
 
 
@@ -142,7 +142,7 @@ def test_a_client_that_sends_byte_after_byte_loses_its_connection_too(serve, imp
 
 
 def test_a_slow_body_that_goes_on_is_read(serve, impatient, monkeypatch):
-    monkeypatch.setattr(worker, "CLIENT_BYTES_PER_SECOND", 3)
+    monkeypatch.setattr(parsing, "CLIENT_BYTES_PER_SECOND", 3)
     with serve(echo).send(
         b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 12\r\n\r\n12345678"
     ) as client:
@@ -350,3 +350,20 @@ def test_a_worker_whose_parent_is_gone_ends(serve):
     while address.worker.stopped_at is None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_requests_that_are_sent_at_once_are_answered_in_their_order(serve):
+    first = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\none"
+    answered = serve(echo).answer(first + first.replace(b"one", b"two") + get("/"))
+    assert [part.partition(b"\r\n\r\n")[2][:3] for part in answered.split(b"HTTP/1.1 200 OK")[1:]] == [
+        b"one",
+        b"two",
+        b"",
+    ]
+
+
+def test_an_ipv4_client_has_one_address_however_the_server_listens(serve):
+    running = serve(echo).worker
+    assert running.fix_addr(("::ffff:192.0.2.7", 5000, 0, 0))[0] == "192.0.2.7"
+    assert running.fix_addr(("2001:db8::7", 5000, 0, 0))[0] == "2001:db8::7"
+    assert running.fix_addr(("192.0.2.7", 5000))[0] == "192.0.2.7"

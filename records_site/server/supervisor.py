@@ -1,6 +1,4 @@
-"""The production server: a parent that listens, and worker processes that it starts again whenever one ends.
-
-    python -m records_site.server --host 127.0.0.1 --port 8000 --workers 2
+"""The parent: it listens, and starts worker processes again whenever one ends.
 
 SIGTERM and SIGINT end it when the running requests are answered, SIGHUP replaces the workers one by one.
 The parent imports nothing of the site: a reload finds new code, and when that does not start, the old workers
@@ -160,7 +158,7 @@ class Supervisor:
 def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> None:
     """What a worker does."""
     from records_site.wsgi import application  # noqa: I001  the site is imported by workers only, settings first
-    from records_site.worker import Server, load_views
+    from records_site.server.worker import Server, load_views
 
     load_views()
     server = Server(application, listener, threads, parent)
@@ -186,7 +184,3 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8, help="of each worker")
     options = parser.parse_args()
     Supervisor(listen(options.host, options.port), options.workers, options.threads).run()
-
-
-if __name__ == "__main__":
-    main()

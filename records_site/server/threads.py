@@ -69,7 +69,7 @@ class ThreadPool:
                 task = self.take(caller)
             try:
                 task.service()
-            except Exception:
+            except BaseException:  # whatever a request raises, its thread serves the next one
                 logger.exception("a request failed outside of the application")
             with self.changed:
                 self.running[caller] -= 1
