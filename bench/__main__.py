@@ -11,7 +11,12 @@ import tempfile
 from tests import postgres
 
 #: How many contacts and claims each measurement wants in the database.
-WANTED = {"speed": (1_000, 3_000), "bare": (1_000, 3_000), "bounds": (200_000, 200_000)}
+WANTED = {
+    "speed": (1_000, 3_000),
+    "bare": (1_000, 3_000),
+    "bounds": (200_000, 200_000),
+    "servers": (20_000, 3_000),
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
@@ -39,6 +40,8 @@ def kept_secret(name: str) -> str:
 
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "") or kept_secret("secret_key")
+#: Former keys: what they have signed stays valid until it expires.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
@@ -70,10 +73,12 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
+    # Outside of SecurityMiddleware, whose redirect to https has these headers too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
+    "records_site.failures.HttpsMiddleware",
+    "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "apps.core.middleware.SettingsMiddleware",
@@ -118,7 +123,8 @@ DATABASES = {
         DATABASE_URL, DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
     )
 }
-DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
+if DATABASES["default"]["ENGINE"] == "apps.core.database.postgresql":
+    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
@@ -140,6 +146,12 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {
+        "NAME": "apps.people.authentication.ContextWordValidator",
+        "OPTIONS": {
+            "words": ["records", "service", "scheme", "ndis", "ndia", "provider", "participant", "admin"]
+        },
+    },
 ]
 # The login is unique without regard to case, through its normalised column.
 SILENCED_SYSTEM_CHECKS = ["auth.W004"]
@@ -163,6 +175,7 @@ AXES_CLIENT_IP_CALLABLE = "apps.access.throttling.client_address"
 AXES_LOCKOUT_CALLABLE = "apps.people.authentication.locked_out_response"
 AXES_HTTP_RESPONSE_CODE = 429
 AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username"]  # in log lines; the address is what a guard looks for
 AXES_ENABLE_ADMIN = False
 
 # --- transport ----------------------------------------------------------------------------------------
@@ -170,6 +183,9 @@ AXES_ENABLE_ADMIN = False
 # Behind TLS (the only way to run it for others) say HTTPS=true; a first look on one's own machine has none.
 HTTPS = env.bool("HTTPS", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+if HTTPS:
+    # Browsers take such a name over https only, and from no other host of the domain.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -188,7 +204,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF, "data:"],
         "object-src": [NONE],
-        "base-uri": [SELF],
+        "base-uri": [NONE],
         "form-action": [SELF],
         "frame-ancestors": [NONE],
     }
@@ -200,6 +216,26 @@ PERMISSIONS_POLICY = (
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), "
     "microphone=(), midi=(), payment=(), publickey-credentials-get=(), usb=(), xr-spatial-tracking=()"
 )
+#: What a browser may do with data: nothing.
+DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+#: Headers of what the server refuses before any middleware is called.
+REFUSAL_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": X_FRAME_OPTIONS,
+    "Referrer-Policy": SECURE_REFERRER_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": PERMISSIONS_POLICY,
+    "Content-Security-Policy": DATA_SECURITY_POLICY,
+    "Cache-Control": "no-store",
+}
+if SECURE_HSTS_SECONDS:
+    REFUSAL_HEADERS["Strict-Transport-Security"] = (
+        f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
+    )
+#: Where a vulnerability is reported, in /.well-known/security.txt (RFC 9116); no contact, no file.
+SECURITY_CONTACT = env.str("SECURITY_CONTACT", "")
+if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", "tel:")):
+    raise ImproperlyConfigured("SECURITY_CONTACT is an address: mailto:, https:// or tel:.")
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -362,7 +398,12 @@ DEMO_DATA = [
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {
+            "class": "records_site.log_lines.LineFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     "loggers": {

@@ -12,7 +12,7 @@ urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
     *service_urls("api/", router),
-    re_path("^(?P<door>docs|admin)$", RedirectView.as_view(url="/%(door)s/")),
+    re_path("^(?P<section>docs|admin)$", RedirectView.as_view(url="/%(section)s/")),
     path("docs/", include("apps.odata.http.docs_urls")),
     path(
         "admin/autocomplete/",

@@ -83,7 +83,14 @@ VAGUE_NAMES = {"common", "helpers", "manager", "managers", "misc", "utils"}
 MODEL_SIGNALS = "django.db.models.signals"
 
 # Imports that must wait until a function runs, each with the reason: {(module, imported): reason}.
-LATE_IMPORTS: dict[tuple[str, str], str] = {}
+LATE_IMPORTS = {
+    ("records_site.server.supervisor", name): "the parent of the workers must not load the site"
+    for name in (
+        "records_site.wsgi.application",
+        "records_site.server.worker.Server",
+        "records_site.server.worker.load_views",
+    )
+}
 # And the one function in which Django asks for them: models can be imported only when every app is loaded.
 READY = "ready"
 

@@ -25,7 +25,7 @@ from apps.odata.write.dispatch import create
 from apps.odata.write.drafts import wire_target
 from tests.engagements.builders import END, START
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member, a_team
-from tests.people.records import an_administrator, form_data, open_form, sent
+from tests.people.records import an_administrator, form_data, get_unrendered, sent
 from tests.sales.builders import a_stage
 
 pytestmark = pytest.mark.django_db
@@ -335,7 +335,7 @@ def test_a_change_by_form_or_import_has_the_same_record_and_history(path, client
     attributes = {"BusinessPhone": "business_phone", "Phone1": "phone1"}
     with rolled_back():
         data = form_data(
-            open_form(client, address), **{attributes[phone]: "02 9000 0002", "suburb": "Newtown"}
+            get_unrendered(client, address), **{attributes[phone]: "02 9000 0002", "suburb": "Newtown"}
         )
         assert client.post(address, data).status_code == 302
         record.refresh_from_db()

@@ -73,6 +73,8 @@ class ApiAuthentication(BaseAuthentication):
             )
         request_id = getattr(request._request, "request_id", None)
         history.set_author(history.Author("API", application=caller.name, request_id=request_id))
+        # The server shares its threads among applications, whatever token each uses (records_site.server).
+        request.META["access.application"] = str(caller.guid)
         return NO_USER, caller
 
 

@@ -40,6 +40,9 @@ class BrowserPolicyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+        # SecurityMiddleware sets these, but not on what is refused before or by it: plain HTTP, other hosts.
+        for name in ("X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy"):
+            response.headers.setdefault(name, settings.REFUSAL_HEADERS[name])
         if request.path_info.startswith("/admin/"):
             response["Cache-Control"] = "no-store, private"
             # The attribute by which django-csp's own decorators change a policy.

@@ -11,5 +11,6 @@ urlpatterns = [
     path("", views.start_page, name="start"),
     re_path(r"^livez/?$", views.livez, name="livez"),
     re_path(r"^readyz/?$", views.readyz, name="readyz"),
+    path(".well-known/security.txt", views.security_txt, name="security-txt"),
     path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("favicon.svg"))),
 ]

@@ -1,17 +1,23 @@
 """Pages that belong to no record: the start page, health, and the page of an unexpected error."""
 
+import datetime as dt
 from functools import cache
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from apps.odata.http.exceptions import RETRY_AFTER
+
+#: How long a copy of security.txt is good for; RFC 9116 says less than a year.
+SECURITY_TXT_AGE = dt.timedelta(days=180)
 
 
 @require_safe
@@ -53,6 +59,21 @@ def known_migrations() -> frozenset[tuple[str, str]]:
 
 def not_ready(reason: str) -> HttpResponse:
     return JsonResponse({"status": "not ready", "reason": reason}, status=503)
+
+
+@require_safe
+def security_txt(request: HttpRequest) -> HttpResponse:
+    """Where a vulnerability is reported (RFC 9116); 404 without the setting SECURITY_CONTACT."""
+    if not settings.SECURITY_CONTACT:
+        raise Http404
+    expires = (timezone.now() + SECURITY_TXT_AGE).astimezone(dt.UTC)
+    lines = (
+        f"Contact: {settings.SECURITY_CONTACT}",
+        f"Expires: {expires:%Y-%m-%dT%H:%M:%SZ}",
+        "Preferred-Languages: en",
+        f"Canonical: {request.build_absolute_uri(request.path)}",
+    )
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -109,7 +109,7 @@ class DocumentAdmin(RecordAdmin):
         try:
             return file_response(record, request, inline and preview_kind(record) is not None)
         except ODataError as error:
-            return HttpResponse(error.message, status=error.status, content_type="text/plain")
+            return HttpResponse(error.message, status=error.status, content_type="text/plain; charset=utf-8")
 
     def preview_page(self, request: HttpRequest, record: Document) -> HttpResponseBase:
         """The file as a browser shows it, for a frame without any rights."""

@@ -20,9 +20,11 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")
 
 #: A browser that shows a download in spite of everything runs nothing in it.
-SANDBOX = "default-src 'none'; sandbox"
+SANDBOX = f"{settings.DATA_SECURITY_POLICY}; sandbox"
+#: `object-src`: the browser's own viewer of PDF files is an embedded object.
 PREVIEW = (
-    "default-src 'none'; img-src 'self'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+    "default-src 'none'; img-src 'self'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "frame-ancestors 'self'"
 )
 
 #: The types that a browser shows by itself, without running anything in them.

@@ -16,6 +16,7 @@ from typing import Any
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, UNUSABLE_PASSWORD_SUFFIX_LENGTH
 from django.db import models, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from apps.core import archive, history, saving
 from apps.core.models import Subscriber, TimestampedModel
@@ -223,6 +224,7 @@ def create_roles(drafts: Sequence[Draft]) -> list[Any]:
 
 def update_roles(drafts: Sequence[Draft]) -> list[Any]:
     """The history has permissions by their codes: their keys differ between installations."""
+    lock_administration()
     existing = saving.load_existing(Role, drafts)
     load_author(drafts)
     reduced = {draft.key for draft in drafts if not draft.get("all_permissions")}
@@ -301,6 +303,9 @@ def load_login_context(drafts: Sequence[Draft]) -> None:
     roles = set(Role.objects.filter(all_permissions=True).values_list("pk", flat=True))
     before = set(administrators().values_list("pk", flat=True))
     after = [can_sign_in(draft) and draft.key_of("role") in roles for draft in drafts]
+    if any(draft.key in before and not stays for draft, stays in zip(drafts, after, strict=True)):
+        lock_administration()
+        before = set(administrators().values_list("pk", flat=True))
     one_remains = any(after) or bool(before.difference(draft.key for draft in drafts))
     for draft in drafts:
         field = "disable_login_date" if draft.key_of("role") in roles else "role"
@@ -310,7 +315,16 @@ def load_login_context(drafts: Sequence[Draft]) -> None:
 
 def administrators() -> QuerySet[Staff]:
     """Those who can sign in and may do everything in the back office."""
-    return with_enabled_login(Staff.objects.filter(archive_date=None, role__all_permissions=True))
+    able = Staff.objects.filter(archive_date=None, role__all_permissions=True)
+    # By the clock itself: it stands still within a request, which may have waited for another.
+    return able.exclude(disable_login_date__lte=timezone.now())
+
+
+@saving.in_transaction()
+def lock_administration() -> None:
+    """Wait for others who remove administrators: two requests must not each remove the other's last one."""
+    roles = Role.objects.filter(all_permissions=True).order_by("pk").select_for_update(no_key=True)
+    list(roles.values_list("pk"))
 
 
 # --- handover of a leaver's work ------------------------------------------------------------------------

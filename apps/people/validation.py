@@ -98,7 +98,6 @@ def author_can_sign_in_afterwards(draft: Draft) -> Iterator[Issue]:
 
 
 def an_administrator_remains(draft: Draft) -> Iterator[Issue]:
-    """``create_staff_login`` makes an administrator, should two that are left go at the same moment."""
     field = draft.get("removes_administrators_by")
     if field is not None:
         message = "Nobody would be left who may do everything. Give somebody else such a role first."

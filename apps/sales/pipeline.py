@@ -51,7 +51,8 @@ def first_cards(
 ) -> dict[Any, list[Card]]:
     """The first opportunities of each group in that order, by the group; one query.
 
-    Names are joined to these alone.
+    Names are joined to these alone. All are numbered for it, 100,000 in a third of a second; a query for each
+    group would read fewer of them.
     """
     rank = Window(RowNumber(), partition_by=group, order_by=order)
     first = opportunities.order_by().annotate(rank=rank).filter(rank__lte=limit)

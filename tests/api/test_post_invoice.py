@@ -77,7 +77,7 @@ def test_every_member_is_stored_as_it_is_given(api):
     assert (shown["Total"], made["Total"]) == (-80.78, -80.78)
 
 
-def test_required_members_are_told_all_at_once(api):
+def test_required_members_are_reported_all_at_once(api):
     found = faults(api.post("invoice", {"value": [{"DueDate": None}]}, IGNORED))
     names = (
         "InvoiceClaimType",
@@ -110,18 +110,19 @@ ENUMERATIONS = {
 @pytest.mark.parametrize("name", ENUMERATIONS)
 @pytest.mark.parametrize("suffix", ["", "Id"])
 def test_enumerations_are_named_by_word_or_number_under_both_names(api, name, suffix):
-    def body(given):
-        built = an_invoice_body(**RECURRING)
-        built.pop(name, None)
-        return {**built, name + suffix: given}
+    built = an_invoice_body(**RECURRING)
+    built.pop(name, None)
+
+    def bodies(spellings):
+        return {"value": [{**built, name + suffix: spelling} for spelling in spellings]}
 
     words = ENUMERATIONS[name]
-    given = [spelling for number, word in words.items() for spelling in (word, number, str(number))]
-    made = ok(api.post("invoice", {"value": [body(one) for one in given]}, IGNORED), 201)["value"]
+    spellings = [spelling for number, word in words.items() for spelling in (word, number, str(number))]
+    made = ok(api.post("invoice", bodies(spellings), IGNORED), 201)["value"]
     assert [invoice[name] for invoice in made] == [word for word in words.values() for _ in range(3)]
-    for wrong in (1, "1", "monthly", True, 40200.5):
-        ((code, place),) = faults(api.post("invoice", {"value": [body(wrong)]}, IGNORED))
-        assert (code in ("NotAChoice", "WrongType"), place) == (True, f"value[0]/{name}{suffix}"), wrong
+    found = faults(api.post("invoice", bodies((1, "1", "monthly", True, 40200.5)), IGNORED))
+    assert [place for _, place in found] == [f"value[{number}]/{name}{suffix}" for number in range(5)]
+    assert {code for code, _ in found} <= {"NotAChoice", "WrongType"}
 
 
 def test_both_names_of_an_enumeration_together_are_refused(api):
@@ -208,7 +209,7 @@ def test_an_archived_cost_centre_cannot_be_chosen(api):
     ]
 
 
-def test_lines_are_held_against_the_rules_of_claims(api):
+def test_lines_are_validated_by_the_rules_of_claims(api):
     entry = an_entry()
     a_price(entry, start=dt.date(2025, 7, 8))
     lines = [
@@ -254,7 +255,7 @@ def test_dates_are_in_order_and_the_ends_of_the_calendar_are_days_like_others(ap
 # --- what goes with it ----------------------------------------------------------------------------------
 
 
-def test_warnings_are_told_or_stored(api):
+def test_warnings_are_reported_or_stored(api):
     body = {"value": [an_invoice_body()]}
     told = refused(api.post("invoice", body), 400, "WarningsPresent")["details"]
     assert not Invoice.objects.exists()
@@ -280,7 +281,7 @@ def test_the_history_says_who_entered_it_once(api):
     assert (change.kind, change.record_key) == ("Created", made["InvoiceGuid"])
 
 
-def test_the_statements_of_one_invoice_and_of_fifty_are_as_many(api, statements):
+def test_the_statements_of_few_invoices_and_of_many_are_as_many(api, statements):
     def of(number):
         centre = {"CostCentreGuid": str(a_cost_centre().pk)}
         body = {
@@ -293,4 +294,4 @@ def test_the_statements_of_one_invoice_and_of_fifty_are_as_many(api, statements)
         return len(statements(lambda: ok(api.post("invoice", body, IGNORED), 201)))
 
     of(1)
-    assert of(4) == of(50)
+    assert of(4) == of(20)

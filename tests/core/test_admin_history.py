@@ -15,7 +15,7 @@ from tests.people.records import (
     a_staff_member,
     an_administrator,
     form_data,
-    open_form,
+    get_unrendered,
 )
 
 pytestmark = pytest.mark.django_db
@@ -91,7 +91,7 @@ def test_a_list_that_changes_is_in_the_history_and_makes_the_record_modified(cli
     person = a_staff_member()
     before = person.modify_date
     Team.objects.create(name="North")
-    data = form_data(open_form(client, page_of(person)), teams=[Team.objects.get().pk])
+    data = form_data(get_unrendered(client, page_of(person)), teams=[Team.objects.get().pk])
     assert client.post(page_of(person), data).status_code == 302
     (line,) = history_display.history_lines(last_lines(person))
     assert [(each.label, each.before, each.after) for each in line.differences] == [("Teams", "–", "North")]
@@ -101,7 +101,7 @@ def test_a_list_that_changes_is_in_the_history_and_makes_the_record_modified(cli
 
 def test_django_keeps_no_second_history(client, ada):
     record = a_client()
-    client.post(page_of(record), form_data(open_form(client, page_of(record)), business_name="Other"))
+    client.post(page_of(record), form_data(get_unrendered(client, page_of(record)), business_name="Other"))
     assert Client.objects.get().business_name == "Other"
     assert not LogEntry.objects.exists()
 
@@ -117,7 +117,7 @@ def test_the_first_page_shows_what_this_person_did(client, ada):
 
 def test_whoever_saves_second_overwrites_nothing_and_sees_why(client, ada):
     record = a_client(business_name="First")
-    opened = form_data(open_form(client, page_of(record)), business_name="Second thoughts")
+    opened = form_data(get_unrendered(client, page_of(record)), business_name="Second thoughts")
     cora = a_staff_member(first_name="Cora", last_name="Smith")
     clock.reset_now()
     with history.as_author(Author(channel="Back office", staff_id=cora.pk)):
@@ -132,7 +132,7 @@ def test_whoever_saves_second_overwrites_nothing_and_sees_why(client, ada):
 
 def test_a_form_sent_without_its_version_is_refused(client, ada):
     record = a_client(business_name="First")
-    data = form_data(open_form(client, page_of(record)), opened_version=None, business_name="Second")
+    data = form_data(get_unrendered(client, page_of(record)), opened_version=None, business_name="Second")
     assert client.post(page_of(record), data).status_code == 200
     record.refresh_from_db()
     assert record.business_name == "First"
@@ -240,7 +240,7 @@ def test_settings_are_one_form_that_starts_with_the_defaults(client, ada):
 
 
 def test_settings_refuse_a_zone_that_does_not_exist(client, ada):
-    data = form_data(open_form(client, "/admin/core/subscriber/1/change/"), time_zone="Mars/Olympus")
+    data = form_data(get_unrendered(client, "/admin/core/subscriber/1/change/"), time_zone="Mars/Olympus")
     answer = client.post("/admin/core/subscriber/1/change/", data)
     assert "Mars/Olympus is not a time zone" in answer.content.decode()
     assert not Subscriber.objects.exists()

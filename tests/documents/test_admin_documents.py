@@ -131,7 +131,10 @@ def test_a_document_is_downloaded_and_never_shown_as_a_page(client, ada):
     answer = client.get(page_of(document, "download"))
     assert body_of(answer) == PDF
     assert answer["Content-Disposition"] == 'attachment; filename="plan.pdf"'
-    assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert (
+        answer["Content-Security-Policy"]
+        == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox"
+    )
     assert "no-store" in answer["Cache-Control"]
     assert page_of(document, "download") in client.get(page_of(document)).content.decode()
 
@@ -174,7 +177,7 @@ def test_only_who_may_see_documents_sees_their_files(client):
     assert client.get(page_of(document, "download")).status_code == 302
 
 
-def test_a_file_that_cannot_be_read_is_said_plainly(client, ada, folder):
+def test_a_file_that_cannot_be_read_is_reported_plainly(client, ada, folder):
     document = a_document()
     (folder / document.storage_key).unlink()
     answer = client.get(page_of(document, "download"))

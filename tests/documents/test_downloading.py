@@ -41,7 +41,10 @@ def test_the_file_comes_as_it_was_stored_and_runs_nowhere(get):
     assert answer["Content-Length"] == str(len(PDF))
     assert answer["Content-Disposition"] == 'attachment; filename="plan.pdf"'
     assert answer["X-Content-Type-Options"] == "nosniff"
-    assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert (
+        answer["Content-Security-Policy"]
+        == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox"
+    )
     assert answer["ETag"] == f'"{hashlib.sha256(PDF).hexdigest()}"'
     assert answer["Accept-Ranges"] == "bytes"
 

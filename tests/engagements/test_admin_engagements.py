@@ -20,7 +20,14 @@ from tests.engagements.builders import (
     a_pace_plan,
     a_plan,
 )
-from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, form_data, open_form
+from tests.people.records import (
+    a_contact,
+    a_role,
+    a_staff_member,
+    an_administrator,
+    form_data,
+    get_unrendered,
+)
 
 pytestmark = pytest.mark.django_db
 BACKEND = "apps.people.authentication.StaffBackend"
@@ -164,7 +171,7 @@ def test_the_page_of_an_unknown_plan_redirects(client):
 
 
 def listed(client, **query):
-    response = client.get(PLANS, query)
+    response = get_unrendered(client, PLANS, query)
     assert response.status_code == 200
     return [plan.pk for plan in response.context["cl"].result_list]
 
@@ -226,7 +233,7 @@ def test_the_list_takes_the_same_statements_however_many_plans(client, django_as
 
 def add(client, model, query="", **fields):
     address = f"/admin/engagements/{model}/add/{query}"
-    return client.post(address, form_data(open_form(client, address), **fields), follow=True)
+    return client.post(address, form_data(get_unrendered(client, address), **fields), follow=True)
 
 
 def errors(response):
@@ -321,7 +328,7 @@ def test_lists_of_budgets_take_the_same_statements_however_many(client, model, d
 def test_support_categories_are_found_by_name_and_number(client):
     a_category(1)
     for query, number in (("living skills", 15), ("17", 17)):
-        response = client.get("/admin/engagements/supportcategory/", {"q": query})
+        response = get_unrendered(client, "/admin/engagements/supportcategory/", {"q": query})
         assert [each.number for each in response.context["cl"].result_list] == [number]
 
 

@@ -29,7 +29,7 @@ from tests.funding.builders import (
     an_entry,
 )
 from tests.funding.warned import TODAY, WEDNESDAY, Scene
-from tests.people.records import a_role, a_staff_member, an_administrator, open_form
+from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def scene():
 
 
 def open_claim_form(client, provider_invoice):
-    return open_form(client, f"{CLAIMS}add/", {"provider_invoice": str(provider_invoice.pk)})
+    return get_unrendered(client, f"{CLAIMS}add/", {"provider_invoice": str(provider_invoice.pk)})
 
 
 def a_new_provider_invoice(scene, **columns):
@@ -283,7 +283,7 @@ def test_a_claim_that_awaits_approval_is_changed_line_by_line(client, scene):
     enter(client, scene, line(scene.entry, "1"), line(scene.entry, "2"), line(scene.entry, "3"))
     claim = Claim.objects.get()
     address = f"{CLAIMS}{claim.pk}/change/"
-    page = open_form(client, address)
+    page = get_unrendered(client, address)
     rows = rows_of(page)
     assert [row["quantity"] for row in rows] == ["1", "2", "3"]
     rows_before = [{name: str(value) for name, value in row.items() if value is not None} for row in rows]
@@ -304,7 +304,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
     address = f"{CLAIMS}{claim.pk}/change/"
-    page = open_form(client, address)
+    page = get_unrendered(client, address)
     Claim.objects.update(modify_date=claim.modify_date + dt.timedelta(minutes=1))
     answer = client.post(address, bill_form_data(page, line(scene.entry, "9")))
     assert b"Nothing was saved" in answer.content
@@ -314,7 +314,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
 def test_an_approved_claim_is_shown_and_not_changed(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
-    data = bill_form_data(open_form(client, f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
+    data = bill_form_data(get_unrendered(client, f"{CLAIMS}{claim.pk}/change/"), line(scene.entry, "9"))
     Claim.objects.update(funding_status="Approved")
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert page.templates[0].name == "funding/bill.html"
@@ -362,7 +362,7 @@ def test_the_price_book_of_the_last_line_is_that_of_the_next(client, scene):
 
 
 def post_invoice(client, scene, *lines, **fields):
-    page = open_form(client, f"{INVOICES}add/")
+    page = get_unrendered(client, f"{INVOICES}add/")
     usual = {
         "contact": str(scene.participant.pk),
         "invoice_claim_type": "InvoiceToAgency",

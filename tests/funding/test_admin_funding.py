@@ -8,7 +8,7 @@ import pytest
 from apps.core.models import Change
 from apps.funding.models import CostCentre, Price, PriceBook, Product
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_product, an_entry
-from tests.people.records import a_role, a_staff_member, an_administrator, form_data, open_form
+from tests.people.records import a_role, a_staff_member, an_administrator, form_data, get_unrendered
 
 pytestmark = pytest.mark.django_db
 BACKEND = "apps.people.authentication.StaffBackend"
@@ -130,14 +130,14 @@ def test_overlapping_prices_are_refused_on_their_row(client, ada, entry):
 
 
 def test_the_product_of_prices_stays(client, ada, entry):
-    page = client.get(f"{ENTRIES}{entry.pk}/change/")
+    page = get_unrendered(client, f"{ENTRIES}{entry.pk}/change/")
     assert {"price_book", "product"}.isdisjoint(page.context["adminform"].form.fields)
 
 
 def test_a_product_is_entered_with_a_warning_about_its_code(client, ada):
     address = "/admin/funding/product/add/"
     answer = client.post(
-        address, form_data(open_form(client, address), code="GYM-01", name="Gym session"), follow=True
+        address, form_data(get_unrendered(client, address), code="GYM-01", name="Gym session"), follow=True
     )
     assert Product.objects.get().code == "GYM-01"
     assert "claims to the agency need one" in answer.content.decode()
@@ -146,7 +146,7 @@ def test_a_product_is_entered_with_a_warning_about_its_code(client, ada):
 def test_two_products_cannot_share_a_code(client, ada):
     a_product(code="Word")
     address = "/admin/funding/product/add/"
-    answer = client.post(address, form_data(open_form(client, address), code="WORD", name="x"))
+    answer = client.post(address, form_data(get_unrendered(client, address), code="WORD", name="x"))
     assert answer.context["adminform"].form.errors["code"] == ["Another product has it already."]
 
 
@@ -160,7 +160,9 @@ def test_a_product_shows_its_purpose_and_its_price_books(client, ada, entry):
 def test_price_books_and_cost_centres_are_entered_and_archived(client, ada):
     for model, path in ((PriceBook, "pricebook"), (CostCentre, "costcentre")):
         address = f"/admin/funding/{path}/add/"
-        assert client.post(address, form_data(open_form(client, address), name="Ours")).status_code == 302
+        assert (
+            client.post(address, form_data(get_unrendered(client, address), name="Ours")).status_code == 302
+        )
         record = model.objects.get()
         client.post(f"/admin/funding/{path}/{record.pk}/archiving/")
         record.refresh_from_db()

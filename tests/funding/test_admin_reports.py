@@ -11,7 +11,7 @@ from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 
 pytestmark = pytest.mark.django_db
 QUEUES, MONTH_END = f"{CLAIMS}queues/", f"{CLAIMS}month-end/"
@@ -30,7 +30,7 @@ def an_unclaimed_invoice(**columns):
 
 
 def queues_of(client):
-    page = client.get(QUEUES)
+    page = get_unrendered(client, QUEUES)
     return {
         title: {each["queue"].label: (each["queue"].count_label, each["queue"].days) for each in queues}
         for title, queues in page.context["groups"]
@@ -62,7 +62,7 @@ def test_queues_say_how_many_wait_and_for_how_long(client):
 
 def test_the_next_claim_is_of_the_provider_invoice_that_waits_longest(client):
     assert client.get(f"{CLAIMS}next/").url == f"{PROVIDER_INVOICES}?status=waiting"
-    assert client.get(QUEUES).context["next_link"] is None
+    assert get_unrendered(client, QUEUES).context["next_link"] is None
     now = clock.now()
     an_unclaimed_invoice(creation_date=now)
     oldest = an_unclaimed_invoice(creation_date=now - dt.timedelta(days=1))
@@ -79,7 +79,7 @@ def test_months_are_the_subscriber_s_and_archived_claims_are_not_counted(client)
     set_entry_date(july, "2026-06-30T14:00:00+00:00", total=Decimal("20.50"))  # already July in Sydney
     set_entry_date(archived, "2026-07-01T00:00:00+00:00", archive_date=clock.now())
     set_entry_date(old, "2025-08-01T00:00:00+00:00")
-    page = client.get(MONTH_END)
+    page = get_unrendered(client, MONTH_END)
     months = [f"{month:%Y-%m}" for month in page.context["months"]]
     assert (months[0], months[-1], len(months)) == ("2026-08", "2025-09", 12)
     sums = {row.label: sums_by_month(row, months) for row in page.context["rows"]}
@@ -93,7 +93,7 @@ def test_months_are_the_subscriber_s_and_archived_claims_are_not_counted(client)
 def test_open_claims_are_aged_and_settled_ones_are_not(client):
     for days, status in ((1, "Approved"), (31, "Approved"), (200, "OnHold"), (200, "AgencyFullyPaid")):
         a_claim(funding_status=status, status_date=clock.now() - dt.timedelta(days=days))
-    page = client.get(MONTH_END)
+    page = get_unrendered(client, MONTH_END)
     aged = {row.label: [cell.count for cell in row.cells] for row in page.context["open"]}
     assert aged == {"Approved": [1, 1, 0, 0], "On hold": [0, 0, 0, 1]}
     assert page.context["open_totals"][-1].count == 3
@@ -124,7 +124,7 @@ def test_without_the_permission_there_are_no_queues(client):
 
 
 def listed(client, address):
-    return {str(bill) for bill in client.get(address).context["cl"].result_list}
+    return {str(bill) for bill in get_unrendered(client, address).context["cl"].result_list}
 
 
 def test_a_plans_page_leads_to_the_claims_and_invoices_that_draw_on_each_booking(client):

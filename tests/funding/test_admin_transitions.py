@@ -17,7 +17,7 @@ from tests.people.records import (
     a_staff_member,
     an_administrator,
     form_data,
-    open_form,
+    get_unrendered,
 )
 
 pytestmark = pytest.mark.django_db
@@ -35,24 +35,24 @@ def reloaded(record):
     return type(record).objects.get(pk=record.pk)
 
 
-def run_action(client, record, name, **answers):
+def run_action(client, record, name, follow=False, **answers):
     model = record._meta.model_name
-    return client.post(f"/admin/funding/{model}/{record.pk}/do/{name}/", answers, follow=True)
+    return client.post(f"/admin/funding/{model}/{record.pk}/do/{name}/", answers, follow=follow)
 
 
-def run_list_action(client, address, name, records, **answers):
+def run_list_action(client, address, name, records, follow=False, **answers):
     """What the bar below a list sends; the button says which of the hidden actions it is."""
     data = {"action": [name], "index": "0", "_selected_action": [str(each.pk) for each in records], **answers}
-    return client.post(address, data, follow=True)
+    return client.post(address, data, follow=follow)
 
 
 def button_labels(client, record):
-    page = client.get(f"/admin/funding/{record._meta.model_name}/{record.pk}/change/")
+    page = get_unrendered(client, f"/admin/funding/{record._meta.model_name}/{record.pk}/change/")
     return [button["label"] for button in page.context["buttons"]]
 
 
 def list_actions(client, address):
-    page = client.get(address)
+    page = get_unrendered(client, address)
     return [label for name, label in page.context["action_form"].fields["action"].choices if name]
 
 
@@ -71,7 +71,7 @@ def test_a_record_offers_the_actions_that_are_possible(client):
 
 def test_a_claim_is_approved_with_one_click_and_the_page_names_who_did_it(client, ada):
     claim = a_claim()
-    answer = run_action(client, claim, "approve")
+    answer = run_action(client, claim, "approve", follow=True)
     assert reloaded(claim).funding_status == APPROVED
     move = StatusMove.objects.get(claim=claim)
     assert (move.staff, move.from_status, move.to_status) == (ada, AWAITING, APPROVED)
@@ -81,7 +81,7 @@ def test_a_claim_is_approved_with_one_click_and_the_page_names_who_did_it(client
 
 def test_a_hold_asks_for_its_reason(client):
     claim = a_claim()
-    page = client.get(f"{CLAIMS}{claim.pk}/do/hold/")
+    page = get_unrendered(client, f"{CLAIMS}{claim.pk}/do/hold/")
     assert "reason" in page.context["form"].fields
     run_action(client, claim, "hold", reason=" ")
     assert reloaded(claim).funding_status == AWAITING
@@ -100,7 +100,7 @@ def test_opening_the_form_of_an_action_changes_nothing(client):
 
 def test_a_part_payment_asks_for_its_amount(client):
     claim = a_claim(funding_status="AgencyClaimed")
-    answer = run_action(client, claim, "pay-in-part", amount="200", day="01/07/2025")
+    answer = run_action(client, claim, "pay-in-part", amount="200", day="01/07/2025", follow=True)
     assert "more than the 140.00 that is outstanding" in answer.content.decode()
     run_action(client, claim, "pay-in-part", amount="40.50", day="01/07/2025")
     claim = reloaded(claim)
@@ -109,15 +109,15 @@ def test_a_part_payment_asks_for_its_amount(client):
 
 def test_a_resubmitted_claim_leads_to_its_successor(client):
     claim = a_claim(funding_status="PaymentProviderRejected")
-    answer = run_action(client, claim, "resubmit")
+    answer = run_action(client, claim, "resubmit", follow=True)
     new = Claim.objects.get(resubmission_of=claim)
     assert answer.redirect_chain[-1][0] == f"{CLAIMS}{new.pk}/change/"
 
 
 def test_an_action_that_is_no_longer_possible_is_refused(client):
     claim = a_claim(funding_status=APPROVED)
-    assert "has changed" in run_action(client, claim, "hold", reason="x").content.decode()
-    assert "has changed" in run_action(client, claim, "no-such-action").content.decode()
+    assert "has changed" in run_action(client, claim, "hold", reason="x", follow=True).content.decode()
+    assert "has changed" in run_action(client, claim, "no-such-action", follow=True).content.decode()
     assert reloaded(claim).funding_status == APPROVED
 
 
@@ -157,7 +157,7 @@ def test_the_actions_of_the_admin_class_are_offered_as_well(client, monkeypatch)
 def test_many_claims_are_approved_with_one_click(client, django_assert_max_num_queries):
     claims = [a_claim() for _ in range(12)]
     with django_assert_max_num_queries(60):
-        answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
+        answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims, follow=True)
     assert "Approve: 12 claims." in answer.content.decode()
     assert set(Claim.objects.values_list("funding_status", flat=True)) == {APPROVED}
 
@@ -167,7 +167,7 @@ def test_refused_claims_are_listed_with_their_reasons_and_the_others_are_approve
         contact=a_contact(), provider=a_client(), approval_status="OnHoldByClient", reference="INV-9"
     )
     on_hold, free = a_claim(provider_invoice=provider_invoice), a_claim()
-    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", [on_hold, free])
+    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", [on_hold, free], follow=True)
     assert (reloaded(on_hold).funding_status, reloaded(free).funding_status) == (AWAITING, APPROVED)
     assert "Approve: <strong>1</strong> done, <strong>1</strong> refused" in answer.content.decode()
     (refused,) = answer.context["refused"]
@@ -188,7 +188,7 @@ def test_an_action_on_all_of_a_filter_changes_no_others(client, ada):
 def test_holding_many_claims_asks_for_the_reason_first(client):
     claims = [a_claim(), a_claim()]
     address = f"{CLAIMS}?status={AWAITING}"
-    page = run_list_action(client, address, "hold", claims)
+    page = run_list_action(client, address, "hold", claims, follow=True)
     assert "reason" in page.context["form"].fields
     assert "2 claims selected" in page.content.decode()
     assert {reloaded(each).funding_status for each in claims} == {AWAITING}
@@ -199,7 +199,7 @@ def test_holding_many_claims_asks_for_the_reason_first(client):
 def test_an_action_changes_no_more_records_at_once_than_the_limit(client, monkeypatch):
     monkeypatch.setattr("apps.funding.admin.actions.ACTION_LIMIT", 2)
     claims = [a_claim() for _ in range(3)]
-    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims)
+    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims, follow=True)
     assert "2 go at once" in answer.content.decode()
     assert Claim.objects.filter(funding_status=APPROVED).count() == 2
 
@@ -230,7 +230,7 @@ def test_without_the_permission_no_status_changes(client):
 
 
 def listed(client, address, **query):
-    page = client.get(address, query)
+    page = get_unrendered(client, address, query)
     assert page.status_code == 200
     return [str(record) for record in page.context["cl"].result_list]
 
@@ -239,7 +239,7 @@ def test_tabs_say_how_many_wait_and_archived_ones_do_not(client):
     a_claim(), a_claim(), a_claim(funding_status=APPROVED)
     archived = a_claim()
     Claim.objects.filter(pk=archived.pk).update(archive_date=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
-    tabs = {tab["label"]: tab["count"] for tab in client.get(CLAIMS).context["tabs"]}
+    tabs = {tab["label"]: tab["count"] for tab in get_unrendered(client, CLAIMS).context["tabs"]}
     assert tabs == {"All": "", "Awaiting staff approval": "2", "Approved": "1"}
 
 
@@ -247,7 +247,7 @@ def test_counts_stop_at_the_limit(client, monkeypatch):
     monkeypatch.setattr("apps.funding.admin.queues.COUNT_LIMIT", 2)
     for _ in range(3):
         a_claim()
-    page = client.get(CLAIMS)
+    page = get_unrendered(client, CLAIMS)
     assert page.context["tabs"][1]["count"] == "2+"
     assert page.context["cl"].result_count == 2
 
@@ -263,7 +263,7 @@ def test_the_hold_list_is_worked_by_reason_and_age(client):
     assert listed(client, CLAIMS, status=ON_HOLD) == [numbers[1], numbers[2], numbers[0]]  # the oldest first
     assert listed(client, CLAIMS, status=ON_HOLD, reason="Hours") == [numbers[1], numbers[0]]
     assert listed(client, CLAIMS, status=ON_HOLD, age="7") == [numbers[1], numbers[2]]
-    page = client.get(CLAIMS, {"status": ON_HOLD})
+    page = get_unrendered(client, CLAIMS, {"status": ON_HOLD})
     assert [each["label"] for each in page.context["hold_reasons"]] == [
         "Hours (2, oldest: 40 days)",
         "Plan (1, oldest: 10 days)",
@@ -352,7 +352,7 @@ def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
     contact, provider = a_contact(), a_client()
     address = f"{PROVIDER_INVOICES}add/"
     data = form_data(
-        open_form(client, address),
+        get_unrendered(client, address),
         contact=str(contact.pk),
         provider=str(provider.pk),
         reference="INV-1",
@@ -370,7 +370,7 @@ def test_a_provider_invoice_is_entered_and_claimed_at_once(client, ada):
 
 def test_a_provider_invoice_needs_a_value(client):
     address = f"{PROVIDER_INVOICES}add/"
-    answer = client.post(address, form_data(open_form(client, address)))
+    answer = client.post(address, form_data(get_unrendered(client, address)))
     assert "reference" in answer.context["adminform"].form.errors
     assert not ProviderInvoice.objects.exists()
 
@@ -383,7 +383,7 @@ def test_what_a_claim_is_built_on_stays_reusable_or_not(client):
         provider=provider_invoice.provider,
     )
     address = f"{PROVIDER_INVOICES}{provider_invoice.pk}/change/"
-    answer = client.post(address, form_data(open_form(client, address), is_reusable="on"))
+    answer = client.post(address, form_data(get_unrendered(client, address), is_reusable="on"))
     assert "is_reusable" in answer.context["adminform"].form.errors
     assert not reloaded(provider_invoice).is_reusable
 
@@ -401,7 +401,7 @@ def test_an_action_is_applied_to_one_provider_invoice(client, ada):
         "OnHoldByClient",
         ada,
     )
-    answer = run_action(client, provider_invoice, "Release")
+    answer = run_action(client, provider_invoice, "Release", follow=True)
     assert reloaded(provider_invoice).approval_status == "Unactioned"
     assert [move["label"] for move in answer.context["moves"]] == ["Release", "Hold for the client"]
 
@@ -409,10 +409,10 @@ def test_an_action_is_applied_to_one_provider_invoice(client, ada):
 def test_an_action_is_applied_to_many_provider_invoices_and_refused_ones_are_listed(client):
     claimed, free = an_unclaimed_invoice(), an_unclaimed_invoice()
     claim = a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
-    page = run_list_action(client, PROVIDER_INVOICES, "Reject", [claimed, free])
+    page = run_list_action(client, PROVIDER_INVOICES, "Reject", [claimed, free], follow=True)
     assert "reason" in page.context["form"].fields
     answer = run_list_action(
-        client, PROVIDER_INVOICES, "Reject", [claimed, free], _do="1", reason="Sent twice"
+        client, PROVIDER_INVOICES, "Reject", [claimed, free], _do="1", reason="Sent twice", follow=True
     )
     assert (reloaded(claimed).approval_status, reloaded(free).approval_status) == ("Unactioned", "Rejected")
     (refused,) = answer.context["refused"]
@@ -422,7 +422,9 @@ def test_an_action_is_applied_to_many_provider_invoices_and_refused_ones_are_lis
 def test_provider_invoices_with_a_claim_are_not_archived(client):
     claimed, free = an_unclaimed_invoice(), an_unclaimed_invoice()
     a_claim(provider_invoice=claimed, contact=claimed.contact, provider=claimed.provider)
-    answer = run_list_action(client, f"{PROVIDER_INVOICES}?status=Unactioned", "archive", [claimed, free])
+    answer = run_list_action(
+        client, f"{PROVIDER_INVOICES}?status=Unactioned", "archive", [claimed, free], follow=True
+    )
     assert (reloaded(claimed).is_archived, reloaded(free).is_archived) == (False, True)
     (refused,) = answer.context["refused"]
     assert refused["message"] == "A claim is built on it: archive the claim first."

@@ -29,7 +29,7 @@ from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import BACKEND, PROVIDER_INVOICES
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, act
-from tests.people.records import form_data, open_form
+from tests.people.records import form_data, get_unrendered
 
 pytestmark = pytest.mark.django_db
 
@@ -176,7 +176,7 @@ def test_a_form_that_was_read_before_the_claim_came_does_not_undo_it(client):
     client.force_login(a_funder(), BACKEND)
     provider_invoice = a_full_provider_invoice()
     page = f"{PROVIDER_INVOICES}{provider_invoice.pk}/change/"
-    form = form_data(open_form(client, page), invoice_total="12.50")
+    form = form_data(get_unrendered(client, page), invoice_total="12.50")
     a_claim(
         provider_invoice=provider_invoice,
         contact=provider_invoice.contact,

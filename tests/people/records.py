@@ -55,8 +55,8 @@ def a_contact(**fields):
     return Contact.objects.create(**{"first_name": "Mia", "last_name": f"Nguyen{next(_number)}", **fields})
 
 
-def open_form(client, address, query=None):
-    """The page of a form without its text, for tests that send it: rendering is most of what a page costs."""
+def get_unrendered(client, address, query=None):
+    """A page with its context and without its text: rendering is most of what a page costs."""
     blank = engines["django"].from_string("")
     with mock.patch.object(SimpleTemplateResponse, "resolve_template", return_value=blank):
         return client.get(address, query)

@@ -11,10 +11,18 @@ from apps.odata.errors import InvalidRecords
 from apps.odata.write.dispatch import replace
 from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.models import Role, Staff
-from apps.people.services import archive_staff, change_logins, disable_logins, update_roles, update_staff
+from apps.people.services import (
+    administrators,
+    archive_staff,
+    change_logins,
+    disable_logins,
+    update_roles,
+    update_staff,
+)
 from tests.people.builders import a_staff_body, entity_set
 from tests.people.import_files import imported
 from tests.people.records import a_role, a_staff_member, an_administrator
+from tests.races import call_at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -122,3 +130,22 @@ def test_a_signed_in_member_of_staff_gives_no_role_that_allows_more_than_their_o
     ):
         change_logins(only(person), role=boss_role)
     assert change_logins(only(person), role=boss_role) == 1  # a command or an application may
+
+
+@pytest.mark.postgres("SQLite has one writer at a time")
+@pytest.mark.django_db(transaction=True)
+def test_two_administrators_cannot_remove_each_other_at_the_same_moment():
+    """Fails without the lock of services.lock_administration."""
+    for _ in range(6):
+        Staff.objects.all().delete()
+        keys = [an_administrator().pk, an_administrator().pk]
+
+        def disable(key):
+            try:
+                return disable_logins(Staff.objects.filter(pk=key))
+            except ValidationFailed as failed:
+                return [issue.code for _, issue in failed.issues]
+
+        results = call_at_once(*(lambda key=key: disable(key) for key in keys))
+        assert sorted(map(str, results)) == ["1", "['NotAllowed']"]
+        assert administrators().count() == 1

@@ -71,7 +71,8 @@ def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
             f" expand less, or ask for smaller pages. Request {request_id}."
         )
     if is_unavailable(exception):
-        logger.error("request %s: the database cannot be used: %s", request_id, exception)
+        reason = str(exception).partition("\n")[0]  # what follows may quote a row
+        logger.error("request %s: the database cannot be used: %s", request_id, reason)
         message = f"The database cannot be reached now. Request {request_id}."
         return errors.Unavailable(message, headers=RETRY_AFTER)
     logger.error("request %s failed", request_id, exc_info=exception)

@@ -81,6 +81,6 @@ def add_protocol_headers(response: Response) -> Response:
     response["OData-Version"] = "4.0"
     response["api-supported-versions"] = API_VERSION
     response["Cache-Control"] = "no-store"
-    response.headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+    response.headers.setdefault("Content-Security-Policy", settings.DATA_SECURITY_POLICY)
     response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion"
     return response

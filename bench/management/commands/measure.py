@@ -12,9 +12,15 @@ from apps.access.services import issue_token, register_application
 from bench.bare import bare
 from bench.bounds import bounds
 from bench.calling import Caller
+from bench.servers import servers
 from bench.speed import speed
 
-MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {"speed": speed, "bare": bare, "bounds": bounds}
+MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
+    "speed": speed,
+    "bare": bare,
+    "bounds": bounds,
+    "servers": servers,
+}
 
 
 class Command(BaseCommand):

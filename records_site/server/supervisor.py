@@ -1,0 +1,186 @@
+"""The parent: it listens, and starts worker processes again whenever one ends.
+
+SIGTERM and SIGINT end it when the running requests are answered, SIGHUP replaces the workers one by one.
+The parent imports nothing of the site: a reload finds new code, and when that does not start, the old workers
+stay.
+"""
+
+import argparse
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+#: One that ends before it has run for so many seconds is started again after a pause, which doubles.
+HEALTHY_SECONDS = 10
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
+#: Seconds that workers have to end; more than `worker.STOP_SECONDS`.
+STOP_SECONDS = 35
+
+
+@dataclass
+class Worker:
+    """A worker process; it serves from ``ready`` on."""
+
+    generation: int
+    started_at: float = field(default_factory=time.monotonic)
+    ready: bool = False
+    stopping: bool = False
+
+
+class Supervisor:
+    """The parent of the workers."""
+
+    def __init__(self, listener: socket.socket, workers: int, threads: int) -> None:
+        self.listener, self.wanted, self.threads = listener, workers, threads
+        self.workers: dict[int, Worker] = {}
+        self.generation = 0
+        self.early_ends = 0
+        self.next_start = 0.0
+        self.stopped_at: float | None = None
+        # Python writes the number of each signal into one pipe, a worker that serves its id into the other.
+        self.signals, self.signals_write = os.pipe()
+        self.ready, self.ready_write = os.pipe()
+        for end in (self.signals, self.signals_write, self.ready):
+            os.set_blocking(end, False)
+
+    def run(self) -> None:
+        """Keep the workers running until a signal ends them."""
+        signal.set_wakeup_fd(self.signals_write)
+        for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(name, lambda *_: None)
+        while self.stopped_at is None or self.workers:
+            if self.stopped_at is None:
+                self.start_missing()
+            elif time.monotonic() - self.stopped_at > STOP_SECONDS:
+                self.stop_all(signal.SIGKILL)
+            select.select([self.signals, self.ready], [], [], 0.5 if self.is_changing else None)
+            for number in self.read(self.signals):
+                self.handle_signal(number)
+            for worker_id in self.read(self.ready).split():
+                self.note_ready(int(worker_id))
+            self.reap()
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether time alone changes what is to be done."""
+        return self.stopped_at is not None or len(self.current) < self.wanted
+
+    @property
+    def current(self) -> list[Worker]:
+        return [worker for worker in self.workers.values() if worker.generation == self.generation]
+
+    @staticmethod
+    def read(pipe: int) -> bytes:
+        with contextlib.suppress(BlockingIOError):
+            return os.read(pipe, 65536)
+        return b""
+
+    def handle_signal(self, number: int) -> None:
+        if number in (signal.SIGTERM, signal.SIGINT):
+            self.stop_all(signal.SIGTERM if self.stopped_at is None else signal.SIGKILL)
+            self.stopped_at = self.stopped_at or time.monotonic()
+        elif number == signal.SIGHUP:
+            self.generation += 1
+            self.early_ends, self.next_start = 0, 0.0
+
+    def stop_all(self, number: int) -> None:
+        for worker_id in self.workers:
+            self.stop(worker_id, number)
+
+    def stop(self, worker_id: int, number: int) -> None:
+        self.workers[worker_id].stopping = True
+        os.kill(worker_id, number)  # one that has ended is there until it is reaped
+
+    def start_missing(self) -> None:
+        while len(self.current) < self.wanted and time.monotonic() >= self.next_start:
+            worker_id = os.fork()
+            if not worker_id:
+                self.become_worker()
+            self.workers[worker_id] = Worker(self.generation)
+
+    def become_worker(self) -> NoReturn:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent sends SIGTERM
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        for end in (self.signals, self.signals_write, self.ready):
+            os.close(end)
+        status = 1
+        try:
+            serve(self.listener, self.threads, self.ready_write, parent=os.getppid())
+            status = 0
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stderr.flush()
+            os._exit(
+                status
+            )  # not through the frames of the parent; threads that still run end with the process
+
+    def note_ready(self, worker_id: int) -> None:
+        """A worker serves now: one of an earlier generation may go, and with the last new one all."""
+        if worker_id in self.workers:
+            self.workers[worker_id].ready = True
+        older = [
+            key
+            for key, worker in self.workers.items()
+            if worker.generation < self.generation and not worker.stopping
+        ]
+        all_ready = sum(worker.ready for worker in self.current) == self.wanted
+        for old_id in older if all_ready else older[:1]:
+            self.stop(old_id, signal.SIGTERM)
+
+    def reap(self) -> None:
+        """Take note of the workers that have ended."""
+        while self.workers:
+            worker_id, status = os.waitpid(-1, os.WNOHANG)
+            if not worker_id:
+                return
+            worker = self.workers.pop(worker_id)
+            if worker.stopping:
+                continue
+            reason = os.waitstatus_to_exitcode(status)
+            print(
+                f"server: worker {worker_id} ended ({reason}), starting another", file=sys.stderr, flush=True
+            )
+            now = time.monotonic()
+            self.early_ends = 0 if now - worker.started_at > HEALTHY_SECONDS else self.early_ends + 1
+            pause = min(FIRST_PAUSE * 2 ** (self.early_ends - 1), LONGEST_PAUSE) if self.early_ends else 0
+            self.next_start = now + pause
+
+
+def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> None:
+    """What a worker does."""
+    from records_site.wsgi import application  # noqa: I001  the site is imported by workers only, settings first
+    from records_site.server.worker import Server, load_views
+
+    load_views()
+    server = Server(application, listener, threads, parent)
+    signal.signal(signal.SIGTERM, server.stop)
+    os.write(ready, b"%d " % os.getpid())
+    server.run()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+    listener.listen(1024)
+    return listener
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="records_site.server", description="The production server.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=8, help="of each worker")
+    options = parser.parse_args()
+    Supervisor(listen(options.host, options.port), options.workers, options.threads).run()

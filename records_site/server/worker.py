@@ -1,0 +1,221 @@
+"""One worker process: waitress, with limits on what slow, many and greedy clients can take.
+
+waitress reads whole requests and sends responses in one loop, beside the threads that serve, and keeps what
+is large on disk: a slow client costs a socket, no thread. Added here: clients that are too slow lose their
+connection, one caller cannot take all threads, a request that would wait too long is refused, and health has
+threads of its own.
+"""
+
+import hashlib
+import os
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from threading import Semaphore
+from typing import Any
+
+from django.conf import settings
+from django.urls import get_resolver
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.server import TcpWSGIServer
+
+from apps.core.views import known_migrations
+from records_site.server.connections import MEMORY_BYTES, Channel
+from records_site.server.parsing import RequestParser
+from records_site.server.refusals import BUSY, MAX_HEADER_BYTES
+from records_site.server.threads import ThreadPool
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+HEALTH_PATHS = ("/livez", "/readyz")
+
+#: Seconds that a request waits for a thread, before it is refused.
+QUEUE_SECONDS = 0.5
+#: Seconds that running requests have to end when the worker is stopped. A connection without any is closed a
+#: little later, since a client that has just had a response may be sending its next request.
+STOP_SECONDS = 30
+STOP_IDLE_SECONDS = 1
+#: Seconds between two looks at all connections.
+TICK_SECONDS = 0.25
+MAX_CONNECTIONS = 4_000
+#: More would leave less to the other workers when many clients come at once.
+ACCEPTED_AT_ONCE = 10
+#: A thread that writes a stream waits for the reader when this much of it is on disk.
+STREAM_AHEAD_BYTES = 16 * 1024 * 1024
+#: Bytes on disk of all connections; those with the most are closed beyond it.
+MAX_SPOOL_BYTES = 4 * 1024**3
+MAX_KNOWN_CREDENTIALS = 10_000
+
+
+class LimitedApplication:
+    """The site's application, of which only so many threads write streams to their readers at once."""
+
+    def __init__(self, application: Application, streams: int) -> None:
+        self.application, self.slots = application, Semaphore(streams)
+        #: The application that a hash of an Authorization header belongs to.
+        self.callers: dict[bytes, str] = {}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        response: Any = self.application(environ, start_response)
+        if "access.application" in environ:
+            self.remember(environ["HTTP_AUTHORIZATION"], environ["access.application"])
+        if not getattr(response, "streaming", False):
+            return response
+        if not self.slots.acquire(blocking=False):
+            response.close()
+            raise BUSY
+        return self.stream(response)
+
+    def stream(self, response: Any) -> Iterator[bytes]:
+        try:
+            yield from response
+        finally:
+            self.slots.release()
+            response.close()
+
+    def remember(self, authorization: str, application: str) -> None:
+        if len(self.callers) >= MAX_KNOWN_CREDENTIALS:
+            self.callers.clear()
+        self.callers[digest(authorization)] = application
+
+    def caller(self, request: RequestParser, address: str) -> bytes | str:
+        """Whoever sent a request: an application, a browser's session, or an address."""
+        authorization = request.headers.get("AUTHORIZATION")
+        if authorization:
+            key = digest(authorization)
+            return self.callers.get(key, key)
+        if request.headers.get("COOKIE"):
+            return digest(request.headers["COOKIE"])
+        forwarded = request.headers.get("X_FORWARDED_FOR", "") if settings.TRUST_PROXY else ""
+        return forwarded.rpartition(",")[2].strip() or address
+
+
+def digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("latin-1")).digest()
+
+
+class Server(TcpWSGIServer):
+    """The loop of one worker."""
+
+    channel_class = Channel
+
+    def __init__(self, application: Application, listener: socket.socket, threads: int, parent: int) -> None:
+        self.parent = parent
+        limited = LimitedApplication(application, streams=max(1, threads // 2))
+        self.caller = limited.caller
+        self.pool = ThreadPool(threads, share=max(1, threads * 3 // 4), patience=QUEUE_SECONDS)
+        self.health = {path: ThreadPool(1, share=1) for path in HEALTH_PATHS}
+        self.refusals = ThreadPool(1, share=1)
+        self.stopped_at: float | None = None
+        adjustments = Adjustments(
+            sockets=[listener],
+            ident=None,  # no Server header
+            threads=0,
+            connection_limit=max_connections(),
+            channel_request_lookahead=1,  # so that a client that is gone is noticed
+            # Headers of proxies are the settings' business (TRUST_PROXY).
+            clear_untrusted_proxy_headers=False,
+            log_socket_errors=False,
+            max_request_header_size=MAX_HEADER_BYTES,
+            inbuf_overflow=MEMORY_BYTES,
+            outbuf_overflow=MEMORY_BYTES,
+            outbuf_high_watermark=STREAM_AHEAD_BYTES,
+            recv_bytes=64 * 1024,
+            max_request_body_size=2**62,  # `RequestParser` has the limits
+        )
+        information = (listener.family, listener.type, listener.proto, listener.getsockname())
+        super().__init__(
+            limited,
+            {},
+            _sock=listener,
+            dispatcher=self,
+            adj=adjustments,
+            sockinfo=information,
+            bind_socket=False,
+        )
+
+    def handle_accept(self) -> None:
+        """Accept some of the clients that wait: one in each turn of the loop, as waitress does, is slow."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            connections = len(self.active_channels)
+            super().handle_accept()
+            if len(self.active_channels) == connections:
+                return
+
+    def fix_addr(self, addr: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The client's address; on a socket of both families IPv4 has another spelling."""
+        return (addr[0].removeprefix("::ffff:"), *addr[1:])
+
+    def add_task(self, channel: Channel) -> None:
+        """Let a request be served by the threads that it belongs to."""
+        request = channel.requests[0]
+        if request.error is not None:
+            self.refusals.add("", channel)
+        elif request.path.rstrip("/") in self.health:
+            self.health[request.path.rstrip("/")].add("", channel)
+        elif not self.pool.add(self.caller(request, channel.addr[0]), channel):
+            self.refuse(channel)
+
+    def refuse(self, channel: Any) -> None:
+        for request in channel.requests[:1]:  # none when the client is gone
+            request.error = BUSY
+            self.refusals.add("", channel)
+
+    def maintenance(self, now: float) -> None:
+        """waitress's own, which cannot close what has stalled: `close_some` does."""
+
+    def run(self) -> None:
+        """Serve until `stop`, then until all connections are closed or their time is over."""
+        while self.stopped_at is None or (
+            self.active_channels and time.monotonic() - self.stopped_at < STOP_SECONDS
+        ):
+            wasyncore.poll2(TICK_SECONDS, self._map)
+            for channel in self.pool.remove_expired():
+                self.refuse(channel)
+            self.close_some()
+            if os.getppid() != self.parent:  # killed: nobody else would stop this worker
+                self.stop()
+
+    def stop(self, *signal: Any) -> None:
+        self.accepting = False
+        self.stopped_at = self.stopped_at or time.monotonic()
+
+    def close_some(self) -> None:
+        """Close the connections whose clients are too slow, too many, or have too much on disk."""
+        now = time.monotonic()
+        for channel in list(self.active_channels.values()):
+            is_done = (
+                self.stopped_at is not None and channel.is_idle and now - channel.used_at > STOP_IDLE_SECONDS
+            )
+            if is_done or channel.is_overdue(now):
+                channel.handle_close()
+        channels = list(self.active_channels.values())
+        surplus = len(channels) - self.adj.connection_limit * 3 // 4
+        if surplus > 0:
+            waiting = [channel for channel in channels if not (channel.requests or channel.total_outbufs_len)]
+            for channel in sorted(waiting, key=lambda channel: channel.opened_at)[:surplus]:
+                channel.handle_close()
+        spooled = sum(channel.spool_bytes for channel in channels)
+        for channel in sorted(channels, key=lambda channel: channel.spool_bytes, reverse=True):
+            if spooled <= MAX_SPOOL_BYTES:
+                break
+            spooled -= channel.spool_bytes
+            channel.handle_close()
+
+
+def load_views() -> None:
+    """What Django would load with the first request, and readiness with its own."""
+    get_resolver().url_patterns  # noqa: B018  a property that imports every view
+    known_migrations()
+
+
+def max_connections() -> int:
+    """As many as there are files for: a connection with a large body and a large response has three."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = 3 * MAX_CONNECTIONS + 500
+    if hard != resource.RLIM_INFINITY:
+        files = min(files, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(100, (files - 500) // 3)

@@ -1,0 +1,214 @@
+"""The server as `./run serve` starts it: a parent and its workers, with a database of their own."""
+
+import base64
+import contextlib
+import json
+import os
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parents[2]
+# Only so that there is a migrated database to copy.
+pytestmark = pytest.mark.django_db
+
+DATABASE = "records.sqlite3"
+FORM = "application/x-www-form-urlencoded"
+
+PREPARE = """
+import json
+import django
+django.setup()
+from apps.access.services import register_application
+registered = [register_application(name) for name in ("Busy", "Other")]
+print(json.dumps([[application.client_id, secret] for application, secret in registered]))
+"""
+
+
+class Server:
+    """A running server, and what its parent prints."""
+
+    def __init__(self, folder, workers=2, **environment):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.log = folder / "log"
+        command = [sys.executable, "-m", "records_site.server", "--port", str(self.port)]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*command, "--workers", str(workers), "--threads", "4"],
+                cwd=ROOT,
+                env=variables(folder, **environment),
+                stderr=log,
+            )
+
+    def workers(self):
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(number) for number in children.split()]
+
+    def request(self, method, path, body=None, headers=None, seconds=10):
+        """Status and JSON of an answer."""
+        with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=seconds)) as client:
+            client.request(method, path, body, headers or {}, encode_chunked=not isinstance(body, bytes))
+            response = client.getresponse()
+            return response.status, json.loads(response.read() or "null")
+
+    def token(self, application, **options):
+        credentials = base64.b64encode(":".join(application).encode()).decode()
+        headers = {"Content-Type": FORM, "Authorization": f"Basic {credentials}"}
+        body = options.pop("body", b"grant_type=client_credentials")
+        status, answer = self.request("POST", "/connect/token", body, headers, **options)
+        return answer["access_token"] if status == 200 else status
+
+    @contextlib.contextmanager
+    def open_connections(self, number, sent):
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(self.open_connection(sent)) for _ in range(number)]
+
+    @contextlib.contextmanager
+    def open_connection(self, sent):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
+            client.sendall(sent)
+            yield client
+
+    def answers(self):
+        with contextlib.suppress(OSError):
+            return self.request("GET", "/livez", seconds=2)[0] == 200
+        return False
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(40)
+
+
+def variables(folder, **environment):
+    others = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    ours = {"VAR_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "records_site.settings", "LOG_LEVEL": "ERROR"}
+    return {**others, **ours, **environment}
+
+
+def python(folder, *words):
+    """What a program prints that runs on the database in this folder."""
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=ROOT, env=variables(folder), stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
+def wait_for(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def applications(folder, django_db_setup, django_db_blocker):
+    """The client ids and secrets of two API applications, in the database of this module's servers."""
+    if connection.vendor != "sqlite":
+        pytest.skip("the server is the same on both engines")
+    with django_db_blocker.unblock(), contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        connection.ensure_connection()
+        connection.connection.backup(database)  # quicker than to migrate once more
+    return json.loads(python(folder, "-c", PREPARE))
+
+
+@pytest.fixture(scope="module")
+def server(folder, applications):
+    running = Server(folder)
+    wait_for(running.answers)
+    wait_for(lambda: len(running.workers()) == 2)
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def starting(folder, applications):
+    """Starts servers that end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(**options):
+            running = Server(folder, **options)
+            stack.callback(running.process.wait)
+            stack.callback(running.process.kill)
+            return running
+
+        yield start
+
+
+TOKEN_REQUEST = f"POST /connect/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\n".encode()
+
+
+def test_sixty_slow_clients_of_each_kind_delay_nobody(server, applications):
+    token = server.token(applications[0])
+    with (
+        server.open_connections(60, b"GET /api/claim HTTP/1.1\r\nHost:"),
+        server.open_connections(60, TOKEN_REQUEST + b"Content-Length: 10000\r\n\r\ng"),
+        server.open_connections(60, TOKEN_REQUEST + b"Transfer-Encoding: chunked\r\n\r\n5\r\ngran"),
+    ):
+        for path in ("/livez", "/readyz", "/api/claim"):
+            status, _ = server.request("GET", path, headers={"Authorization": f"Bearer {token}"}, seconds=1)
+            assert status == 200
+
+
+def test_a_token_can_be_requested_in_chunks(server, applications):
+    body = iter([b"grant_type=", b"client_credentials"])
+    assert isinstance(server.token(applications[0], body=body), str)
+
+
+def test_a_busy_application_leaves_threads_to_others_and_is_refused_beyond_its_own(
+    server, folder, applications
+):
+    token = server.token(applications[1])
+    credentials = base64.b64encode(":".join(applications[0]).encode())
+    head = TOKEN_REQUEST + b"Authorization: Basic " + credentials + b"\r\nConnection: close\r\n"
+    body = b"Content-Length: 29\r\n\r\ngrant_type=client_credentials"
+    with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")  # nobody else can write now: who wants to, waits
+        with server.open_connections(24, head + body) as clients:
+            time.sleep(0.3)
+            for _ in range(4):
+                status, _ = server.request("GET", "/api/claim", headers={"Authorization": f"Bearer {token}"})
+                assert status == 200
+                assert server.request("GET", "/livez", seconds=1)[0] == 200
+            time.sleep(0.7)
+            writer.execute("ROLLBACK")
+            statuses = [int(client.recv(12).split()[1]) for client in clients]
+    assert set(statuses) == {200, 503}
+    assert (
+        statuses.count(200) <= 8
+    )  # two workers, of each half of its threads; and who came as they were done
+
+
+def test_a_stop_lets_running_requests_end(starting, folder, applications):
+    server = starting(workers=1)
+    wait_for(server.answers)
+    credentials = base64.b64encode(":".join(applications[0]).encode())
+    head = TOKEN_REQUEST + b"Authorization: Basic " + credentials
+    with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        body = b"\r\nContent-Length: 29\r\n\r\ngrant_type=client_credentials"
+        with server.open_connection(head + body) as client, server.open_connection(b"") as idle:
+            time.sleep(0.5)
+            server.process.terminate()
+            assert idle.recv(1) == b""
+            assert not server.answers()
+            writer.execute("ROLLBACK")
+            answered = client.recv(65536)
+            assert answered.startswith(b"HTTP/1.1 200 ")
+            assert re.search(rb"\r\nConnection: close\r\n", answered)
+    assert server.process.wait(10) == 0

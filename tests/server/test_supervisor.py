@@ -1,0 +1,131 @@
+"""The parent of the workers: what it does when workers end, on a reload and on a stop."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the workers' ids from /proc")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: The server with workers that only name themselves, or that end at once while a file is there.
+PROGRAM = """
+import contextlib, os, pathlib, select, signal
+from records_site.server import supervisor
+
+def serve(listener, threads, ready, parent):
+    if pathlib.Path(os.environ["BROKEN"]).exists():
+        raise RuntimeError("broken")
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+    os.write(ready, b"%d " % os.getpid())
+    listener.setblocking(False)
+    while not stopped:
+        select.select([listener], [], [], 0.05)
+        with contextlib.suppress(BlockingIOError):
+            client, _ = listener.accept()
+            client.sendall(b"%d" % os.getpid())
+            client.close()
+
+supervisor.serve = serve
+supervisor.main()
+"""
+
+
+class Parent:
+    def __init__(self, folder):
+        self.broken, self.log = folder / "broken", folder / "log"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2"],
+                cwd=ROOT,
+                env={**os.environ, "BROKEN": str(self.broken)},
+                stderr=log,
+            )
+
+    def worker(self):
+        """The id of the worker that answers; None when none does in time."""
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 5) as client:
+            return int(client.recv(20))
+
+    def workers(self):
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return {int(number) for number in children.split()}
+
+
+def wait_for(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture
+def parent(tmp_path):
+    started = Parent(tmp_path)
+    yield started
+    started.process.terminate()
+    assert started.process.wait(10) == 0
+
+
+def test_a_worker_that_is_killed_five_times_is_replaced_each_time(parent):
+    for _ in range(5):
+        victim = wait_for(parent.worker)
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: victim not in parent.workers())  # noqa: B023
+    wait_for(lambda: len(parent.workers()) == 2)
+    assert parent.log.read_text().count("ended (-9)") == 5
+
+
+def test_workers_that_cannot_start_are_tried_again_after_longer_and_longer_pauses(parent):
+    parent.broken.touch()
+    for worker_id in wait_for(parent.workers):
+        os.kill(worker_id, signal.SIGKILL)
+    began = time.monotonic()
+    wait_for(lambda: parent.log.read_text().count("ended (1)") >= 3)
+    assert time.monotonic() - began > 0.25
+    parent.broken.unlink()
+    assert wait_for(parent.worker)
+
+
+def test_a_reload_replaces_all_workers(parent):
+    before = wait_for(lambda: len(parent.workers()) == 2 and parent.workers())
+    wait_for(parent.worker)
+    parent.process.send_signal(signal.SIGHUP)
+    while before & parent.workers():
+        assert parent.worker()
+    assert len(parent.workers()) == 2
+    assert parent.log.read_text() == ""
+
+
+def test_a_reload_with_code_that_does_not_start_leaves_the_workers_in_place(parent):
+    before = wait_for(lambda: len(parent.workers()) == 2 and parent.workers())
+    wait_for(parent.worker)
+    parent.broken.touch()
+    parent.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: parent.log.read_text().count("ended (1)") >= 2)
+    assert before <= parent.workers()
+    assert parent.worker() in before
+
+
+def test_a_second_interrupt_ends_workers_that_do_not_stop(parent):
+    workers = wait_for(lambda: len(parent.workers()) == 2 and parent.workers())
+    wait_for(parent.worker)
+    for worker_id in workers:
+        os.kill(worker_id, signal.SIGSTOP)
+    parent.process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert parent.process.poll() is None
+    parent.process.send_signal(signal.SIGINT)
+    assert parent.process.wait(10) == 0

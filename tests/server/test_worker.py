@@ -1,0 +1,369 @@
+"""The loop and the threads of one worker: what slow, many, greedy and faulty clients get."""
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from records_site.server import connections, parsing, supervisor, worker
+
+PLAIN = [("Content-Type", "text/plain")]
+
+
+def echo(environ, start_response):
+    """Answers with the body of the request."""
+    start_response("200 OK", PLAIN)
+    return [environ["wsgi.input"].read()]
+
+
+class Stream:
+    """A response of 64 MB, as Django's streaming ones."""
+
+    streaming = True
+
+    def __init__(self):
+        self.closed = threading.Event()
+
+    def __call__(self, environ, start_response):
+        start_response("200 OK", PLAIN)
+        return self
+
+    def __iter__(self):
+        for _ in range(1000):
+            yield bytes(64 * 1024)
+
+    def close(self):
+        self.closed.set()
+
+
+class Gate:
+    """Requests below /wait take until the gate is opened."""
+
+    def __init__(self):
+        self.opened = threading.Event()
+
+    def __call__(self, environ, start_response):
+        if environ["PATH_INFO"].startswith("/wait"):
+            self.opened.wait(10)
+        start_response("200 OK", PLAIN)
+        return [b"served"]
+
+
+class Address:
+    def __init__(self, running):
+        self.worker = running
+        self.address = ("127.0.0.1", int(running.effective_port))
+
+    @contextlib.contextmanager
+    def send(self, data):
+        with socket.create_connection(self.address, timeout=10) as client:
+            client.sendall(data)
+            yield client
+
+    def answer(self, data):
+        """All that is answered until the server closes."""
+        with self.send(data) as client:
+            return read_all(client)
+
+    def get(self, path, *headers):
+        return self.answer(get(path, *headers))
+
+
+def get(path, *headers):
+    lines = (f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers)
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def read_all(client):
+    answered = b""
+    with contextlib.suppress(ConnectionResetError):
+        while data := client.recv(65536):
+            answered += data
+    return answered
+
+
+@pytest.fixture
+def serve():
+    """Starts workers in threads of this process."""
+    running = []
+
+    def start(application, threads=4):
+        listener = supervisor.listen("127.0.0.1", 0)
+        started = worker.Server(application, listener, threads, os.getppid())
+        thread = threading.Thread(target=started.run)
+        thread.start()
+        running.append((started, thread))
+        return Address(started)
+
+    yield start
+    for started, _ in running:
+        started.stop()
+    for started, thread in running:
+        started.stopped_at -= worker.STOP_SECONDS
+        thread.join(5)
+        started.socket.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Slow clients lose their connections after a moment."""
+    monkeypatch.setattr(parsing, "CLIENT_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(worker, "TICK_SECONDS", 0.05)
+
+
+# --- slow clients -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost:",
+        b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n1",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n1",
+    ],
+    ids=["silence", "headers", "body", "chunks"],
+)
+def test_a_client_that_sends_too_slowly_loses_its_connection(serve, impatient, begin):
+    assert serve(echo).answer(begin) == b""
+
+
+def test_a_client_that_sends_byte_after_byte_loses_its_connection_too(serve, impatient):
+    with serve(echo).send(b"GET / HTTP/1.1\r\nX:") as client, pytest.raises(OSError):  # noqa: PT011, PT012
+        for _ in range(100):
+            client.sendall(b"x")
+            time.sleep(0.02)
+        client.sendall(b"\r\n\r\n")
+
+
+def test_a_slow_body_that_goes_on_is_read(serve, impatient, monkeypatch):
+    monkeypatch.setattr(parsing, "CLIENT_BYTES_PER_SECOND", 3)
+    with serve(echo).send(
+        b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 12\r\n\r\n12345678"
+    ) as client:
+        for byte in (b"9", b"0", b"1", b"2"):
+            time.sleep(0.15)
+            client.sendall(byte)
+        assert read_all(client).endswith(b"123456789012")
+
+
+def test_a_reader_that_stalls_loses_its_connection_and_frees_the_thread(serve, impatient):
+    stream = Stream()
+    with serve(stream).send(get("/")) as client:
+        client.recv(1000)
+        assert stream.closed.wait(5)
+
+
+def test_a_client_that_goes_frees_the_thread(serve):
+    stream = Stream()
+    with serve(stream).send(get("/")) as client:
+        client.recv(1000)
+    assert stream.closed.wait(5)
+
+
+def test_only_some_threads_write_streams(serve):
+    stream = Stream()
+    address = serve(stream, threads=4)
+    with address.send(get("/")) as client, address.send(get("/", "Cookie: other")) as other:
+        client.recv(1000)
+        other.recv(1000)
+        refused = address.get("/api/claim")
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nRetry-After: 1\r\n" in refused
+    assert stream.closed.wait(5)
+    with address.send(get("/")) as client:
+        assert client.recv(12) == b"HTTP/1.1 200"
+
+
+# --- overload ---------------------------------------------------------------------------------------------
+
+
+def test_one_caller_cannot_take_all_threads(serve):
+    gate = Gate()
+    address = serve(gate, threads=4)
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(address.send(get("/wait", "Authorization: Bearer greedy")))
+        assert address.get("/", "Authorization: Bearer other").endswith(b"served")
+        gate.opened.set()
+
+
+def test_tokens_of_one_application_share_its_threads(serve):
+    gate = Gate()
+
+    def application(environ, start_response):
+        environ["access.application"] = "one"
+        return gate(environ, start_response)
+
+    address = serve(application, threads=4)
+    tokens = [f"Authorization: Bearer {number}" for number in range(6)]
+    for token in tokens:
+        address.get("/", token)
+    with contextlib.ExitStack() as stack:
+        for token in tokens:
+            stack.enter_context(address.send(get("/wait", token)))
+        assert address.get("/", "Authorization: Bearer other").endswith(b"served")
+        gate.opened.set()
+
+
+def test_a_request_that_waits_too_long_is_refused(serve, monkeypatch):
+    monkeypatch.setattr(worker, "QUEUE_SECONDS", 0.2)
+    gate = Gate()
+    address = serve(gate, threads=2)
+    with address.send(get("/wait")) as client:
+        refused = [address.get("/api/claim"), address.get("/connect/token"), address.get("/")]
+        gate.opened.set()
+        assert read_all(client).endswith(b"served")
+    assert all(answer.startswith(b"HTTP/1.1 503 ") for answer in refused)
+    assert all(b"\r\nRetry-After: 1\r\n" in answer for answer in refused)
+    bodies = [answer.partition(b"\r\n\r\n")[2] for answer in refused]
+    message = "The service is busy. Try again in a second."
+    assert json.loads(bodies[0]) == {"error": {"code": "Unavailable", "message": message}}
+    assert json.loads(bodies[1]) == {"error": "temporarily_unavailable", "error_description": message}
+    assert bodies[2] == message.encode() + b"\n"
+
+
+def test_health_is_answered_while_all_threads_are_busy(serve):
+    gate = Gate()
+    address = serve(gate, threads=2)
+    with contextlib.ExitStack() as stack:
+        for number in range(4):
+            stack.enter_context(address.send(get("/wait", f"Authorization: Bearer {number}")))
+        assert address.get("/livez").endswith(b"served")
+        assert address.get("/readyz/").endswith(b"served")
+        gate.opened.set()
+
+
+def test_the_oldest_connections_make_room_for_new_ones(serve, monkeypatch):
+    monkeypatch.setattr(worker, "max_connections", lambda: 20)
+    monkeypatch.setattr(worker, "TICK_SECONDS", 0.05)
+    address = serve(echo)
+    with contextlib.ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(address.send(b"GET / HTTP/1.1\r\n"))
+        assert address.get("/").startswith(b"HTTP/1.1 200 ")
+
+
+def test_who_has_the_most_on_disk_makes_room(serve, monkeypatch):
+    monkeypatch.setattr(worker, "MAX_SPOOL_BYTES", 100_000)
+    monkeypatch.setattr(worker, "TICK_SECONDS", 0.05)
+    large = b"POST / HTTP/1.1\r\nContent-Length: 300000\r\n\r\n" + bytes(200_000)
+    address = serve(echo)
+    assert address.answer(large) == b""
+    assert address.get("/").startswith(b"HTTP/1.1 200 ")
+
+
+# --- bodies -----------------------------------------------------------------------------------------------
+
+CHUNKED = b"POST /api/claim HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"
+
+
+def test_a_chunked_body_is_read(serve):
+    answered = serve(echo).answer(CHUNKED + b"\r\n5;x=1\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")
+    assert answered.endswith(b"\r\n\r\nhello world")
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"POST /api/claim HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n" + b"x" * 4_000_000,
+        CHUNKED + b"\r\n200000\r\n" + b"x" * 0x200000 + b"\r\n",
+    ],
+    ids=["plain", "chunked"],
+)
+def test_a_body_beyond_the_limit_is_refused_while_it_is_sent(serve, settings, request_bytes):
+    settings.API_MAX_BODY_BYTES = 1_000
+    answered = serve(echo).answer(request_bytes)
+    assert answered.startswith(b"HTTP/1.1 413 ")
+    error = json.loads(answered.partition(b"\r\n\r\n")[2])
+    assert error == {"error": {"code": "TooLarge", "message": "A body holds at most 1,000 bytes."}}
+
+
+def test_an_upload_has_the_limit_of_documents(serve, settings):
+    settings.API_MAX_BODY_BYTES = 1_000
+    head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Type: Multipart/form-data; boundary=x\r\n"
+    answered = serve(echo).answer(head + b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000)
+    assert answered.endswith(b"x" * 100_000)
+
+
+def test_a_client_that_asks_first_does_not_send_a_body_in_vain(serve, settings):
+    settings.API_MAX_BODY_BYTES = 1_000
+    head = b"POST /api/claim HTTP/1.1\r\nExpect: 100-continue\r\nConnection: close\r\n"
+    address = serve(echo)
+    assert address.answer(head + b"Content-Length: 5000\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+    with address.send(head + b"Content-Length: 2\r\n\r\n") as client:
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(b"ok")
+        assert read_all(client).endswith(b"\r\n\r\nok")
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (CHUNKED + b"Content-Length: 3\r\n\r\n0\r\n\r\n", 400),
+        (b"POST /api/claim HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (CHUNKED + b"\r\nx\r\n", 400),
+        (CHUNKED + b"\r\n" + b"1" * 2_000, 400),
+        (CHUNKED + b"\r\n0\r\nTrailer: " + b"x" * 2_000, 400),
+        (b"POST /api/claim HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n", 501),
+        (b"POST /api/claim HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"POST /api/claim HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        (b"GET /api/claim HTTP/1.1\r\nHost : localhost\r\n\r\n", 400),
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET /api/claim HTTP/1.1\r\nX: " + b"x" * 70_000, 431),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_refused(serve, request_bytes, status):
+    version, answered_status, _ = serve(echo).answer(request_bytes).split(b" ", 2)
+    assert (version[:7], int(answered_status)) == (b"HTTP/1.", status)
+
+
+def test_the_answer_to_head_has_no_body(serve):
+    def no_length(environ, start_response):
+        start_response("200 OK", PLAIN)
+        return iter(())
+
+    head, _, body = serve(no_length).answer(get("/").replace(b"GET", b"HEAD")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert body == b""
+
+
+def test_the_server_names_no_product(serve):
+    assert b"\r\nServer:" not in serve(echo).get("/")
+
+
+def test_urgent_data_ends_the_connection(serve):
+    with serve(echo).send(b"GET / HTTP/1.1\r\n") as client:
+        client.send(b"!", socket.MSG_OOB)
+        assert read_all(client) == b""
+
+
+def test_a_worker_whose_parent_is_gone_ends(serve):
+    address = serve(echo)
+    address.worker.parent = 0
+    deadline = time.monotonic() + 5
+    while address.worker.stopped_at is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_requests_that_are_sent_at_once_are_answered_in_their_order(serve):
+    first = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\none"
+    answered = serve(echo).answer(first + first.replace(b"one", b"two") + get("/"))
+    assert [part.partition(b"\r\n\r\n")[2][:3] for part in answered.split(b"HTTP/1.1 200 OK")[1:]] == [
+        b"one",
+        b"two",
+        b"",
+    ]
+
+
+def test_an_ipv4_client_has_one_address_however_the_server_listens(serve):
+    running = serve(echo).worker
+    assert running.fix_addr(("::ffff:192.0.2.7", 5000, 0, 0))[0] == "192.0.2.7"
+    assert running.fix_addr(("2001:db8::7", 5000, 0, 0))[0] == "2001:db8::7"
+    assert running.fix_addr(("192.0.2.7", 5000))[0] == "192.0.2.7"
