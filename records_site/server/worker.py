@@ -22,7 +22,7 @@ from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
 from apps.core.views import known_migrations
-from records_site.server.connections import MEMORY_BYTES, Channel
+from records_site.server.connections import MEMORY_BYTES, Channel, StreamLimitReached
 from records_site.server.parsing import RequestParser
 from records_site.server.refusals import BUSY, MAX_HEADER_BYTES
 from records_site.server.threads import ThreadPool
@@ -65,7 +65,7 @@ class LimitedApplication:
             return response
         if not self.slots.acquire(blocking=False):
             response.close()
-            raise BUSY
+            raise StreamLimitReached
         return self.stream(response)
 
     def stream(self, response: Any) -> Iterator[bytes]:
@@ -206,7 +206,7 @@ class Server(TcpWSGIServer):
 
 
 def load_views() -> None:
-    """What Django would load with the first request, and readiness with its own."""
+    """Load what Django would load with the first request, and what `/readyz` would with its own."""
     get_resolver().url_patterns  # noqa: B018  a property that imports every view
     known_migrations()
 
