@@ -1,14 +1,48 @@
 """What is answered where no view was reached: the interface's error shape below /api/, pages elsewhere."""
 
+import re
 import sys
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
-from apps.access.views import database_unavailable
+from apps.access.views import OAuthError, database_unavailable
 from apps.core import views
+from apps.odata.errors import Forbidden, ODataError
 from apps.odata.http.exceptions import RETRY_AFTER, error_response, is_unavailable
+
+#: The addresses that programs send their secrets and tokens to.
+_WITH_CREDENTIALS = re.compile(r"/(api|connect)(/|$)", re.IGNORECASE)
+
+
+class HttpsMiddleware:
+    """Refuses programs on plain HTTP, where the site has TLS.
+
+    Browsers are redirected (SecurityMiddleware); a program that follows would never learn that it sends its
+    secret in the clear.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        path = request.path_info
+        if request.is_secure() or not settings.SECURE_SSL_REDIRECT or not _WITH_CREDENTIALS.match(path):
+            return self.get_response(request)
+        return error_of_address(Forbidden("This address is for https only."), path.lower())
+
+
+def error_of_address(error: ODataError, path: str) -> HttpResponse:
+    """The response to an error in the shape of its address: OAuth's, the interface's, or a sentence."""
+    if path.startswith("/connect/"):
+        code = "temporarily_unavailable" if error.status == 503 else "invalid_request"
+        return OAuthError(code, error.message, error.status, tuple(error.headers.items())).as_response()
+    if path.startswith("/api/") or path == "/api":
+        return error_response(error, HttpRequest())
+    plain = "text/plain; charset=utf-8"
+    return HttpResponse(error.message + "\n", plain, error.status, headers=dict(error.headers))
 
 
 def is_for_programs(request: HttpRequest) -> bool:

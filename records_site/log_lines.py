@@ -45,11 +45,17 @@ def request_line(record: logging.LogRecord, request: HttpRequest) -> str:
 
 def exception_lines(error: BaseException) -> Iterator[str]:
     """The places and the type of an exception, after those of its causes."""
-    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if earlier is not None:
-        yield from exception_lines(earlier)
-        yield "which led to:"
-    yield from "".join(traceback.format_tb(error.__traceback__)).splitlines()
-    codes = [getattr(error, name, None) for name in ("sqlstate", "sqlite_errorname")]
-    codes.append(getattr(getattr(error, "diag", None), "constraint_name", None))
-    yield " ".join([type(error).__qualname__, *filter(None, codes)])
+    chain = [error]
+    while (cause := cause_of(chain[-1])) is not None and cause not in chain:
+        chain.append(cause)
+    for each in reversed(chain):
+        yield from "".join(traceback.format_tb(each.__traceback__)).splitlines()
+        codes = [getattr(each, name, None) for name in ("sqlstate", "sqlite_errorname")]
+        codes.append(getattr(getattr(each, "diag", None), "constraint_name", None))
+        yield " ".join([type(each).__qualname__, *filter(None, codes)])
+        if each is not error:
+            yield "which led to:"
+
+
+def cause_of(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)

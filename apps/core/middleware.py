@@ -40,7 +40,7 @@ class BrowserPolicyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
-        # SecurityMiddleware sets these, but not when it raises itself: DisallowedHost on its way to https.
+        # SecurityMiddleware sets these, but not on what is refused before or by it: plain HTTP, other hosts.
         for name in ("X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy"):
             response.headers.setdefault(name, settings.REFUSAL_HEADERS[name])
         if request.path_info.startswith("/admin/"):

@@ -1,13 +1,12 @@
 """The responses to requests that reach no view."""
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from waitress.task import ErrorTask
 
-from apps.access.views import OAuthError
 from apps.odata import errors
 from apps.odata.errors import ODataError
-from apps.odata.http.exceptions import error_response
+from records_site.failures import error_of_address
 
 MAX_HEADER_BYTES = 64 * 1024
 
@@ -42,17 +41,7 @@ class RefusalTask(ErrorTask):
 
 def refusal(error: ODataError, path: str) -> HttpResponse:
     """The response to an error, with the headers that others get from middleware."""
-    response = refusal_body(error, path)
+    response = error_of_address(error, path)
     for name, value in settings.REFUSAL_HEADERS.items():
         response.headers.setdefault(name, value)
     return response
-
-
-def refusal_body(error: ODataError, path: str) -> HttpResponse:
-    if path.startswith("/connect/"):
-        code = "temporarily_unavailable" if error.status == 503 else "invalid_request"
-        return OAuthError(code, error.message, error.status, tuple(error.headers.items())).as_response()
-    if path.startswith("/api/"):
-        return error_response(error, HttpRequest())
-    plain = "text/plain; charset=utf-8"
-    return HttpResponse(error.message + "\n", plain, error.status, headers=dict(error.headers))

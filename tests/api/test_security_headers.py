@@ -81,6 +81,8 @@ def test_every_kind_of_page_of_the_back_office_has_the_headers(records):
     answers += [("/admin/login/", Client(enforce_csrf_checks=True).post("/admin/login/"))]
     assert all_faults(answers) == {}
     assert {answer.status_code for _, answer in answers} >= {200, 403, 404}
+    for _, answer in answers:
+        answer.close()
 
 
 def test_every_kind_of_answer_to_programs_has_the_headers(records, monkeypatch):
@@ -106,6 +108,7 @@ def test_every_kind_of_answer_to_programs_has_the_headers(records, monkeypatch):
     statuses = [answer.status_code for answer in answers]
     assert statuses == [200, 200, 200, 404, 400, 405, 204, 200, 401, 405, 400, 404, 500, 500, 500]
     for answer in answers:
+        answer.close()
         # Pages that show nothing may be stored: of unknown addresses and of errors.
         assert set(faults(answer)) <= ({"Cache-Control"} if is_text(answer.headers) else set())
 
@@ -156,6 +159,15 @@ def test_behind_tls_plain_http_is_only_redirected_and_has_the_headers(https, rec
     foreign = Client(raise_request_exception=False).get("/", headers={"host": "elsewhere.example"})
     assert foreign.status_code == 400
     assert set(faults(foreign)) <= {"Cache-Control"}
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/client", "/API/client", "/connect/token"])
+def test_behind_tls_programs_are_refused_on_plain_http_and_not_redirected(https, db, path):
+    for answer in (Client().get(path), Client().post(path)):
+        assert answer.status_code == 403
+        assert "https" in answer.content.decode()
+        assert answer["Content-Type"].startswith("application/json")
+        assert faults(answer) == []
 
 
 def test_behind_tls_cookies_are_bound_to_https_and_to_this_host(https, db):

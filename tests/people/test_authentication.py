@@ -1,16 +1,19 @@
 """Signing in to the back office: whose login is open, and what guessing leads to."""
 
+import contextlib
 import datetime as dt
 
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import MD5PasswordHasher
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.test import RequestFactory
 from django.utils import timezone
 
 from apps.access.throttling import client_address
-from apps.core.models import Change
+from apps.core.models import Change, Subscriber
 from apps.odata import clock
 from apps.people import authentication
 from apps.people.models import Staff
@@ -140,6 +143,60 @@ def test_a_lock_does_not_last_longer_by_more_guesses(client, settings):
 def test_a_failed_attempt_is_stored_without_the_password(client):
     sign_in(client, "ada@example.org", "hunter2-secret")
     assert "hunter2-secret" not in AccessAttempt.objects.get().post_data
+
+
+@pytest.mark.parametrize(
+    ("password", "is_allowed"),
+    [
+        ("NdisRecords2026!", False),
+        ("participant-admin", False),
+        ("harbourlights26", False),
+        ("NDIS correct horse battery", True),
+        ("correct horse battery", True),
+        ("the kettle of the sea", True),
+    ],
+)
+def test_a_password_is_not_made_of_words_of_this_place(password, is_allowed):
+    Subscriber.objects.update_or_create(defaults={"name": "Harbour Lights of the Bay"})
+    Subscriber.clear_cache()
+    with contextlib.nullcontext() if is_allowed else pytest.raises(ValidationError, match="words of this"):
+        validate_password(password)
+
+
+def test_a_session_ends_on_the_server_when_its_person_signs_out(client):
+    person = an_administrator()
+    sign_in(client, person.primary_email)
+    cookie = client.cookies["sessionid"].value
+    client.post("/admin/logout/")
+    client.cookies["sessionid"] = cookie
+    assert not is_signed_in(client)
+
+
+def test_people_change_their_password_with_the_old_one_to_any_long_text(client):
+    person = an_administrator()
+    sign_in(client, person.primary_email)
+    new = "Ünder the Sea, " * 6
+    for old in ("wrong", PASSWORD.upper(), PASSWORD):
+        form = {"old_password": old, "new_password1": new, "new_password2": new}
+        answer = client.post("/admin/password_change/", form)
+        assert answer.status_code == (302 if old == PASSWORD else 200)
+    again = client.__class__()
+    sign_in(again, person.primary_email, new[:64])
+    assert not is_signed_in(again)
+    sign_in(again, person.primary_email, new)
+    assert is_signed_in(again)
+
+
+def test_a_session_outlives_a_change_of_the_secret_key(client, settings):
+    person = an_administrator()
+    absent = client.__class__()
+    for browser in (client, absent):
+        sign_in(browser, person.primary_email)
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "another key"
+    assert is_signed_in(client)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert is_signed_in(client)  # signed with the new key when it was used
+    assert not is_signed_in(absent)
 
 
 @pytest.mark.parametrize(
