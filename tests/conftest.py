@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import gc
 import os
 import shutil
 from zoneinfo import ZoneInfo
@@ -42,6 +43,12 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if not depends_on_engine(item)]
         items[:] = [item for item in items if depends_on_engine(item)]
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish(session):
+    """Modules and tests stay until the end: the collector of garbage need not look through them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def depends_on_engine(item):

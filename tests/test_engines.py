@@ -67,7 +67,7 @@ def test_a_run_that_is_killed_leaves_no_server_behind(blow):
         os.kill(server, 0)
 
 
-def test_a_machine_without_postgresql_is_told_what_to_install(tmp_path):
+def test_a_machine_without_postgresql_shows_what_to_install(tmp_path):
     with pytest.raises(postgres.Unavailable, match="apt-get install postgresql"):
         postgres.find_programs([tmp_path])
 
@@ -103,7 +103,7 @@ def test_one_failing_engine_fails_the_run(monkeypatch, capsys):
     assert "SQLite: FAILED (pytest's exit status is 1)" in capsys.readouterr().out
 
 
-def test_one_engine_can_be_asked_for():
+def test_one_engine_can_be_requested():
     assert engines.chosen_engines(["--engine=postgresql", "-k", "race"]) == (["postgresql"], ["-k", "race"])
     assert engines.chosen_engines(["-x"]) == (["sqlite", "postgresql"], ["-x"])
     with pytest.raises(SystemExit, match="no engine oracle"):

@@ -112,7 +112,7 @@ def test_help_is_shown_without_installing_anything(checkout, words):
     assert not (checkout / ".venv").exists()
 
 
-def test_a_python_that_is_too_old_is_told_what_to_do(run, bin_folder, monkeypatch):
+def test_a_python_that_is_too_old_shows_what_to_do(run, bin_folder, monkeypatch):
     old = a_program(bin_folder / "python3", "echo 3.9.18")
     monkeypatch.setattr(run.sys, "executable", str(old))
     monkeypatch.setattr(run.sys, "version", "3.9.18 (main)")
@@ -131,7 +131,7 @@ def test_a_newer_python_on_the_path_is_found(run, bin_folder, monkeypatch):
     assert run.python_with_venv() == (str(newer), "3.12.1")
 
 
-def test_a_python_without_its_venv_module_is_told_what_to_install(run, bin_folder, monkeypatch):
+def test_a_python_without_its_venv_module_shows_what_to_install(run, bin_folder, monkeypatch):
     bare = a_program(bin_folder / "python3", "echo 3.11.2", "echo 'No module named ensurepip' >&2", "exit 1")
     monkeypatch.setattr(run.sys, "executable", str(bare))
     with pytest.raises(SystemExit) as refusal:
@@ -250,7 +250,7 @@ def test_two_at_once_install_once(checkout):
         ),
     ],
 )
-def test_a_failing_install_is_told_in_one_line_and_tried_again_next_time(checkout, pip_says, line):
+def test_a_failing_install_is_reported_in_one_line_and_tried_again_next_time(checkout, pip_says, line):
     a_venv(checkout, f'echo "{pip_says}" >&2', "exit 1")
     for tries in (1, 2):
         status, _, complaint = outcome(start(checkout, "migrate"))
@@ -260,7 +260,7 @@ def test_a_failing_install_is_told_in_one_line_and_tried_again_next_time(checkou
 
 
 @pytest.mark.parametrize("word", ["demo", "serve"])
-def test_a_busy_port_is_told_in_one_line_with_another_to_try(checkout, word):
+def test_a_busy_port_is_reported_in_one_line_with_another_to_try(checkout, word):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -271,7 +271,7 @@ def test_a_busy_port_is_told_in_one_line_with_another_to_try(checkout, word):
     assert complaint == f"run: cannot listen on 127.0.0.1:{port} (Address already in use). Try: {remedy}\n"
 
 
-def test_a_host_that_is_not_here_is_told_in_one_line(checkout):
+def test_a_host_that_is_not_here_is_reported_in_one_line(checkout):
     status, _, complaint = outcome(start(checkout, "serve", "--host", "192.0.2.1"))
     assert status == 1
     assert complaint == "run: cannot listen on 192.0.2.1:8000 (Cannot assign requested address).\n"
@@ -302,7 +302,7 @@ def test_any_other_word_is_a_command_of_the_service(checkout, tmp_path):
     assert started.returncode == 7
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, checkout, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_reported_in_one_line(run, checkout, monkeypatch):
     (checkout / ".venv.lock").mkdir()
     status, _, complaint = outcome(start(checkout, "migrate"))
     assert (status, complaint) == (1, f"run: {checkout / '.venv.lock'}: Is a directory\n")

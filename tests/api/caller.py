@@ -40,13 +40,13 @@ class Caller:
     def call(self, method, path, query=None, body=None, content_type=JSON, **headers):
         """``Prefer="return=minimal"`` and the like are headers; underscores in their names are hyphens."""
         address = path if path.startswith("/") else f"/api/{path}"
-        asked = query if isinstance(query, str) else urlencode(query or {}, quote_via=quote)
+        options = query if isinstance(query, str) else urlencode(query or {}, quote_via=quote)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.authorization is not None:
             sent.setdefault("Authorization", self.authorization)
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
-        extra = {"QUERY_STRING": asked.encode().decode("latin-1")} if asked else {}
+        extra = {"QUERY_STRING": options.encode().decode("latin-1")} if options else {}
         if body is not None and content_type:  # the test client leaves it out before an empty body
             extra["CONTENT_TYPE"] = content_type
         began = time.monotonic()
@@ -55,7 +55,7 @@ class Caller:
         )
         answer.seconds = time.monotonic() - began
         if address.lower().startswith("/api/"):
-            hold(answer)
+            check_answer(answer)
         return answer
 
     def follow(self, link, **headers):
@@ -78,32 +78,32 @@ class Caller:
         return [record for page in self.pages(path, query, **headers) for record in page]
 
 
-def hold(answer):
+def check_answer(answer):
     """What every answer below /api/ promises, whatever its status."""
-    told = f"{answer.status_code} {answer.request['PATH_INFO']} {answer.request['QUERY_STRING'][:200]}"
-    assert answer.seconds < PATIENCE, f"{told} took {answer.seconds:.1f} s"
-    assert answer["OData-Version"] == "4.0", told
-    assert answer["api-supported-versions"] == "2.0", told
-    assert "no-store" in answer["Cache-Control"], told
-    assert answer["X-Content-Type-Options"] == "nosniff", told
-    assert answer["X-Request-ID"], told
-    assert {"Accept", "Authorization"} <= {name.strip() for name in answer["Vary"].split(",")}, told
-    assert not [name for name in answer.headers if name.lower().startswith("access-control-")], told
+    request = f"{answer.status_code} {answer.request['PATH_INFO']} {answer.request['QUERY_STRING'][:200]}"
+    assert answer.seconds < PATIENCE, f"{request} took {answer.seconds:.1f} s"
+    assert answer["OData-Version"] == "4.0", request
+    assert answer["api-supported-versions"] == "2.0", request
+    assert "no-store" in answer["Cache-Control"], request
+    assert answer["X-Content-Type-Options"] == "nosniff", request
+    assert answer["X-Request-ID"], request
+    assert {"Accept", "Authorization"} <= {name.strip() for name in answer["Vary"].split(",")}, request
+    assert not [name for name in answer.headers if name.lower().startswith("access-control-")], request
     if answer.status_code >= 400:
-        hold_refusal(answer, told)
+        check_refusal(answer, request)
 
 
-def hold_refusal(answer, told):
+def check_refusal(answer, request):
     """The one OData shape, and nothing of the inside."""
-    assert answer["Content-Type"] == JSON_ANSWER, told
+    assert answer["Content-Type"] == JSON_ANSWER, request
     body = json.loads(answer.content)
-    assert body.keys() == {"error"}, told
-    assert {"code", "message"} <= body["error"].keys() <= {"code", "message", "target", "details"}, told
+    assert body.keys() == {"error"}, request
+    assert {"code", "message"} <= body["error"].keys() <= {"code", "message", "target", "details"}, request
     for fault in body["error"].get("details", ()):
-        assert {"code", "message"} <= fault.keys() <= {"code", "message", "target", "severity"}, told
+        assert {"code", "message"} <= fault.keys() <= {"code", "message", "target", "severity"}, request
     text = answer.content.decode()
     for inside in ("Traceback", "django", "psycopg", "sqlite", "SELECT ", "people_", "site-packages"):
-        assert inside not in text, f"{told} tells of {inside}: {text[:300]}"
+        assert inside not in text, f"{request} shows {inside}: {text[:300]}"
 
 
 def ok(answer, status=200):

@@ -33,7 +33,7 @@ from tests.sales.records import sales_records
 
 
 @pytest.fixture(autouse=True)
-def settled(monkeypatch):
+def fresh_state(monkeypatch):
     """No clock, no subscriber's settings and no limits left over from another test."""
     half_past = time.time() // 60 * 60 + 30
     meter = RateLimiter(lambda: half_past)
@@ -195,7 +195,7 @@ OTHER_APPS = (
 
 
 @pytest.fixture(scope="module")
-def standing_records(django_db_setup, django_db_blocker):
+def module_records(django_db_setup, django_db_blocker):
     """The records, made once for a file of tests: the transaction of each test lies inside this one."""
     Subscriber.clear_cache()
     with django_db_blocker.unblock(), timezone.override("Australia/Sydney"), transaction.atomic():
@@ -204,9 +204,9 @@ def standing_records(django_db_setup, django_db_blocker):
 
 
 @pytest.fixture
-def records(db, standing_records):
+def records(db, module_records):
     """One whole and one bare record of every kind."""
-    return standing_records
+    return module_records
 
 
 def some_records(api):

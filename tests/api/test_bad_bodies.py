@@ -312,7 +312,7 @@ UNKNOWN = "00000000-0000-7000-8000-000000000000"
         ("Location", "LocationGuid"),
     ],
 )
-def test_references_that_lead_nowhere_are_told_on_their_guid(api, part, key):
+def test_references_that_lead_nowhere_are_reported_on_their_guid(api, part, key):
     for given, code in (
         (UNKNOWN, "NotFound"),
         (UNKNOWN.upper(), "NotFound"),
@@ -338,7 +338,7 @@ def test_an_archived_lookup_cannot_be_chosen(api):
     ]
 
 
-def test_teams_that_are_none_are_told_by_their_number_in_the_list(api):
+def test_teams_that_are_none_are_reported_by_their_number_in_the_list(api):
     teams = [{"TeamId": 1}, {"TeamId": 2**31}, {"TeamId": "1"}, {}, None, {"TeamId": -5}]
     assert sorted(faults(api.post("staff", {"value": [a_staff_body(Teams=teams)]}))) == [
         ("OutOfRange", "value[0]/Teams[1]/TeamId"),
@@ -355,7 +355,7 @@ def test_teams_that_are_none_are_told_by_their_number_in_the_list(api):
 # --- all of it at once -------------------------------------------------------------------------------
 
 
-def test_every_fault_of_every_record_is_told_at_once_in_order(api):
+def test_every_fault_of_every_record_is_reported_at_once_in_order(api):
     role = a_role()
     body = {
         "value": [
@@ -392,7 +392,7 @@ def test_one_bad_record_among_a_hundred_keeps_all_of_them_out(api):
     assert faults(api.post("client", {"value": bodies})) == [("Required", "value[99]/BusinessName")]
 
 
-def test_a_thousand_bad_records_are_all_told_in_time(api):
+def test_a_thousand_bad_records_are_all_reported_in_time(api):
     answer = api.post("contact", {"value": [{"FirstName": 1, "LastName": None}] * 1_000})
     assert len(faults(answer)) == 2_000
 
@@ -404,7 +404,7 @@ def test_a_bare_record_has_places_without_a_number(api):
     ]
 
 
-def test_hostile_texts_in_a_fault_are_told_as_data(api):
+def test_hostile_texts_in_a_fault_are_reported_as_data(api):
     wild = "<script>alert(1)</script>\u2028\U0001f600\\\"'"
     error = refused(api.post("contact", {"value": [a_contact_body(Gender=wild)]}), 400)
     assert error["details"][0]["target"] == "value[0]/Gender"

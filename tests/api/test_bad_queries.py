@@ -224,7 +224,7 @@ def test_constants_are_conditions_as_well(api):
         assert len(ok(api.get("client", {"$filter": condition}))["value"]) == number, condition
 
 
-def test_depth_is_bounded_and_told_at_once(api):
+def test_depth_is_bounded_and_reported_at_once(api):
     for condition in (
         "(" * 3_000 + "true" + ")" * 3_000,
         "(" * 3_000,

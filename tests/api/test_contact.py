@@ -68,7 +68,7 @@ def test_an_email_alone_is_one_that_is_used(api):
         ({"PositionTitle": "x" * 91}, [("TooLong", "PositionTitle")]),
     ],
 )
-def test_the_rules_of_contacts_are_told_at_their_place(api, members, expected):
+def test_the_rules_of_contacts_are_reported_at_their_place(api, members, expected):
     assert faults(api.post("contact", a_contact_body(**members))) == expected
     assert not Contact.objects.exists()
 

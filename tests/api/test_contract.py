@@ -209,7 +209,7 @@ def test_emails_may_have_90_characters(api):
 
 
 @created
-def test_required_members_are_required_each_of_them_told_at_once(api, name):
+def test_required_members_are_required_each_of_them_reported_at_once(api, name):
     required = [field for field, _ in rules(name, "r ")]
     found = faults(api.post(CONTRACT[name]["path"], {"value": [{"Abbreviation": None, "Filler": 1}]}))
     assert set(found) >= {("Required", f"value[0]/{field}") for field in required}

@@ -51,7 +51,7 @@ def test_two_versions_that_disagree_are_ambiguous(api, query, header):
     refused(api.get("client", query, api_version=header), 400, "AmbiguousApiVersion")
 
 
-def test_an_answer_is_kept_by_nobody_and_differs_by_caller(api):
+def test_an_answer_is_cached_by_nobody_and_differs_by_caller(api):
     answer = api.get("client")
     assert answer["Cache-Control"] == "no-store"
     assert {"Accept", "Authorization", "Prefer"} <= set(answer["Vary"].split(", "))
@@ -171,7 +171,7 @@ def test_an_address_that_only_begins_alike_is_no_part_of_the_service(api):
     assert api.get("/apis").status_code == 404
 
 
-def test_metadata_is_xml_unless_json_is_asked_for(api):
+def test_metadata_is_xml_unless_json_is_requested(api):
     for query, accept, media in (
         ({}, "", "application/xml"),
         ({}, "*/*", "application/xml"),

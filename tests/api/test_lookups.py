@@ -18,7 +18,7 @@ def test_a_lookup_comes_by_name_in_code_point_order(api, path):
 
 
 @each
-def test_an_archived_entry_is_told_apart_by_its_date(api, path):
+def test_an_archived_entry_is_distinguished_by_its_date(api, path):
     kept = LOOKUPS[path](name="Kept")
     gone = LOOKUPS[path](name="Gone", archive_date="2024-01-01T00:00:00Z")
     assert [row["Name"] for row in ok(api.get(path))["value"]] == ["Gone", "Kept"]

@@ -134,7 +134,7 @@ def test_the_largest_skip_and_top_are_answered_at_once(api):
     assert len(ok(api.get("client", {"$top": str(2**31 - 1)}))["value"]) == 3
 
 
-def test_a_page_size_is_preferred_up_to_the_limit_and_told_back(api, settings):
+def test_a_page_size_is_preferred_up_to_the_limit_and_reported_back(api, settings):
     clients(12)
     answer = api.get("client", Prefer="odata.maxpagesize=5")
     assert len(ok(answer)["value"]) == 5

@@ -328,7 +328,7 @@ def test_a_provider_given_must_leave_the_reference_the_providers_only_one(api):
 # --- what must be told, and how -------------------------------------------------------------------------
 
 
-def test_what_is_required_is_told_all_at_once(api):
+def test_what_is_required_is_reported_all_at_once(api):
     found = faults(api.post("claim", {"value": [{"DueDate": None}]}))
     names = ("StartDate", "EndDate", "StaffGuid", "ProviderInvoiceGuid", "LineItems")
     assert found == [("Required", f"value[0]/{name}") for name in names]
@@ -339,7 +339,7 @@ def test_a_claim_has_a_line_at_least(api, lines):
     assert refusals(api, LineItems=lines) == [("Required", "value[0]/LineItems")]
 
 
-def test_what_a_line_must_tell_is_told_all_at_once(api):
+def test_required_members_of_a_line_are_reported_all_at_once(api):
     assert refusals(api, LineItems=[{}, a_line_body(Quantity=None)]) == [
         ("Required", "value[0]/LineItems[0]/Quantity"),
         ("Required", "value[0]/LineItems[0]/PriceBook"),
@@ -348,7 +348,7 @@ def test_what_a_line_must_tell_is_told_all_at_once(api):
     ]
 
 
-def test_references_to_nothing_are_told_on_their_guids(api):
+def test_references_to_nothing_are_reported_on_their_guids(api):
     line = a_line_body(PriceBook={"PriceBookGuid": NOWHERE}, Product={"ProductGuid": NOWHERE})
     names = ("ContactGuid", "ProviderGuid", "StaffGuid", "ProviderInvoiceGuid")
     found = refusals(api, LineItems=[line], **dict.fromkeys(names, NOWHERE))
@@ -464,13 +464,13 @@ def test_only_a_cancellation_has_a_reason(api, reason, kind, expected):
         ({"Quantity": "9999999999", "Price": "9999999999"}, [("OutOfRange", "Quantity")]),
     ],
 )
-def test_amounts_out_of_range_are_told(api, members, expected):
+def test_amounts_out_of_range_are_reported(api, members, expected):
     found = line_refusals(api, **members)
     assert [place for _, place in found if place != "value[0]/LineItems"] == [p for _, p in expected]
     assert {code for code, _ in found} <= {expected[0][0], "OutOfRange", "WrongType", "InvalidNumber"}
 
 
-def test_a_total_that_no_column_can_hold_is_told(api):
+def test_a_total_that_no_column_can_hold_is_reported(api):
     line = a_line_body(Quantity="9999999999.9999", Price=60)
     assert refusals(api, LineItems=[line, line]) == [("OutOfRange", "value[0]/LineItems")]
 
@@ -602,7 +602,7 @@ def test_the_staff_member_needs_the_permission(api, role, members):
     assert refusals(api, staff=staff) == [("PermissionNeeded", "value[0]/StaffGuid")]
 
 
-def test_whose_login_is_closed_is_said_so_and_not_to_lack_a_permission(api):
+def test_whose_login_is_closed_is_reported_so_and_not_to_lack_a_permission(api):
     staff = a_staff_member(role=a_role(all_permissions=True))
     type(staff).objects.filter(pk=staff.pk).update(disable_login_date=LONG_AGO)
     (fault,) = api.post("claim", {"value": [a_claim_body(staff=staff)]}).json()["error"]["details"]
@@ -637,7 +637,7 @@ def test_numbers_are_assigned_by_the_subscribers_settings(api):
 
 
 @pytest.mark.parametrize("spelled", [None, "false", "False", "0"])
-def test_warnings_are_told_and_nothing_is_stored(api, spelled):
+def test_warnings_are_reported_and_nothing_is_stored(api, spelled):
     query = {} if spelled is None else {"ignoreWarnings": spelled}
     error = refused(api.post("claim", {"value": [a_claim_body()]}, query), 400, "WarningsPresent")
     assert {fault["severity"] for fault in error["details"]} == {"warning"}

@@ -114,7 +114,7 @@ def test_an_archived_client_keeps_its_name(api):
     assert faults(api.post("client", a_client_body(BusinessName="gone"))) == [("NotUnique", "BusinessName")]
 
 
-def test_twins_within_one_body_are_told_of_the_second(api):
+def test_twins_within_one_body_are_reported_of_the_second(api):
     bodies = [a_client_body(BusinessName="One"), a_client_body(), a_client_body(BusinessName=" ONE")]
     assert faults(api.post("client", {"value": bodies})) == [("NotUnique", "value[2]/BusinessName")]
     assert not Client.objects.exists()

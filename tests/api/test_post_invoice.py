@@ -77,7 +77,7 @@ def test_every_member_is_stored_as_it_is_given(api):
     assert (shown["Total"], made["Total"]) == (-80.78, -80.78)
 
 
-def test_required_members_are_told_all_at_once(api):
+def test_required_members_are_reported_all_at_once(api):
     found = faults(api.post("invoice", {"value": [{"DueDate": None}]}, IGNORED))
     names = (
         "InvoiceClaimType",
@@ -209,7 +209,7 @@ def test_an_archived_cost_centre_cannot_be_chosen(api):
     ]
 
 
-def test_lines_are_held_against_the_rules_of_claims(api):
+def test_lines_are_validated_by_the_rules_of_claims(api):
     entry = an_entry()
     a_price(entry, start=dt.date(2025, 7, 8))
     lines = [
@@ -255,7 +255,7 @@ def test_dates_are_in_order_and_the_ends_of_the_calendar_are_days_like_others(ap
 # --- what goes with it ----------------------------------------------------------------------------------
 
 
-def test_warnings_are_told_or_stored(api):
+def test_warnings_are_reported_or_stored(api):
     body = {"value": [an_invoice_body()]}
     told = refused(api.post("invoice", body), 400, "WarningsPresent")["details"]
     assert not Invoice.objects.exists()

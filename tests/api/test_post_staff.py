@@ -75,12 +75,12 @@ def test_null_is_the_default_where_there_must_be_a_value(api):
         ({"PrimaryRole": None}, [("Required", "value[0]/PrimaryRole")]),
     ],
 )
-def test_the_rules_of_staff_are_told_at_their_place(api, members, expected):
+def test_the_rules_of_staff_are_reported_at_their_place(api, members, expected):
     assert faults(post(api, **members)) == expected
     assert not Staff.objects.exists()
 
 
-def test_a_rule_about_a_member_with_a_fault_of_its_own_is_not_told_as_well(api):
+def test_a_rule_about_a_member_with_a_fault_of_its_own_is_not_reported_as_well(api):
     assert faults(post(api, SendBirthdayReminder=True, Birthday="never")) == [
         ("InvalidDate", "value[0]/Birthday")
     ]

@@ -82,7 +82,7 @@ def test_what_is_decided_cannot_be_posted(api):
     assert (stored.rejection_reason, stored.actioned_by, stored.archive_date) == (None, None, None)
 
 
-def test_every_fault_is_told_with_its_place(api):
+def test_every_fault_is_reported_with_its_place(api):
     unknown = str(uuid.uuid4())
     bodies = [
         {},
@@ -203,7 +203,7 @@ def test_every_fault_of_an_action_has_its_place(api, members, expected):
     assert record.approval_status == "Unactioned"
 
 
-def test_all_faults_of_an_action_are_told_at_once(api):
+def test_all_faults_of_an_action_are_reported_at_once(api):
     record = a_provider_invoice()
     body = a_decision(a_staff_member(role=a_role()), "Reject")
     assert faults(api.post(f"providerInvoice/{record.pk}/Action", body)) == [

@@ -200,7 +200,7 @@ def test_a_put_with_a_stale_tag_is_412_and_changes_nothing(api, role, member):
         ok(api.put(address(member), late, If_Match=current.format(tag)))
 
 
-def test_a_stale_tag_is_told_before_the_faults_of_the_body(api, member):
+def test_a_stale_tag_is_reported_before_the_faults_of_the_body(api, member):
     refused(api.put(address(member), {"FirstName": 1}, If_Match='W/"0"'), 412, "PreconditionFailed")
 
 

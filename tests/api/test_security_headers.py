@@ -194,7 +194,7 @@ def test_behind_tls_cookies_are_bound_to_https_and_to_this_host(https, db):
 
 
 @pytest.mark.django_db
-def test_a_finder_of_a_vulnerability_is_told_where_to_report_it():
+def test_a_finder_of_a_vulnerability_is_reported_where_to_report_it():
     with override_settings(SECURITY_CONTACT=CONTACT):
         answer = Client().get("/.well-known/security.txt")
     assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain; charset=utf-8")

@@ -301,7 +301,7 @@ def test_every_item_has_a_price_in_three_years_but_for_the_discontinued():
 # --- bills ----------------------------------------------------------------------------------------------
 
 
-def test_there_are_about_as_many_bills_as_asked_for():
+def test_there_are_about_as_many_bills_as_requested():
     resubmitted = Claim.objects.exclude(resubmission_of=None).count()
     assert Claim.objects.count() - resubmitted == SIZES["claims"]
     assert Invoice.objects.count() == SIZES["invoices"]

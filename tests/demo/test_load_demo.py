@@ -43,7 +43,7 @@ def an_existing_client():
     return Client.objects.create(business_name="Somebody's own client")
 
 
-def test_it_loads_as_many_records_as_asked_for_and_reports_them():
+def test_it_loads_as_many_records_as_requested_and_reports_them():
     output = load_demo(as_of=DAY)
     assert counts() == (8, 7, 45)
     assert re.fullmatch(
@@ -62,7 +62,7 @@ def test_the_default_sizes_are_enough_to_look_around():
     }
 
 
-def test_more_claims_need_more_people_where_those_are_not_asked_for():
+def test_more_claims_need_more_people_where_those_are_not_requested():
     sizes = [Size("people", 10, 0, ""), Size("claims", 5, 0, "", least_ratio={"people": 4})]
     assert complete_sizes(sizes, {"claims": 400}) == {"people": 100, "claims": 400}
     assert complete_sizes(FUNDING.sizes, {"claims": 200_000})["invoices"] == 25_000
@@ -106,7 +106,7 @@ def test_if_empty_loads_into_an_empty_database(people_only):
     assert load_demo(**LEAST, if_empty=True).startswith("Loaded 1 staff")
 
 
-def test_it_adds_to_a_database_in_use_when_asked_to():
+def test_it_adds_to_a_database_in_use_when_requested():
     an_existing_client()
     Subscriber(name="Our own").save()
     role = Role.objects.create(name="PLAN MANAGER")

@@ -177,7 +177,7 @@ def test_only_who_may_see_documents_sees_their_files(client):
     assert client.get(page_of(document, "download")).status_code == 302
 
 
-def test_a_file_that_cannot_be_read_is_said_plainly(client, ada, folder):
+def test_a_file_that_cannot_be_read_is_reported_plainly(client, ada, folder):
     document = a_document()
     (folder / document.storage_key).unlink()
     answer = client.get(page_of(document, "download"))

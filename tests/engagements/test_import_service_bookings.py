@@ -236,7 +236,7 @@ def test_an_unknown_participant_is_refused_with_the_reason(import_rows, mia):
     assert rows[0]["Reason"].startswith("participant: NotFound: ")
 
 
-def test_a_participant_is_made_when_asked(import_rows):
+def test_a_participant_is_made_when_requested(import_rows):
     unknown = {"participant": "430000002", "participant_name": " Ana  Maria de Souza "}
     result = import_rows(unknown, {**unknown, "product_category": "01"}, options=["--create-participants"])
     assert "Also created: 1 plans, 1 participants." in result.out

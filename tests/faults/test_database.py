@@ -188,14 +188,14 @@ def check_available(service):
         assert (address, service.ask(address)[0]) == (address, 200)
 
 
-def test_a_silent_database_is_said_in_time_and_forgotten_when_it_answers(service, database):
+def test_a_silent_database_is_reported_in_time_and_forgotten_when_it_answers(service, database):
     check_available(service)
     with database.frozen():
         check_unavailable(service)
     check_available(service)
 
 
-def test_a_stopped_database_is_said_in_time_and_forgotten_when_it_is_back(service, database):
+def test_a_stopped_database_is_reported_in_time_and_forgotten_when_it_is_back(service, database):
     check_available(service)
     with database.stopped():
         check_unavailable(service)

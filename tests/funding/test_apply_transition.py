@@ -427,7 +427,7 @@ def test_a_reusable_provider_invoice_has_no_single_claim():
 
 
 @pytest.mark.parametrize("status", ["Approved", "AgencyClaimed", "AgencyPartiallyPaid", "AgencyFullyPaid"])
-def test_what_money_is_asked_for_is_not_archived(status):
+def test_what_money_is_requested_is_not_archived(status):
     said = refused(a_claim(funding_status=status), "archive")
     assert said.startswith("It is ")
     assert "archive" not in said

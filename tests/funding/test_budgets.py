@@ -29,7 +29,7 @@ def held(budget):
 
 
 @pytest.mark.parametrize("status", ["AwaitingStaffApproval", "OnHold", "Approved"])
-def test_before_somebody_is_asked_for_the_money_it_waits(status):
+def test_before_somebody_is_requested_the_money_it_waits(status):
     assert budget_amounts(status, False, TOTAL, Decimal("0.00")) == amounts(waiting="100.00")
 
 

@@ -78,7 +78,7 @@ def test_a_day_with_a_fault_is_not_the_bills():
         assert line.first_day
 
 
-def test_drafts_with_faults_of_every_kind_are_settled_as_far_as_they_go():
+def test_drafts_with_faults_of_every_kind_get_the_defaults_that_they_can():
     whole = ("start_date", "end_date", "contact", "provider", "provider_invoice", "line_items")
     empty, broken = Draft({}), Draft({}, invalid=whole)
     apply_claim_defaults(empty, broken)

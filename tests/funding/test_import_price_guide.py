@@ -105,7 +105,7 @@ def test_the_next_year_ends_the_ranges_of_the_items_it_has(run_last_year, run_th
     assert ranges(SWIM)[-1][1] is None
 
 
-def test_items_that_are_missing_end_only_when_told(run_last_year, run_this_year):
+def test_items_that_are_missing_end_only_when_requested(run_last_year, run_this_year):
     run_last_year()
     said = run_this_year("--end-missing")
     assert "3 new, 0 changed, 0 unchanged; 3 ranges ended." in said
@@ -114,7 +114,7 @@ def test_items_that_are_missing_end_only_when_told(run_last_year, run_this_year)
     assert "0 ranges ended" in run_this_year("--end-missing")
 
 
-def test_a_missing_item_whose_price_begins_with_the_guide_is_told_and_left(run_last_year, run):
+def test_a_missing_item_whose_price_begins_with_the_guide_is_reported_and_left(run_last_year, run):
     run_last_year()
     said = run([row for row in last_year() if row["Support Item Number"] != WALK], "--end-missing")
     assert f"Not ended, for their prices begin with this guide or later: {WALK}." in said
@@ -147,7 +147,7 @@ def test_an_older_guide_describes_no_item_that_a_younger_one_has_described(run, 
     assert Product.objects.get(code=WALK).name == "Item 01_701"
 
 
-def test_what_changed_is_changed_and_told_in_the_history(run, run_last_year):
+def test_what_changed_is_changed_and_shown_in_the_history(run, run_last_year):
     run_last_year()
     rows = last_year()
     rows[0] |= {"Support Item Name": "Walk", "Remote": "$2,000.00"}
@@ -231,7 +231,7 @@ def test_an_archived_price_book_takes_no_guide(run_last_year, at):
     assert refused.value.returncode == 2
 
 
-def test_an_archived_item_stays_so_and_is_told(run_last_year):
+def test_an_archived_item_stays_so_and_is_reported(run_last_year):
     a_product(code=WALK, archive_date=dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     assert f"Archived, and not restored: {WALK}." in run_last_year()
     assert Product.objects.get(code=WALK).is_archived

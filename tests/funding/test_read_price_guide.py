@@ -107,7 +107,7 @@ def test_codes_of_nine_digits_are_usual_and_words_are_taken_with_a_warning(read)
     assert warning.startswith("row 3, A3 (Support Item Number): “Bereavement” is no usual")
 
 
-def test_columns_nobody_knows_are_told_and_left(read):
+def test_columns_nobody_knows_are_reported_and_left(read):
     guide = read(last_year(), (*BY_STATE, "Remarks"))
     assert guide.warnings == ["Column Remarks is not read."]
 
@@ -164,7 +164,7 @@ def test_a_fault_names_its_row_and_column(faults, cells, fault):
     assert found.startswith(fault)
 
 
-def test_every_fault_of_every_row_is_told_at_once(faults):
+def test_every_fault_of_every_row_is_reported_at_once(faults):
     found = faults(a_row(Unit="?", Quote="?"), a_row(SWIM), a_row(PLANNING, remote="?"))
     assert [fault.split(":")[0] for fault in found] == [
         "row 2, I2 (Unit)",

@@ -163,7 +163,7 @@ def test_lines_taken_out_of_it_do_not_come_back():
     assert created_from(entered)[0].line_items.count() == 1
 
 
-def test_only_the_periods_that_were_asked_for_are_stored():
+def test_only_the_periods_that_were_requested_are_stored():
     entered = a_recurring_invoice()
     periods = [period for period, _ in recurring.load_due_periods([entered.pk], SEPTEMBER)]
     recurring.create_for_periods(periods[:1], SEPTEMBER, dry_run=False)

@@ -124,7 +124,7 @@ def test_invoices_have_transitions_of_their_own():
         (["pay", "C-1", "--date", "2026-02-30"], "2026-02-30 is no date; write it as 2026-07-31."),
     ],
 )
-def test_what_cannot_be_tried_is_said(words, said):
+def test_what_cannot_be_tried_is_reported(words, said):
     with pytest.raises(CommandError, match=said) as raised:
         call_command("move_claims", *words)
     assert raised.value.returncode != 0

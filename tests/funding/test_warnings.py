@@ -578,7 +578,7 @@ def test_a_booking_is_paid_from_for_ninety_days_after_its_end(end, found):
     assert codes(scene.claim(scene.line(day("2026-05-20")))) == found
 
 
-def test_how_long_ago_the_booking_ended_is_said():
+def test_how_long_ago_the_booking_ended_is_reported():
     draft = ALONE["AfterBooking"]()
     assert only_message(draft) == (
         "The booking 01 Assistance with Daily Life ended on 21 May 2026, 91 days ago; it is paid from for"
@@ -663,7 +663,7 @@ def test_another_product_participant_or_provider_is_no_duplicate(scene):
     assert codes(scene.claim()) == []
 
 
-def test_no_claim_type_is_the_same_however_it_is_said(scene):
+def test_no_claim_type_is_the_same_however_it_is_reported(scene):
     scene.stored_claim({"claim_type": "None"})
     assert codes(scene.claim()) == ["DuplicateLine"]
     scene.stored_claim({"claim_type": None, "from_date": day("2026-08-11")})

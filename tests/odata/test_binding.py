@@ -126,7 +126,7 @@ def test_only_declared_names_can_be_reached(text, message):
         ("Moment gt 2026-10-04T02:30:00", "the clocks in Australia/Sydney never showed 2026-10-04T02:30:00."),
     ],
 )
-def test_what_does_not_fit_is_told_before_the_database_is_asked(text, message):
+def test_what_does_not_fit_is_reported_before_the_database_is_asked(text, message):
     assert refusal(text).message.startswith(f"$filter: {message}")
 
 

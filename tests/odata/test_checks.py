@@ -185,7 +185,7 @@ def test_one_resources_mistake_hides_no_others():
     assert {message.id for message in messages} == {"odata.E001", "odata.E017"}
 
 
-def test_a_resource_without_a_path_is_told_once():
+def test_a_resource_without_a_path_is_reported_once():
     class Pathless(Resource):
         model = Parcel
         fields = (Key("ParcelGuid"),)

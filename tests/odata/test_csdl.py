@@ -171,7 +171,7 @@ def test_facets_come_from_the_columns():
     assert job["OwnerGuid"] == {"$Type": "Edm.Guid", "$Nullable": True}
 
 
-def test_limits_of_values_are_told():
+def test_limits_of_values_are_reported():
     hours = types_of(get_service())["Staff"]["WorkingHoursPerWeek"]
     assert hours["@Org.OData.Validation.V1.Minimum"] == 0
     assert hours["@Org.OData.Validation.V1.Maximum"] == 168
@@ -278,7 +278,7 @@ def test_a_part_never_takes_the_name_of_an_entity_set():
     assert types["PersonAgent"]["$Kind"] == "ComplexType"
 
 
-def test_types_of_lists_and_objects_are_told_apart():
+def test_types_of_lists_and_objects_are_distinguished():
     job, line = sample_type("Job"), sample_type("Line")
     assert job["Tags"] == {
         "$Kind": "NavigationProperty",

@@ -186,7 +186,7 @@ def test_numbers_that_no_database_holds_are_refused(number):
         ("A/$ref eq 1", "$ref"),
     ],
 )
-def test_what_odata_knows_and_we_do_not_offer_is_told_as_such(text, named):
+def test_what_odata_knows_and_we_do_not_offer_is_reported_as_such(text, named):
     with pytest.raises(NotSupported, match=r"is part of OData and not offered") as refused:
         parse_expression(text)
     assert named in refused.value.message

@@ -245,7 +245,7 @@ def test_a_body_may_use_either_spelling():
     assert address["PostalStreetAddress"] == address["PostalAddress"]
 
 
-def test_limits_of_values_are_told():
+def test_limits_of_values_are_reported():
     members = json_schema.write_schemas(get_service())["StaffBody"]["properties"]
     assert members["FirstName"]["maxLength"] == 90
     assert (members["WorkingHoursPerWeek"]["minimum"], members["WorkingHoursPerWeek"]["maximum"]) == (0, 168)

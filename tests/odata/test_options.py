@@ -139,7 +139,7 @@ def test_faults_of_a_nested_filter_are_placed_there():
         ("$expand=*/$ref", "$ref"),
     ],
 )
-def test_what_expand_does_not_offer_is_told_as_such(query, named):
+def test_what_expand_does_not_offer_is_reported_as_such(query, named):
     refused = refusal(query, NotSupported)
     assert named in refused.message
     assert refused.status == 501

@@ -104,7 +104,7 @@ def test_an_enumeration_is_asked_by_name_or_number(stored_jobs):
 
 
 @pytest.mark.parametrize("text", ["true", "false"])
-def test_null_is_asked_for_by_a_suffix(stored_jobs, text):
+def test_null_is_requested_by_a_suffix(stored_jobs, text):
     chosen = expected(stored_jobs, lambda job: (job["Start"] is None) is (text == "true"))
     assert found(Start__isnull=text) == chosen
 
@@ -192,7 +192,7 @@ def test_an_unknown_parameter_is_refused_with_the_one_that_may_be_meant(name, hi
 
 
 @pytest.mark.parametrize("name", ["Secret", "secret", "Secret__contains", "Answers/Note", "Lines/Note"])
-def test_what_is_not_shown_in_a_list_cannot_be_asked_for(name):
+def test_what_is_not_shown_in_a_list_cannot_be_requested(name):
     assert name not in filterset_for(sample.JOBS).base_filters
     assert "has no parameter" in refused(**{name: "x"}).message
 

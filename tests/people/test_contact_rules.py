@@ -18,7 +18,7 @@ def test_a_used_primary_email_must_be_given(refused):
     assert refused("contact", a_contact_body(UsePrimaryEmail=True)) == [("Required", "PrimaryEmail")]
 
 
-def test_the_only_email_is_used_when_nothing_is_said():
+def test_the_only_email_is_used_when_nothing_is_reported():
     email = {"PrimaryEmail": "a@example.com"}
     assert a_contact(**email).use_primary_email is True
     assert a_contact(**email, UsePrimaryEmail=False).use_primary_email is False

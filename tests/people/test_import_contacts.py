@@ -148,7 +148,7 @@ def test_existing_records_can_be_left_unchanged(tmp_path):
     assert Contact.objects.get(first_name="Ida").suburb == "Hobart"
 
 
-def test_a_change_is_held_against_the_rules(tmp_path):
+def test_a_change_is_validated_by_the_rules(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
 
     result = imported("contact", a_csv(tmp_path, "431000001,", header="NDIS No,Country"))

@@ -38,7 +38,7 @@ def test_the_login_is_unique_without_regard_to_case_and_blanks(refused):
     assert refused("staff", a_staff_body(PrimaryEmail="GRACE@Example.com")) == [("NotUnique", "PrimaryEmail")]
 
 
-def test_consent_to_emails_is_the_subscribers_default_when_nothing_is_said():
+def test_consent_to_emails_is_the_subscribers_default_when_nothing_is_reported():
     Subscriber(email_consent_default="No").save()
     assert a_staff_member().accepts_email_contact == "No"
     assert a_staff_member(AcceptsEmailContact=None).accepts_email_contact == "No"

@@ -79,7 +79,7 @@ def test_members_of_the_request_override_the_template(template):
     assert record.upfront_value_of_sale == 100  # left out, so the template's
 
 
-def test_null_is_said_and_not_filled(template):
+def test_null_is_reported_and_not_filled(template):
     record = made_from(template, UpfrontValueOfSale=None, ExpiryDate=None, Type=None, SourceDetails=None)
     assert (record.upfront_value_of_sale, record.expiry_date) == (None, None)
     assert (record.type, record.source_details) == (None, None)

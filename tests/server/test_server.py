@@ -165,7 +165,7 @@ def test_sixty_slow_clients_of_each_kind_delay_nobody(server, applications):
             assert status == 200
 
 
-def test_a_token_can_be_asked_for_in_chunks(server, applications):
+def test_a_token_can_be_requested_in_chunks(server, applications):
     body = iter([b"grant_type=", b"client_credentials"])
     assert isinstance(server.token(applications[0], body=body), str)
 
