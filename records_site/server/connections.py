@@ -7,9 +7,8 @@ from typing import Any
 from waitress.channel import HTTPChannel
 from waitress.task import WSGITask
 
-from apps.odata import errors
 from records_site.server.parsing import Progress, RequestParser
-from records_site.server.refusals import RefusalTask
+from records_site.server.refusals import BUSY, RefusalTask
 
 #: Seconds that a connection may be idle between two requests.
 IDLE_SECONDS = 75
@@ -19,14 +18,18 @@ DISCARD_SECONDS = 5
 MEMORY_BYTES = 64 * 1024
 
 
+class StreamLimitReached(Exception):
+    """The application was called, and its response is not written: too many threads write streams already."""
+
+
 class RequestTask(WSGITask):
     """Calls the application."""
 
     def service(self) -> None:
         try:
             super().service()
-        except errors.Unavailable as error:  # by `LimitedApplication`, before anything was written
-            self.request.error = error
+        except StreamLimitReached:
+            self.request.error = BUSY
             RefusalTask(self.channel, self.request).service()
             self.close_on_finish = True
 

@@ -92,9 +92,9 @@ def test_workers_that_cannot_start_are_tried_again_after_longer_and_longer_pause
     parent.broken.touch()
     for worker_id in wait_for(parent.workers):
         os.kill(worker_id, signal.SIGKILL)
-    began = time.monotonic()
-    wait_for(lambda: parent.log.read_text().count("ended (1)") >= 3)
-    assert time.monotonic() - began > 0.25
+    wait_for(lambda: parent.log.read_text().count("ended (1)") >= 2)
+    time.sleep(1)
+    assert parent.log.read_text().count("ended (1)") <= 10  # hundreds without pauses
     parent.broken.unlink()
     assert wait_for(parent.worker)
 

@@ -24,6 +24,7 @@ class Stream:
     """A response of 64 MB, as Django's streaming ones."""
 
     streaming = True
+    pieces = (bytes(64 * 1024),) * 1000
 
     def __init__(self):
         self.closed = threading.Event()
@@ -33,8 +34,7 @@ class Stream:
         return self
 
     def __iter__(self):
-        for _ in range(1000):
-            yield bytes(64 * 1024)
+        yield from self.pieces
 
     def close(self):
         self.closed.set()
@@ -178,6 +178,16 @@ def test_only_some_threads_write_streams(serve):
     assert stream.closed.wait(5)
     with address.send(get("/")) as client:
         assert client.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_stream_of_small_pieces_arrives_whole_in_larger_ones(serve):
+    pieces = [b"%d\n" % number for number in range(20_000)]
+    stream = Stream()
+    stream.pieces = pieces
+    answered = serve(stream).get("/")
+    chunks = answered.partition(b"\r\n\r\n")[2].split(b"\r\n")[1:-2:2]
+    assert b"".join(chunks) == b"".join(pieces)
+    assert len(chunks) < 10
 
 
 # --- overload ---------------------------------------------------------------------------------------------
