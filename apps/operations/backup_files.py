@@ -26,7 +26,7 @@ from django.conf import settings
 
 from apps.documents.storage import CHUNK_SIZE, sync_to_disk
 from apps.operations.encryption import FileEncryption
-from apps.operations.tables import Migration, OperationError
+from apps.operations.tables import Migrations, OperationError
 
 MANIFEST = "manifest.json"
 KEY_FILE = "secret_key"
@@ -64,7 +64,7 @@ class Manifest:
 
     created: dt.datetime
     engine: str
-    migrations: list[Migration]
+    migrations: Migrations
     tables: dict[str, TableContent]
     documents: dict[str, FileContent]
     has_secret_key: bool

@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 #: A migration: the label of its app, and its name.
 Migration = tuple[str, str]
+Migrations = tuple[Migration, ...]
 
 NULL = "\\N"
 #: Rows rendered or inserted at a time on SQLite.
@@ -137,30 +140,34 @@ class Table:
     has_text_key: bool
 
 
-def applied_migrations(connection: BaseDatabaseWrapper) -> list[Migration]:
+@cache
+def code_migrations() -> MigrationLoader:
+    """The migrations of the code, without a look at a database."""
+    return MigrationLoader(None)
+
+
+def known_migrations() -> Migrations:
+    return tuple(sorted(code_migrations().graph.nodes))
+
+
+def applied_migrations(connection: BaseDatabaseWrapper) -> Migrations:
     """The migrations that a database has, as far as the code knows them."""
-    loader = MigrationLoader(connection)
-    return sorted(set(loader.applied_migrations) & set(loader.graph.nodes))
+    applied = MigrationRecorder(connection).applied_migrations()
+    return tuple(each for each in known_migrations() if each in applied)
 
 
-def known_migrations() -> list[Migration]:
-    """The migrations of the code."""
-    return sorted(MigrationLoader(None).graph.nodes)
-
-
-def load_tables(migrations: Iterable[Migration]) -> list[Table]:
+@cache
+def load_tables(migrations: Migrations) -> tuple[Table, ...]:
     """The tables of the schema after these migrations, by name.
 
     Raises ``OperationError`` for migrations that the code does not have.
     """
-    loader = MigrationLoader(None)
-    wanted = list(migrations)
-    unknown = [".".join(each) for each in wanted if each not in loader.graph.nodes]
-    if unknown:
-        raise OperationError(f"It has migrations that this version does not know: {', '.join(unknown)}.")
-    schema = loader.project_state(wanted).apps.get_models(include_auto_created=True)
+    if unknown := set(migrations) - set(known_migrations()):
+        names = ", ".join(sorted(map(".".join, unknown)))
+        raise OperationError(f"It has migrations that this version does not know: {names}.")
+    schema = code_migrations().project_state(list(migrations)).apps.get_models(include_auto_created=True)
     owned = [model._meta for model in schema if model._meta.managed and not model._meta.proxy]
-    return sorted(map(describe_table, owned), key=lambda table: table.name)
+    return tuple(sorted(map(describe_table, owned), key=lambda table: table.name))
 
 
 def describe_table(options: Any) -> Table:

@@ -1,16 +1,20 @@
 """Documents in a bucket, against a server that speaks S3."""
 
 import datetime as dt
+import hashlib
 import tracemalloc
 
 import boto3
 import pytest
+from django.core.files.base import ContentFile
 from moto.server import ThreadedMotoServer
 
 from apps.documents import storage
 from apps.documents.models import Document
 from apps.documents.services import sweep
-from apps.documents.storage import document_storage
+from apps.documents.storage import document_storage, read_file
+from apps.operations.backup_files import FileContent
+from apps.operations.services.restores import restore_document
 from tests.api.caller import ok, refused
 from tests.documents.builders import PDF, a_document, a_file, fields
 
@@ -135,3 +139,16 @@ def test_an_upload_of_any_size_takes_the_memory_of_a_few_parts(bucket, settings,
     tracemalloc.stop()
     assert sent.count("UploadPart") == 13
     assert most < 40 * 1024 * 1024
+
+
+def test_a_file_is_read_for_a_backup_and_restored(bucket):
+    """No part of a table: tests/operations/ has those."""
+    content = FileContent(len(LARGE), hashlib.sha256(LARGE).hexdigest())
+    restore_document("2026/07/01/a", content, [LARGE])
+    assert b"".join(read_file("2026/07/01/a")) == LARGE
+    document_storage().save("2026/07/01/b", ContentFile(b"damaged"))
+    for key in ("2026/07/01/a", "2026/07/01/b"):
+        restore_document(key, content, [LARGE])
+        assert b"".join(read_file(key)) == LARGE
+    with pytest.raises(FileNotFoundError):
+        read_file("2026/07/01/c")

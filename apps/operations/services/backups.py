@@ -24,7 +24,7 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
-    Migration,
+    Migrations,
     OperationError,
     Table,
     applied_migrations,
@@ -64,7 +64,7 @@ def create_backup(parent: Path, keep: int = 0) -> Backup:
     return Backup(folder, manifest, deleted)
 
 
-def lock_tables(connection: BaseDatabaseWrapper, tables: list[Table]) -> None:
+def lock_tables(connection: BaseDatabaseWrapper, tables: tuple[Table, ...]) -> None:
     """Until the snapshot ends no migration changes a table; whoever writes is not held up."""
     if connection.vendor == "postgresql" and tables:
         names = ", ".join(connection.ops.quote_name(table.name) for table in tables)
@@ -73,7 +73,7 @@ def lock_tables(connection: BaseDatabaseWrapper, tables: list[Table]) -> None:
 
 
 def write_content(
-    writer: BackupWriter, connection: BaseDatabaseWrapper, migrations: list[Migration], tables: list[Table]
+    writer: BackupWriter, connection: BaseDatabaseWrapper, migrations: Migrations, tables: tuple[Table, ...]
 ) -> Manifest:
     contents = {table.name: write_table(writer, connection, table) for table in tables}
     documents: dict[str, FileContent] = {}

@@ -26,7 +26,7 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
-    Migration,
+    Migrations,
     OperationError,
     Table,
     applied_migrations,
@@ -106,7 +106,7 @@ def restore_secret_key(key: bytes) -> None:
 @contextmanager
 def loaded_database(
     alias: str,
-    migrations: list[Migration],
+    migrations: Migrations,
     contents: Mapping[str, TableContent],
     read_table: Callable[[str], Iterator[bytes]],
     replace: bool = False,
@@ -135,17 +135,19 @@ def loaded_database(
                     write_last_number(connection, table, content.last_number)
             check_tables(connection, tables, contents)
             check_references(connection)
-            if sorted(migrations) != known_migrations():
+            if tuple(sorted(migrations)) != known_migrations():
                 call_command("migrate", database=alias, verbosity=0)
             yield
     finally:
         connection.enable_constraint_checking()
 
 
-def prepare_schema(connection: BaseDatabaseWrapper, migrations: list[Migration], tables: list[Table]) -> None:
+def prepare_schema(
+    connection: BaseDatabaseWrapper, migrations: Migrations, tables: tuple[Table, ...]
+) -> None:
     """Leave empty tables, as these migrations make them."""
     existing = applied_migrations(connection)
-    if existing != sorted(migrations):
+    if existing != tuple(sorted(migrations)):
         if existing:
             names = [*(table.name for table in load_tables(existing)), "django_migrations"]
             remove_from(connection, names, "DROP TABLE", "DROP TABLE")
@@ -173,7 +175,7 @@ def remove_from(
 
 
 def check_tables(
-    connection: BaseDatabaseWrapper, tables: list[Table], contents: Mapping[str, TableContent]
+    connection: BaseDatabaseWrapper, tables: tuple[Table, ...], contents: Mapping[str, TableContent]
 ) -> None:
     """Raises ``OperationError`` when a table is not what was to be loaded."""
     for table in tables:
