@@ -12,6 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
+from apps.core.database.configuration import read_database_url
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -67,6 +69,7 @@ INSTALLED_APPS = [
     "apps.engagements",
     "apps.sales",
     "apps.funding",
+    "apps.operations",
 ]
 
 MIDDLEWARE = [
@@ -110,37 +113,18 @@ TEMPLATES = [
 # --- database -----------------------------------------------------------------------------------------
 
 DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sqlite3'}"
-DATABASES = {"default": env.db_url_config(DATABASE_URL)}
-DATABASES["default"]["ATOMIC_REQUESTS"] = False
 # Seconds, 0 without limit. Requests are short; commands import for hours, and only wait less long for locks.
 IS_SERVER = "records_site.wsgi" in sys.modules
 DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
 DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER else 60)
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-    DATABASES["default"]["ENGINE"] = "apps.core.database.sqlite"
-    # pytest-django gives each of its workers a database in memory under the name of Django's engine only.
-    DATABASES["default"]["TEST"] = {"NAME": ":memory:"}
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-        "PRAGMA busy_timeout=20000;",
-    }
-else:
-    DATABASES["default"]["ENGINE"] = "apps.core.database.postgresql"
-    DATABASES["default"]["OPTIONS"] = {
-        "connect_timeout": 2,
-        "options": f"-c statement_timeout={DATABASE_STATEMENT_SECONDS * 1000:.0f}"
-        f" -c lock_timeout={DATABASE_LOCK_SECONDS * 1000:.0f}"
-        f" -c idle_in_transaction_session_timeout={DATABASE_IDLE_SECONDS * 1000:.0f}",
-        **DATABASES["default"].get("OPTIONS", {}),
-    }
-    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    DATABASES["default"]["TIME_ZONE"] = (
-        "Australia/Sydney"  # until the subscriber's zone is read (odata.clock)
+DATABASES = {
+    "default": read_database_url(
+        DATABASE_URL, DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
     )
+}
+if DATABASES["default"]["ENGINE"] == "apps.core.database.postgresql":
+    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
@@ -358,6 +342,11 @@ if env.str("DOCUMENTS_S3_BUCKET", ""):
             "addressing_style": env.str("DOCUMENTS_S3_ADDRESSING", "auto"),  # path, for servers of one's own
         },
     }
+
+# --- backups ------------------------------------------------------------------------------------------
+
+BACKUP_PASSPHRASE = env.str("BACKUP_PASSPHRASE", "")
+BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is the passphrase
 
 # --- the back office ----------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def depends_on_engine(item):
     if item.get_closest_marker("browser"):
         return False
     is_django_test_case = item.cls is not None and issubclass(item.cls, TransactionTestCase)
-    fixtures = {"db", "transactional_db"}.intersection(item.fixturenames)
+    fixtures = {"db", "transactional_db", "databases"}.intersection(item.fixturenames)
     return bool(is_django_test_case or fixtures or item.get_closest_marker("django_db"))
 
 

@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sales": {"core", "odata", "access", "people"},
     "engagements": {"core", "odata", "access", "people"},
     "funding": {"core", "odata", "access", "people", "documents", "engagements"},
+    "operations": {"core", "odata", "access", "people", "documents", "sales", "engagements", "funding"},
 }
 
 # The layers of an app, the lowest first. A module imports from its own layer and from those below it. Modules

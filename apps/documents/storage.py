@@ -75,6 +75,12 @@ def document_storage() -> DocumentStorage:
     return storage
 
 
+def read_file(key: str) -> Iterator[bytes]:
+    """All bytes of a file, in chunks. Raises ``FileNotFoundError`` at once when there is none."""
+    storage = document_storage()
+    return storage.read_range(key, 0, storage.size(key))
+
+
 class DocumentFolder(FileSystemStorage, DocumentStorage):
     """Files on a disk, writable for the service and readable for its group (the web server's)."""
 

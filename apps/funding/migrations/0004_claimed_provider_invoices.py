@@ -8,7 +8,8 @@ from django.db.models import Exists, OuterRef
 def say_which_are_claimed(apps, schema_editor):
     """Of the standing ones: those that a claim has alone, and reusable ones with a current claim."""
     claims = apps.get_model("funding", "Claim").objects.filter(provider_invoice=OuterRef("pk")).order_by()
-    papers = apps.get_model("funding", "ProviderInvoice").objects.filter(is_claimed=False).order_by()
+    papers = apps.get_model("funding", "ProviderInvoice").objects.using(schema_editor.connection.alias)
+    papers = papers.filter(is_claimed=False).order_by()
     papers.filter(Exists(claims.filter(takes_provider_invoice=True)), is_reusable=False).update(
         is_claimed=True
     )

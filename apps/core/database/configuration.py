@@ -1,0 +1,35 @@
+"""Django's configuration of a database, from its address."""
+
+from typing import Any
+
+import environ
+
+
+def read_database_url(
+    url: str, statement_seconds: float, lock_seconds: float, idle_seconds: float
+) -> dict[str, Any]:
+    """The entry of ``DATABASES`` for a database on one of our backends; 0 seconds are no limit."""
+    database: dict[str, Any] = environ.Env.db_url_config(url)
+    database["ATOMIC_REQUESTS"] = False
+    if database["ENGINE"].endswith("sqlite3"):
+        database["ENGINE"] = "apps.core.database.sqlite"
+        # pytest-django gives each of its workers a database in memory under the name of Django's engine only.
+        database["TEST"] = {"NAME": ":memory:"}
+        database["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+            "PRAGMA busy_timeout=20000;",
+        }
+        return database
+    database["ENGINE"] = "apps.core.database.postgresql"
+    database["OPTIONS"] = {
+        "connect_timeout": 2,
+        "options": f"-c statement_timeout={statement_seconds * 1000:.0f}"
+        f" -c lock_timeout={lock_seconds * 1000:.0f}"
+        f" -c idle_in_transaction_session_timeout={idle_seconds * 1000:.0f}",
+        **database.get("OPTIONS", {}),
+    }
+    database["CONN_HEALTH_CHECKS"] = True
+    database["TIME_ZONE"] = "Australia/Sydney"  # until the subscriber's zone is read (odata.clock)
+    return database

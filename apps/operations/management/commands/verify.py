@@ -1,0 +1,37 @@
+"""The command ``verify``: looks for damage in a backup, or in the database and the documents."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.odata.errors import plural
+from apps.operations.management.errors import command_errors
+from apps.operations.services.verification import (
+    count_files_without_document,
+    verify_backup,
+    verify_installation,
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Reads every byte of a backup, or without DIR every row and document of this installation, and names"
+        " what is damaged or missing. Exits with 1 when anything is."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", metavar="DIR", nargs="?", type=Path)
+
+    def handle(self, *args: Any, folder: Path | None, **options: Any) -> None:
+        with command_errors():
+            if folder:
+                backup, faults = verify_backup(folder)
+                name = str(backup)
+            else:
+                name, faults = "The database and its documents", verify_installation()
+                if unused := count_files_without_document():
+                    self.stdout.write(f"{plural(unused, 'file')} without a document: ./run sweep_documents.")
+        if faults:
+            raise CommandError("\n".join([*faults, f"{name}: {plural(len(faults), 'fault')}."]))
+        self.stdout.write(f"{name}: no fault.")

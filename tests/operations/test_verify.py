@@ -1,0 +1,129 @@
+"""Damage is found and named, in a backup and in the installation."""
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from apps.documents.models import Document
+from apps.engagements.models import ServiceBooking
+from apps.operations.services.restores import restore_backup
+from tests.operations.databases import default_database
+
+
+def faults_of(*words):
+    """The lines of the error that ``verify`` ends with."""
+    with pytest.raises(CommandError) as error:
+        call_command("verify", *words)
+    return str(error.value).splitlines()
+
+
+def flip_byte(path, position=-20):
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+def a_document_file(backup):
+    return sorted(path for path in (backup / "documents").rglob("*") if path.is_file())[0]
+
+
+# --- a backup -------------------------------------------------------------------------------------------
+
+
+def test_a_sound_backup_has_no_fault(installation, capsys):
+    call_command("verify", installation.backup.parent)
+    assert capsys.readouterr().out == f"{installation.backup}: no fault.\n"
+
+
+@pytest.mark.parametrize("name", ["tables/people_client.copy.gz", "manifest.json", "secret_key"])
+def test_a_flipped_byte_is_found_in_every_file(backup, name):
+    flip_byte(backup / name)
+    assert faults_of(backup)[0] == f"{name}: the file was changed: its SHA-256 differs"
+
+
+def test_damage_of_documents_and_missing_and_foreign_files_are_found(backup):
+    document = a_document_file(backup)
+    flip_byte(document)
+    (backup / "tables" / "people_staff.copy.gz").unlink()
+    (backup / "tables" / "another.copy.gz").touch()
+    assert faults_of(backup) == [
+        f"{document.relative_to(backup)}: the file was changed: its SHA-256 differs",
+        "tables/another.copy.gz: the file is no part of the backup",
+        "tables/people_staff.copy.gz: the file is missing",
+        f"{backup}: 3 faults.",
+    ]
+
+
+def test_a_file_swapped_together_with_its_checksum_is_found(backup):
+    client, staff = (f"tables/people_{name}.copy.gz" for name in ("client", "staff"))
+    (backup / client).rename(backup / "swapped")
+    (backup / staff).rename(backup / client)
+    (backup / "swapped").rename(backup / staff)
+    checksums = (backup / "SHA256SUMS").read_text()
+    swapped = checksums.replace(client, "swapped").replace(staff, client).replace("swapped", staff)
+    (backup / "SHA256SUMS").write_text(swapped)
+    assert faults_of(backup)[:2] == [
+        "table people_client: its rows are not those of the manifest",
+        "table people_staff: its rows are not those of the manifest",
+    ]
+
+
+# --- the installation -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def restored(installation, empty_installation):
+    """An installation of its own that a test may damage: the folder of the documents."""
+    restore_backup(installation.backup)
+    return empty_installation
+
+
+def test_a_sound_installation_has_no_fault(on_installation, capsys):
+    call_command("verify")
+    assert capsys.readouterr().out == "The database and its documents: no fault.\n"
+
+
+def test_damaged_and_missing_documents_and_wrong_budgets_are_named(restored, capsys):
+    missing, changed, shortened = Document.objects.order_by("storage_key")
+    (restored / missing.storage_key).unlink()
+    flip_byte(restored / changed.storage_key)
+    path = restored / shortened.storage_key
+    path.write_bytes(path.read_bytes()[:-1])
+    booking = ServiceBooking.objects.order_by("pk")[0]
+    ServiceBooking.objects.filter(pk=booking.pk).update(claimed=booking.claimed + 1)
+    assert faults_of() == [
+        f"document {missing.storage_key}: the file is missing",
+        f"document {changed.storage_key}: the file was changed: its SHA-256 differs",
+        f"document {shortened.storage_key}: the file was changed: its SHA-256 differs",
+        "budgets: 1 service bookings and 0 budgets by category do not agree with their claims and invoices:"
+        " ./run recount_budgets puts them right",
+        "The database and its documents: 4 faults.",
+    ]
+    assert ServiceBooking.objects.get(pk=booking.pk).claimed == booking.claimed + 1
+
+
+def test_files_without_a_document_are_counted_and_are_no_fault(restored, capsys):
+    (restored / "left").write_bytes(b"x")
+    os.utime(restored / "left", (0, 0))
+    call_command("verify")
+    assert "1 file without a document: ./run sweep_documents." in capsys.readouterr().out
+
+
+def test_a_damaged_page_of_sqlite_is_found(installation, tmp_path):
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL's pages are looked at by amcheck, where it is installed")
+    source = Path(installation.url.removeprefix("sqlite:///"))
+    path = Path(shutil.copy(source, tmp_path / "damaged.sqlite3"))
+    with sqlite3.connect(path) as file:
+        (root,) = file.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'people_client'").fetchone()
+        (size,) = file.execute("PRAGMA page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * size : (root - 1) * size + 100] = bytes(100)
+    path.write_bytes(content)
+    with default_database(f"sqlite:///{path}"):
+        assert any("people_client" in fault or "malformed" in fault for fault in faults_of())
