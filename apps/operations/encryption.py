@@ -18,8 +18,8 @@ SCRYPT_LABEL = b"age-encryption.org/v1/scrypt"
 BLOCK_SIZE = 64 * 1024
 TAG_SIZE = 16
 NONCE_SIZE = 16
-#: The cost of guessing a passphrase: 2 to this power, 64 MB of memory a guess.
-WORK_FACTOR = 16
+#: The cost of guessing a passphrase: 2 to this power, 128 MB of memory a guess; OWASP asks for no less.
+WORK_FACTOR = 17
 GREATEST_WORK_FACTOR = 20
 
 

@@ -119,20 +119,21 @@ class Supervisor:
             sys.excepthook(*sys.exc_info())
         finally:
             sys.stderr.flush()
-            os._exit(
-                status
-            )  # not through the frames of the parent; threads that still run end with the process
+            # Not through the frames of the parent; threads that still run end with the process.
+            os._exit(status)
 
     def note_ready(self, worker_id: int) -> None:
         """A worker serves now: one of an earlier generation may go, and with the last new one all."""
-        if worker_id in self.workers:
-            self.workers[worker_id].ready = True
+        worker = self.workers.get(worker_id)
+        if worker is None or worker.generation < self.generation:
+            return
+        worker.ready = True
         older = [
             key
-            for key, worker in self.workers.items()
-            if worker.generation < self.generation and not worker.stopping
+            for key, other in self.workers.items()
+            if other.generation < self.generation and not other.stopping
         ]
-        all_ready = sum(worker.ready for worker in self.current) == self.wanted
+        all_ready = sum(other.ready for other in self.current) == self.wanted
         for old_id in older if all_ready else older[:1]:
             self.stop(old_id, signal.SIGTERM)
 
@@ -146,9 +147,7 @@ class Supervisor:
             if worker.stopping:
                 continue
             reason = os.waitstatus_to_exitcode(status)
-            print(
-                f"server: worker {worker_id} ended ({reason}), starting another", file=sys.stderr, flush=True
-            )
+            print(f"server: worker {worker_id} ended ({reason})", file=sys.stderr, flush=True)
             now = time.monotonic()
             self.early_ends = 0 if now - worker.started_at > HEALTHY_SECONDS else self.early_ends + 1
             pause = min(FIRST_PAUSE * 2 ** (self.early_ends - 1), LONGEST_PAUSE) if self.early_ends else 0

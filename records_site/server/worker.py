@@ -6,6 +6,7 @@ connection, one caller cannot take all threads, a request that would wait too lo
 threads of its own.
 """
 
+import contextlib
 import hashlib
 import os
 import resource
@@ -229,5 +230,7 @@ def max_connections() -> int:
     files = 3 * MAX_CONNECTIONS + 500
     if hard != resource.RLIM_INFINITY:
         files = min(files, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    with contextlib.suppress(ValueError):  # macOS has a limit besides these two
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(100, (files - 500) // 3)
