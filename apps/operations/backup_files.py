@@ -163,8 +163,8 @@ def new_backup(parent: Path) -> Iterator[tuple[BackupWriter, Path]]:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with backup_lock(parent):
             # Left by a backup that was killed: no other is at work.
-            for left in parent.glob(".*.incomplete"):
-                shutil.rmtree(left)
+            for abandoned in parent.glob(".*.incomplete"):
+                shutil.rmtree(abandoned)
             folder = parent / f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}"
             incomplete = parent / f".{folder.name}.incomplete"
             if folder.exists():

@@ -288,9 +288,9 @@ def write_rows(connection: BaseDatabaseWrapper, table: Table, chunks: Iterable[b
                 for chunk in chunks:
                     copy.write(chunk)
         else:
-            places = ", ".join(["%s"] * len(table.columns))
+            placeholders = ", ".join(["%s"] * len(table.columns))
             for rows in read_values(table, chunks):
-                cursor.executemany(f"INSERT INTO {target} VALUES ({places})", rows)  # noqa: S608
+                cursor.executemany(f"INSERT INTO {target} VALUES ({placeholders})", rows)  # noqa: S608
 
 
 def read_values(table: Table, chunks: Iterable[bytes]) -> Iterator[list[list[Any]]]:

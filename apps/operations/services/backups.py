@@ -122,5 +122,5 @@ def document_files(connection: BaseDatabaseWrapper) -> Iterator[tuple[str, str]]
 def own_secret_key() -> str | None:
     """The secret key, where this installation made it (settings ``kept_secret``)."""
     path = settings.VAR_DIR / KEY_FILE
-    made = path.read_text().strip() if path.exists() else ""
-    return made if made == settings.SECRET_KEY else None
+    generated = path.read_text().strip() if path.exists() else ""
+    return generated if generated == settings.SECRET_KEY else None

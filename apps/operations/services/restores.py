@@ -92,12 +92,12 @@ def restore_document(key: str, content: FileContent, chunks: Iterable[bytes]) ->
 
 def restore_secret_key(key: bytes) -> None:
     path = settings.VAR_DIR / KEY_FILE
-    new = path.with_name(f"{KEY_FILE}.restored")
-    new.unlink(missing_ok=True)
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    temporary = path.with_name(f"{KEY_FILE}.restored")
+    temporary.unlink(missing_ok=True)
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(key)
-    sync_to_disk(new)
-    new.replace(path)
+    sync_to_disk(temporary)
+    temporary.replace(path)
 
 
 # --- the database ---------------------------------------------------------------------------------------

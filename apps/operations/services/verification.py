@@ -78,8 +78,8 @@ def find_damaged_tables() -> Iterator[str]:
 def reading_error(table: Table) -> str | None:
     """Why some row of a table cannot be read; ``None`` when all can."""
     try:
-        with snapshot() as reading:
-            ContentSum().consume(read_rows(reading, table))
+        with snapshot() as source:
+            ContentSum().consume(read_rows(source, table))
     except (Error, ValueError) as error:  # a value that no column of its kind can hold
         return f"cannot be read: {error}".strip()
     return None
@@ -114,7 +114,7 @@ def find_damaged_indexes() -> Iterator[str]:
         cursor.execute(
             "SELECT relation.oid::regclass::text, kind.amname FROM pg_class relation"
             " JOIN pg_am kind ON kind.oid = relation.relam"
-            " WHERE relation.relnamespace = 'public'::regnamespace AND relation.relkind IN ('r', 'i')"
+            " WHERE relation.relnamespace = current_schema()::regnamespace AND relation.relkind IN ('r', 'i')"
             " AND relation.relpersistence = 'p' AND kind.amname IN ('heap', 'btree') ORDER BY 1"
         )
         for name, kind in cursor.fetchall():
