@@ -22,6 +22,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
 #: Seconds that workers have to end; more than `worker.STOP_SECONDS`.
 STOP_SECONDS = 35
 
+#: What the parent handles.
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+
 
 @dataclass
 class Worker:
@@ -52,8 +55,8 @@ class Supervisor:
     def run(self) -> None:
         """Keep the workers running until a signal ends them."""
         signal.set_wakeup_fd(self.signals_write)
-        for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
-            signal.signal(name, lambda *_: None)
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: None)
         while self.stopped_at is None or self.workers:
             if self.stopped_at is None:
                 self.start_missing()
@@ -99,9 +102,12 @@ class Supervisor:
 
     def start_missing(self) -> None:
         while len(self.current) < self.wanted and time.monotonic() >= self.next_start:
+            # A new worker has the parent's handlers at first, which would swallow what ends it.
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
             worker_id = os.fork()
             if not worker_id:
                 self.become_worker()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             self.workers[worker_id] = Worker(self.generation)
 
     def become_worker(self) -> NoReturn:
@@ -109,6 +115,7 @@ class Supervisor:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent sends SIGTERM
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         for end in (self.signals, self.signals_write, self.ready):
             os.close(end)
         status = 1

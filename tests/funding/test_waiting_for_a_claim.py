@@ -4,6 +4,7 @@ import contextlib
 import importlib
 from decimal import Decimal
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
@@ -247,7 +248,7 @@ def test_a_command_puts_right_what_provider_invoices_say():
 def test_those_that_stood_before_are_looked_up_once():
     right = some_of_each()
     ProviderInvoice.objects.update(is_claimed=False)
-    MIGRATION.say_which_are_claimed(apps, None)
+    MIGRATION.say_which_are_claimed(apps, SimpleNamespace(connection=connection))
     assert all_say() == right
 
 
