@@ -157,8 +157,9 @@ class Supervisor:
             print(f"server: worker {worker_id} ended ({reason})", file=sys.stderr, flush=True)
             now = time.monotonic()
             self.early_ends = 0 if now - worker.started_at > HEALTHY_SECONDS else self.early_ends + 1
-            pause = min(FIRST_PAUSE * 2 ** (self.early_ends - 1), LONGEST_PAUSE) if self.early_ends else 0
-            self.next_start = now + pause
+            # What ends one worker early ends all that are started with it: that is one time.
+            times = (self.early_ends + self.wanted - 1) // self.wanted
+            self.next_start = now + (min(FIRST_PAUSE * 2 ** (times - 1), LONGEST_PAUSE) if times else 0)
 
 
 def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> None:

@@ -62,6 +62,12 @@ class Parent:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return {int(number) for number in children.split()}
 
+    def serving(self):
+        """The ids of both workers, once both answer."""
+        seen = set()
+        wait_for(lambda: seen.add(self.worker()) or len(seen - {None}) == 2)
+        return seen - {None}
+
 
 def wait_for(condition, seconds=10):
     deadline = time.monotonic() + seconds
@@ -89,9 +95,10 @@ def test_a_worker_that_is_killed_five_times_is_replaced_each_time(parent):
 
 
 def test_workers_that_cannot_start_are_tried_again_after_longer_and_longer_pauses(parent):
+    workers = parent.serving()
     parent.broken.touch()
-    for worker_id in wait_for(parent.workers):
-        with contextlib.suppress(ProcessLookupError):  # it began after the file, and has ended itself
+    for worker_id in workers:
+        with contextlib.suppress(ProcessLookupError):  # it looked for the file late, and has ended itself
             os.kill(worker_id, signal.SIGKILL)
     wait_for(lambda: parent.log.read_text().count("ended (1)") >= 2)
     time.sleep(1)
@@ -101,8 +108,7 @@ def test_workers_that_cannot_start_are_tried_again_after_longer_and_longer_pause
 
 
 def test_a_reload_replaces_all_workers(parent):
-    before = wait_for(lambda: len(parent.workers()) == 2 and parent.workers())
-    wait_for(parent.worker)
+    before = parent.serving()
     parent.process.send_signal(signal.SIGHUP)
     while before & parent.workers():
         assert parent.worker()
@@ -111,8 +117,7 @@ def test_a_reload_replaces_all_workers(parent):
 
 
 def test_a_reload_with_code_that_does_not_start_leaves_the_workers_in_place(parent):
-    before = wait_for(lambda: len(parent.workers()) == 2 and parent.workers())
-    wait_for(parent.worker)
+    before = parent.serving()
     parent.broken.touch()
     parent.process.send_signal(signal.SIGHUP)
     wait_for(lambda: parent.log.read_text().count("ended (1)") >= 2)
@@ -121,8 +126,7 @@ def test_a_reload_with_code_that_does_not_start_leaves_the_workers_in_place(pare
 
 
 def test_a_second_interrupt_ends_workers_that_do_not_stop(parent):
-    workers = wait_for(lambda: len(parent.workers()) == 2 and parent.workers())
-    wait_for(parent.worker)
+    workers = parent.serving()
     for worker_id in workers:
         os.kill(worker_id, signal.SIGSTOP)
     parent.process.send_signal(signal.SIGINT)
