@@ -55,8 +55,8 @@ class Supervisor:
     def run(self) -> None:
         """Keep the workers running until a signal ends them."""
         signal.set_wakeup_fd(self.signals_write)
-        for number in SIGNALS:
-            signal.signal(number, lambda *_: None)
+        for name in SIGNALS:
+            signal.signal(name, lambda *_: None)
         while self.stopped_at is None or self.workers:
             if self.stopped_at is None:
                 self.start_missing()
