@@ -21,7 +21,6 @@ from tests import postgres
 pytestmark = [
     pytest.mark.postgres("SQLite is no server"),
     pytest.mark.django_db,  # only so that a run of PostgreSQL alone has it
-    pytest.mark.xdist_group("faults"),
 ]
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -245,10 +245,10 @@ def test_a_command_puts_right_what_provider_invoices_say():
     ]
 
 
-def test_those_that_stood_before_are_looked_up_once():
+def test_the_migration_marks_existing_provider_invoices():
     right = some_of_each()
     ProviderInvoice.objects.update(is_claimed=False)
-    MIGRATION.say_which_are_claimed(apps, SimpleNamespace(connection=connection))
+    MIGRATION.fill_is_claimed(apps, SimpleNamespace(connection=connection))
     assert all_say() == right
 
 

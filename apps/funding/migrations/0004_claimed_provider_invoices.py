@@ -5,15 +5,15 @@ from django.db import migrations, models
 from django.db.models import Exists, OuterRef
 
 
-def say_which_are_claimed(apps, schema_editor):
-    """Of the standing ones: those that a claim has alone, and reusable ones with a current claim."""
+def fill_is_claimed(apps, schema_editor):
+    """Of the existing ones: those that a claim has taken, and reusable ones with a current claim."""
     claims = apps.get_model("funding", "Claim").objects.filter(provider_invoice=OuterRef("pk")).order_by()
-    papers = apps.get_model("funding", "ProviderInvoice").objects.using(schema_editor.connection.alias)
-    papers = papers.filter(is_claimed=False).order_by()
-    papers.filter(Exists(claims.filter(takes_provider_invoice=True)), is_reusable=False).update(
+    invoices = apps.get_model("funding", "ProviderInvoice").objects.using(schema_editor.connection.alias)
+    invoices = invoices.filter(is_claimed=False).order_by()
+    invoices.filter(Exists(claims.filter(takes_provider_invoice=True)), is_reusable=False).update(
         is_claimed=True
     )
-    papers.filter(Exists(claims.filter(archive_date=None)), is_reusable=True).update(is_claimed=True)
+    invoices.filter(Exists(claims.filter(archive_date=None)), is_reusable=True).update(is_claimed=True)
 
 
 class Migration(migrations.Migration):
@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
             name="is_claimed",
             field=models.BooleanField(default=False, editable=False, verbose_name="claimed"),
         ),
-        migrations.RunPython(say_which_are_claimed, migrations.RunPython.noop),
+        migrations.RunPython(fill_is_claimed, migrations.RunPython.noop),
         migrations.AddIndex(
             model_name="providerinvoice",
             index=models.Index(
