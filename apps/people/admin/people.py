@@ -9,6 +9,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, fieldset
 from apps.core.models import Subscriber
+from apps.odata.write.drafts import Draft
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
 from apps.people.choices import AppliesTo
 from apps.people.models import Client, Contact
@@ -77,6 +78,20 @@ class PersonForm(AnsweredForm):
         return "".join(number.split()) if number else None
 
 
+class ContactForm(PersonForm):
+    """Whether a contact's primary email is used follows whether there is one."""
+
+    def draft(self) -> Draft:
+        draft = super().draft()
+        if "primary_email" in draft.invalid:
+            return draft
+        changed = {"primary_email", "use_primary_email"}.intersection(self.changed_data)
+        if draft.primary_email is None or (not self.is_new and changed == {"primary_email"}):
+            draft.fill("use_primary_email", draft.primary_email is not None)
+            draft.given |= {"use_primary_email"}
+        return draft
+
+
 class PersonAdmin(AnsweredAdmin):
     """What the pages of staff and contacts have in common."""
 
@@ -136,6 +151,7 @@ class ClientAdmin(AnsweredAdmin):
 class ContactAdmin(PersonAdmin):
     """Participants, their representatives, and people at clients."""
 
+    form = ContactForm
     applies_to = AppliesTo.CONTACT
     menu_group = "People"
     menu_order = 30
