@@ -3,12 +3,11 @@
 import datetime as dt
 
 import pytest
-from django.db import connection
 
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.duplicates import duplicate_warnings, find_duplicates
-from apps.people.models import FULL_NAME, Contact
+from apps.people.models import Contact
 from tests.api.caller import Caller, an_application
 from tests.people.records import a_contact, an_administrator, form_data, get_unrendered
 
@@ -101,11 +100,3 @@ def test_the_form_links_the_other_record_before_anything_is_saved(client, ada, m
 def test_the_interface_stores_what_comes(mia):
     body = {"FirstName": "Mia", "LastName": "O'Neill", "SchemeNumber": "430123456"}
     assert Caller(an_application()).post("contact", {"value": [body]}).status_code == 201
-
-
-@pytest.mark.postgres("SQLite has no plans to speak of")
-def test_names_are_looked_up_by_an_index(mia):
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = Contact.objects.alias(lower_name=FULL_NAME).filter(lower_name__in=["a b", "c d"]).explain()
-    assert "people_contact_full_name" in plan
