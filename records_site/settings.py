@@ -265,6 +265,7 @@ FILE_UPLOAD_HANDLERS = [
 ODATA_SERVICE = "records_site.service.service"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
+API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
 API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
 API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
