@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_script_prefix
 from django.utils.module_loading import import_string
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -82,8 +83,8 @@ class ODataView(APIView):
 
     @cached_property
     def base_url(self) -> str:
-        """``https://host/api/``, which all links begin with."""
-        return self.request.build_absolute_uri("/api/")
+        """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
+        return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
 
     @cached_property
     def query_string(self) -> bytes:
@@ -157,7 +158,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def reader(self, rows: QuerySet[Any], options: QueryOptions, item: bool = False) -> JsonReader:
         """A reader of records, which have their ETags when the request names a level of metadata."""
-        renderer = self.request.accepted_renderer
+        renderer: Any = self.request.accepted_renderer
         has_etags = renderer.format == "json" and renderer.requested.metadata in ("minimal", "full")
         return JsonReader(self.entity_set, rows, options, item, has_etags)
 
