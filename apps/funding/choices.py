@@ -40,6 +40,14 @@ class Flag(models.TextChoices):
     NOT_APPLICABLE = "NA", "Not applicable"
 
 
+class BillPermission(models.TextChoices):
+    """The steps of claims and invoices that different people may take, besides administering them."""
+
+    APPROVE = "approve_funding_invoices", "Can approve claims and invoices"
+    CLAIM = "claim_funding_invoices", "Can claim from the agency, submit and send"
+    PAY = "pay_funding_invoices", "Can record payments of claims and invoices"
+
+
 class SendPaymentTo(Numbered, models.TextChoices):
     """Who is paid what a claim brings in."""
 

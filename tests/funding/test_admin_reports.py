@@ -115,9 +115,13 @@ def test_pages_of_sums_take_the_same_statements_for_any_number_of_claims(
 
 
 def test_without_the_permission_there_are_no_queues(client):
-    client.force_login(a_staff_member(role=a_role("funding.view_claim")), BACKEND)
+    a_claim(), an_invoice()
+    client.force_login(a_staff_member(role=a_role("funding.view_product")), BACKEND)
     for address in (QUEUES, MONTH_END, f"{CLAIMS}next/"):
         assert client.get(address).status_code == 403
+    client.force_login(a_staff_member(role=a_role("funding.view_claim")), BACKEND)
+    groups = get_unrendered(client, QUEUES).context_data["groups"]
+    assert [title for title, _ in groups] == ["Claims"]
 
 
 # --- what draws on a budget -----------------------------------------------------------------------------

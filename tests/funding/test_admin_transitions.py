@@ -2,8 +2,12 @@
 
 import datetime as dt
 from decimal import Decimal
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
+from django.db import connection
 
 from apps.core.models import Subscriber
 from apps.funding.admin.claims import ClaimAdmin
@@ -177,7 +181,7 @@ def test_refused_claims_are_listed_with_their_reasons_and_the_others_are_approve
 
 
 def test_an_action_on_all_of_a_filter_changes_no_others(client, ada):
-    mine = [a_claim(staff=ada) for _ in range(3)]
+    mine = [a_claim(staff=ada, entered_by=None) for _ in range(3)]
     other = a_claim()
     address = f"{CLAIMS}?status={AWAITING}&staff={ada.pk}"
     run_list_action(client, address, "approve", mine[:1], select_across="1")
@@ -221,9 +225,56 @@ def test_without_the_permission_no_status_changes(client):
     run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", [claim])
     assert reloaded(claim).funding_status == AWAITING
     client.force_login(a_staff_member(role=a_role("funding.change_claim", "funding.view_claim")), BACKEND)
-    assert run_list_action(client, CLAIMS, "approve", [claim]).status_code == 403
-    assert run_action(client, claim, "approve").status_code == 403
+    run_list_action(client, CLAIMS, "approve", [claim])
+    run_action(client, claim, "approve")
     assert reloaded(claim).funding_status == AWAITING
+
+
+ADMINISTERS = ("funding.view_claim", "funding.change_claim", "funding.administer_funding_invoices")
+
+
+@pytest.mark.parametrize(
+    ("permission", "status", "offered"),
+    [
+        (None, AWAITING, ["hold", "archive"]),
+        ("approve", AWAITING, ["approve", "hold", "archive"]),
+        (None, APPROVED, []),
+        ("approve", APPROVED, ["withdraw"]),
+        ("claim", APPROVED, ["claim"]),
+        ("claim", "AgencyClaimed", ["ask-to-cancel"]),
+        ("pay", "AgencyClaimed", ["pay", "pay-in-part"]),
+    ],
+)
+def test_approving_claiming_and_paying_are_permissions_of_their_own(client, permission, status, offered):
+    claim = a_claim(funding_status=status)
+    granted = [f"funding.{permission}_funding_invoices"] if permission else []
+    person = a_staff_member(role=a_role(*ADMINISTERS, *granted))
+    client.force_login(person, BACKEND)
+    page = get_unrendered(client, f"{CLAIMS}{claim.pk}/change/")
+    buttons = [button["address"].split("/")[-2] for button in page.context_data["buttons"]]
+    assert buttons == offered
+    missing = {name for name in ("approve", "claim", "pay") if name not in offered}
+    for name in missing:
+        answer = run_action(client, claim, name)
+        assert answer.status_code == 302
+    assert reloaded(claim).funding_status == status
+    run_list_action(client, f"{CLAIMS}?status={status}", "approve", [claim])
+    assert (reloaded(claim).funding_status == APPROVED) is (permission == "approve" or status == APPROVED)
+
+
+def test_roles_that_administered_funding_before_keep_all_three_permissions():
+    before, other = a_role("funding.administer_funding_invoices"), a_role("funding.view_claim")
+    migration = import_module("apps.funding.migrations.0006_approve_claim_and_pay")
+    migration.grant_to_administrators_of_funding(apps, SimpleNamespace(connection=connection))
+    names = {f"funding.{each}_funding_invoices" for each in ("administer", "approve", "claim", "pay")}
+    assert (before.permission_codes(), other.permission_codes()) == (names, {"funding.view_claim"})
+
+
+def test_a_person_who_may_not_approve_is_told_so(client):
+    claim = a_claim()
+    client.force_login(a_staff_member(role=a_role(*ADMINISTERS)), BACKEND)
+    page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
+    assert "Your role lacks the permission to approve claims and invoices." in page
 
 
 # --- lists and queues -----------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ CODES = {
     "AbnInvalid",
     "DayMismatch",
     "GivenDiffers",
+    "TotalDiffers",
     "FutureService",
 }
 

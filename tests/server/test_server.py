@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -83,6 +84,14 @@ class Server:
         with contextlib.suppress(OSError):
             return self.request("GET", "/livez", seconds=2)[0] == 200
         return False
+
+    def metrics(self):
+        """The value of each series."""
+        with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=10)) as client:
+            client.request("GET", "/metrics", headers={"Authorization": "Bearer operator"})
+            lines = client.getresponse().read().decode().splitlines()
+        series = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in series}
 
     def stop(self):
         self.process.terminate()
@@ -192,6 +201,28 @@ def test_a_busy_application_leaves_threads_to_others_and_is_refused_beyond_its_o
     assert (
         statuses.count(200) <= 8
     )  # two workers, of each half of its threads; and who came as they were done
+
+
+def test_metrics_are_those_of_all_workers(starting):
+    server = starting(METRICS_TOKEN="operator")
+    wait_for(server.answers)
+    wait_for(lambda: server.metrics()["server_workers"] == 2)
+    before = server.metrics()
+    for _ in range(10):  # each on a connection of its own: any worker answers
+        assert server.request("GET", "/api/client")[0] == 401
+    counted = server.metrics()
+    refused = 'http_requests_total{method="GET",route="/api/client/",status="401"}'
+    assert counted[refused] - before.get(refused, 0) == 10
+    assert counted["server_threads"] == 8
+    os.kill(server.workers()[0], signal.SIGKILL)
+    wait_for(
+        lambda: (
+            (found := server.metrics())["server_worker_starts_total"] == 3 and found["server_workers"] == 2
+        )
+    )
+    assert server.metrics()[refused] == counted[refused]
+    log = server.log.read_text()
+    assert log.count("ended (-9)") == 1
 
 
 def test_a_stop_lets_running_requests_end(starting, folder, applications):

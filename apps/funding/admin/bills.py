@@ -20,7 +20,7 @@ from apps.funding.admin.queues import STATUS
 from apps.funding.models import ClaimLine, InvoiceLine
 from apps.funding.services.transitions import apply_transition, explain_missing_approval, list_transitions
 from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
-from apps.funding.validation.transitions import transitions_of
+from apps.funding.validation.transitions import missing_permission, transitions_of
 from apps.odata import clock
 from apps.people.models import Staff
 
@@ -218,6 +218,7 @@ class BillAdmin(BillListAdmin):
             if not row.single
             and row.pays is not PaymentExtent.PART
             and row.name is not TransitionName.RESTORE
+            and missing_permission(row, staff_of(request)) is None
             and (status in row.sources if status else row.name in FOR_ALL_STATUSES)
         ]
         return [transition_button(row) for row in sorted(rows, key=transition_position)]

@@ -31,7 +31,7 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.core.models import normalised
 from apps.documents.admin import preview_kind
-from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
+from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome, may_administer
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_lists import find_contacts, find_providers
 from apps.funding.admin.bills import staff_of
@@ -242,12 +242,16 @@ class ProviderInvoiceAdmin(ActionAdmin):
     def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
         if request.GET.get("archived") == "yes":
             return [RESTORE]
+        if not may_administer(request):
+            return [ARCHIVE]
         status = request.GET.get(STATUS, "")
         possible = possible_actions(status) if status in ApprovalStatus.values else list(ApprovalAction)
         return [*map(approval_button, possible), ARCHIVE]
 
     def record_buttons(self, request: HttpRequest, record: ProviderInvoice) -> Sequence[ActionButton]:
-        return [] if record.is_archived else [*map(approval_button, possible_actions(record.approval_status))]
+        if record.is_archived or not may_administer(request):
+            return []
+        return [*map(approval_button, possible_actions(record.approval_status))]
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]

@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from apps.core.models import NormalisedField, Record
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
+    BillPermission,
     CancellationReason,
     ClaimStatus,
     ClaimType,
@@ -148,7 +149,10 @@ class Claim(Bill):
     takes_provider_invoice = models.BooleanField(default=True, editable=False)
 
     class Meta(Bill.Meta):
-        permissions = (("administer_funding_invoices", "Can view/administer funding invoices"),)
+        permissions = (
+            ("administer_funding_invoices", "Can view/administer funding invoices"),
+            *BillPermission.choices,
+        )
         indexes = (
             *Bill.Meta.indexes,
             models.Index(

@@ -80,7 +80,7 @@ class RecordWriter:
 
     def add_links(self, written: dict[str, Any], type_: StructuredType, path: str) -> None:
         for name, navigation in type_.navigations.items():
-            if navigation.type.key is not None:
+            if not navigation.is_complex:
                 link = f"{self.base_url}{path}/{name}"
                 written[f"{name}@odata.associationLink"] = f"{link}/$ref"
                 written[f"{name}@odata.navigationLink"] = link

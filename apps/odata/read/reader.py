@@ -70,7 +70,7 @@ class JsonReader:
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        self.context = f"{entity_set.name}{self.projection.context}"
+        self.context = f"{entity_set.name}{self.projection.select_list}"
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
 
