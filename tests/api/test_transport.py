@@ -145,8 +145,8 @@ def proxied(api, settings):
     ],
 )
 def test_links_begin_with_the_address_that_the_proxy_was_called_by(proxied, headers, base):
-    assert ok(proxied.get("client", **headers))["@odata.context"] == f"{base}$metadata#Client"
-    assert ok(proxied.get("client"))["@odata.context"] == "http://testserver/api/$metadata#Client"
+    assert ok(proxied.get("client", **headers))["@odata.context"].startswith(f"{base}$metadata#")
+    assert ok(proxied.get("client"))["@odata.context"].startswith("http://testserver/api/$metadata#")
 
 
 def test_the_back_office_has_the_prefix_too(proxied):
@@ -164,10 +164,10 @@ def test_a_host_that_is_not_ours_is_refused(proxied, headers):
 @pytest.mark.parametrize("prefix", ["//evil.example", "/a/../b", "javascript:x", "records", "/a b"])
 def test_a_prefix_that_is_no_path_is_ignored(proxied, prefix):
     body = ok(proxied.get("client", X_Forwarded_Prefix=prefix))
-    assert body["@odata.context"] == "http://testserver/api/$metadata#Client"
+    assert body["@odata.context"].startswith("http://testserver/api/$metadata#")
 
 
 def test_without_trust_nobody_chooses_the_address(api):
     headers = {"Forwarded": "host=evil.example;proto=https", "X_Forwarded_Prefix": "/evil"}
     body = ok(api.get("client", X_Forwarded_Host="evil.example", X_Forwarded_Proto="https", **headers))
-    assert body["@odata.context"] == "http://testserver/api/$metadata#Client"
+    assert body["@odata.context"].startswith("http://testserver/api/$metadata#")
