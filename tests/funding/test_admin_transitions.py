@@ -118,6 +118,24 @@ def test_a_resubmitted_claim_leads_to_its_successor(client):
     assert answer.redirect_chain[-1][0] == f"{CLAIMS}{new.pk}/change/"
 
 
+def test_a_resubmitted_claim_leaves_its_queue_and_both_pages_name_the_other(client):
+    claim, other = (a_claim(funding_status="PaymentProviderRejected") for _ in range(2))
+    run_action(client, claim, "resubmit")
+    new = Claim.objects.get(resubmission_of=claim)
+    for record, text, named in ((claim, "Resubmitted as", new), (new, "Resubmits", claim)):
+        page = client.get(f"{CLAIMS}{record.pk}/change/").content.decode()
+        assert f'{text} <a class="rs-link" href="{CLAIMS}{named.pk}/change/">{named}</a>' in page
+    queue = {"status": "PaymentProviderRejected"}
+    assert listed(client, CLAIMS, **queue) == [str(other)]
+    assert listed(client, CLAIMS, **queue, resubmitted="yes") == [str(claim)]
+    assert set(listed(client, CLAIMS, **queue, resubmitted="all")) == {str(claim), str(other)}
+    assert set(listed(client, CLAIMS)) == {str(claim), str(other), str(new)}
+    tabs = {tab["label"]: tab["count"] for tab in get_unrendered(client, CLAIMS).context["tabs"]}
+    assert tabs["Rejected by the payment provider"] == "1"
+    run_action(client, new, "archive")  # which gives the old one back what is open
+    assert set(listed(client, CLAIMS, **queue)) == {str(claim), str(other)}
+
+
 def test_an_action_that_is_no_longer_possible_is_refused(client):
     claim = a_claim(funding_status=APPROVED)
     assert "has changed" in run_action(client, claim, "hold", reason="x", follow=True).content.decode()

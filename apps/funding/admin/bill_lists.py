@@ -29,9 +29,9 @@ from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, WarningCode
-from apps.funding.models import AcknowledgedWarning, Bill, Claim, Invoice
+from apps.funding.models import AcknowledgedWarning, Bill, Claim, Invoice, resubmission_exists
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import STATUSES
+from apps.funding.statuses import RESUBMITTABLE, STATUSES
 from apps.odata import clock
 from apps.people.models import Client, Contact
 
@@ -59,6 +59,25 @@ class StatusFilter(ConditionFilter):
     def conditions(self, model: type[Model]) -> Conditions:
         return {
             value: (label, Q(funding_status=value)) for value, label in choices_of(model, "funding_status")
+        }
+
+
+class ResubmissionFilter(ConditionFilter):
+    """Whether bills were resubmitted: those that were have left their queue."""
+
+    title = "resubmission"
+    parameter_name = "resubmitted"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        can_be_resubmitted = request.GET.get(STATUS) in RESUBMITTABLE
+        return super().lookups(request, model_admin) if can_be_resubmitted else []
+
+    def conditions(self, model: type[Any]) -> Conditions:
+        resubmitted = Q(resubmission_exists(model))
+        return {
+            "": ("Not resubmitted", ~resubmitted),
+            "yes": ("Resubmitted", resubmitted),
+            "all": ("All", Q()),
         }
 
 
@@ -165,6 +184,7 @@ class BillListAdmin(ActionAdmin):
     list_filter: ClassVar[Any] = (
         ArchivedFilter,
         StatusFilter,
+        ResubmissionFilter,
         HoldReasonFilter,
         AgeFilter,
         WarningFilter,

@@ -89,7 +89,7 @@ class BillAdmin(BillListAdmin):
 
     def summary(self, record: Any) -> list[tuple[str, Any]]:
         """The labels and values above the lines of a bill that is only viewed."""
-        rows = [
+        return [
             ("Assigned to", str(record.staff)),
             ("Entered by", str(record.entered_by or "–")),
             ("Number in accounting", record.external_invoice_number or "–"),
@@ -97,9 +97,6 @@ class BillAdmin(BillListAdmin):
             ("Paid", format_amount(record.amount_paid)),
             ("Paid on", short_day(record.payment_date)),
         ]
-        if record.resubmission_of_id:
-            rows.append(("Resubmits", record_link(record.resubmission_of)))
-        return rows
 
     def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
         """The provider invoice shown beside a claim, and its document."""
@@ -275,6 +272,7 @@ class BillAdmin(BillListAdmin):
             "status_colour": record.status.colour,
             "not_approved": explain_missing_approval(record, staff_of(request)) if may_change else None,
             "acknowledged": acknowledged_rows(record),
+            "resubmission_links": resubmission_links(record),
         }
 
 
@@ -290,6 +288,13 @@ def acknowledged_rows(record: Any) -> list[dict[str, Any]]:
         }
         for each in record.acknowledged_warnings.select_related("staff")
     ]
+
+
+def resubmission_links(record: Any) -> list[tuple[str, str]]:
+    """The bill that a bill resubmits, and the one it was resubmitted as."""
+    found = [("Resubmits", record.resubmission_of)] if record.resubmission_of_id else []
+    found += [("Resubmitted as", each) for each in record.resubmissions.filter(archive_date=None)]
+    return [(label, record_link(each)) for label, each in found]
 
 
 def pressed_button(request: HttpRequest) -> str:
