@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -73,14 +74,18 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "records_site.request_log.RequestLogMiddleware",
     # Outside of SecurityMiddleware, whose redirect to https has these headers too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
+    "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
+    "apps.odata.http.compression.CompressionMiddleware",
+    "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -189,8 +194,9 @@ if HTTPS:
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
-TRUST_PROXY = env.bool("TRUST_PROXY", False)  # a proxy sets X-Forwarded-Proto and -For, and drops others'
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$", r"^metrics$"]  # asked on the machine itself
+#: A proxy sets Forwarded, or X-Forwarded-Proto, -For, -Host and -Prefix, and drops those of callers.
+TRUST_PROXY = env.bool("TRUST_PROXY", False)
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -232,6 +238,10 @@ if SECURE_HSTS_SECONDS:
     REFUSAL_HEADERS["Strict-Transport-Security"] = (
         f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
     )
+#: Origins whose browser programs may call the interface with a token ("https://app.example.org").
+CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
+if any(not re.fullmatch(r"https?://[^/*\s]+", origin) for origin in CORS_ALLOWED_ORIGINS):
+    raise ImproperlyConfigured("CORS_ALLOWED_ORIGINS holds origins: https://app.example.org.")
 #: Where a vulnerability is reported, in /.well-known/security.txt (RFC 9116); no contact, no file.
 SECURITY_CONTACT = env.str("SECURITY_CONTACT", "")
 if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", "tel:")):
@@ -265,6 +275,7 @@ FILE_UPLOAD_HANDLERS = [
 ODATA_SERVICE = "records_site.service.service"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
+API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
 API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
 API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
@@ -398,7 +409,16 @@ DEMO_DATA = [
     "apps.funding.demo.loading.FUNDING",
 ]
 
-# --- logging: one line an event on standard error -----------------------------------------------------
+# --- logging and metrics: one line an event on standard error -----------------------------------------
+
+LOG_FORMAT = env.str("LOG_FORMAT", "text")
+if LOG_FORMAT not in ("text", "json"):
+    raise ImproperlyConfigured("LOG_FORMAT is text or json.")
+LOG_REQUESTS = env.bool("LOG_REQUESTS", False)  # a line for each request
+DATABASE_SLOW_SECONDS = env.float(
+    "DATABASE_SLOW_SECONDS", 1 if IS_SERVER else 0
+)  # such statements are logged
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # who has it reads /metrics; without it there is no such address
 
 LOGGING = {
     "version": 1,
@@ -407,13 +427,20 @@ LOGGING = {
         "line": {
             "class": "records_site.log_lines.LineFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        },
+        "json": {"class": "records_site.log_lines.JsonFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": {"text": "line", "json": "json"}[LOG_FORMAT],
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     "loggers": {
         # A refused request is an answer, not an event; internal failures are logged by odata.http.exceptions.
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "records.requests": {"level": "INFO"},
     },
 }

@@ -53,7 +53,9 @@ def a_participant(provider=None, staff=None):
     )
     # One that names nobody, and that only claims of this participant are built on.
     unnamed = a_provider_invoice(provider=provider, is_reusable=True)
-    a_claim([line], **bill, provider=provider, provider_invoice=unnamed, funding_status="PaymentProviderCancelled")
+    a_claim(
+        [line], **bill, provider=provider, provider_invoice=unnamed, funding_status="PaymentProviderCancelled"
+    )
     invoice = an_invoice([{**line, "booking": None}], **bill, funding_status="Paid")
     for owner in ({"claim": claim}, {"invoice": invoice}, {"provider_invoice": provider_invoice}):
         StatusMove.objects.create(**owner, verb="approve", from_status="A", to_status="B", staff=staff)

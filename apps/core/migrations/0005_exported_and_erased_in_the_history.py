@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0003_running_numbers_fit'),
+        ('core', '0004_four_eyes_by_default'),
     ]
 
     operations = [
