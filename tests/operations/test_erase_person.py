@@ -186,7 +186,7 @@ def test_a_contact_in_use_is_refused_with_every_reason(participant, erase):
     reasons = refusal(erase, contact).splitlines()
     assert reasons[0] == "The contact is in use: archive it first."
     assert reasons[1].startswith(
-        f"The last service was on {dt.date.today():%d %b %Y}: the records are kept for 7 years"
+        f"The last service was on {clock.today():%d %b %Y}: the records are kept for 7"
     )
     assert reasons[2].startswith(f"Claims and invoices that are not closed: 1, the first is {claim}.")
     assert reasons[3] == "The contact is key contact of Acme: change that first."
