@@ -13,6 +13,7 @@ from apps.core.admin_base.display import admin_url, link
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
+from apps.people.admin.merging import MergingAdmin
 from apps.people.choices import AppliesTo
 from apps.people.duplicates import MESSAGE, describe, find_duplicates
 from apps.people.models import Client, Contact
@@ -115,7 +116,7 @@ class PersonAdmin(AnsweredAdmin):
 
 
 @admin.register(Client)
-class ClientAdmin(AnsweredAdmin):
+class ClientAdmin(MergingAdmin):
     """Organisations: customers and providers of the subscriber."""
 
     warnings = CLIENT_WARNINGS
@@ -151,7 +152,7 @@ class ClientAdmin(AnsweredAdmin):
 
 
 @admin.register(Contact)
-class ContactAdmin(PersonAdmin):
+class ContactAdmin(PersonAdmin, MergingAdmin):
     """Participants, their representatives, and people at clients."""
 
     form = ContactForm
