@@ -1,7 +1,7 @@
 """The lists of claims and invoices: their search, filters and columns, and a tab for each status."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from apps.core.admin_base.display import age, format_amount, period_cell, two_li
 from apps.core.admin_base.filters import searched_digits, with_digits
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
-from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
@@ -30,6 +30,7 @@ from apps.odata import clock
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
+PLAN = "plan"
 #: As many people or providers are passed on by their keys.
 KEY_LIMIT = 500
 
@@ -101,6 +102,40 @@ class BudgetFilter(RadioFilter):
         return queryset.filter(pk__in=lines_on_budget(budget)[f"{name}s"].order_by().values(name))
 
 
+class PlanFilter(RadioFilter):
+    """The plan of bills, from a link on the plan's page."""
+
+    title = "plan"
+    parameter_name = PLAN
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        plan = find_plan(request.GET.get(PLAN))
+        return [] if plan is None else [(str(plan.pk), str(plan))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        plan = find_plan(self.value())
+        return queryset if plan is None else queryset.filter(bills_on_plan(queryset.model)(plan))
+
+
+def find_plan(key: str | None) -> ClientEngagement | None:
+    guid = read_key(key)
+    return ClientEngagement.objects.select_related("participant").filter(pk=guid).first() if guid else None
+
+
+def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
+    """The condition that bills have a line on a budget of a plan."""
+    line: Any = model._meta.get_field("line_items").related_model
+    name = model._meta.model_name
+
+    def condition(plan: ClientEngagement) -> Q:
+        # By their keys, so that each side of the condition has an index.
+        budgets = Q(booking__in=list(plan.bookings.values_list("pk", flat=True)))
+        budgets |= Q(category_budget__in=list(plan.category_budgets.values_list("pk", flat=True)))
+        return Q(pk__in=line.objects.filter(budgets).order_by().values(name))
+
+    return condition
+
+
 def find_budget(key: str | None) -> Budget | None:
     """The service booking, or the budget of a category, that has this key."""
     guid = read_key(key)
@@ -139,6 +174,7 @@ class BillListAdmin(ActionAdmin):
         HoldReasonFilter,
         AgeFilter,
         BudgetFilter,
+        PlanFilter,
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
         ("contact", AutocompleteSelectFilter),
