@@ -4,7 +4,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Q, Sum
 from django.http import HttpRequest
 
 from apps.core.admin_base import Panel, record_panel, register_panels
@@ -13,8 +13,8 @@ from apps.engagements.models import ClientEngagement
 from apps.funding.admin.bill_lists import PLAN, STATUS_COLOURS, bills_on_plan
 from apps.funding.admin.queues import STATUS
 from apps.funding.choices import ClaimStatus
-from apps.funding.models import Claim, Invoice, ProviderInvoice
-from apps.funding.statuses import STATUSES, OpenAmount
+from apps.funding.models import Claim, Invoice, ProviderInvoice, resubmission_exists
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, OpenAmount
 from apps.people.models import Client, Contact, Staff
 
 CLAIM_COLUMNS = ("number", "provider_name", "days", "amount", "status", "since")
@@ -23,10 +23,15 @@ PROVIDER_INVOICE_COLUMNS = ("reference_label", "provider", "services", "amount",
 
 
 def claim_sums(column: str) -> Callable[[HttpRequest, Any], dict[str, Any] | None]:
-    """The sums of the current claims that refer to a record by a column, by status; one query."""
+    """The sums of the current claims that refer to a record by a column, by status; one query.
+
+    Of what was resubmitted only the new claim counts.
+    """
 
     def context(request: HttpRequest, record: Any) -> dict[str, Any] | None:
-        claims = Claim.objects.filter(**{column: record.pk}, archive_date=None).order_by()
+        claims = Claim.objects.filter(**{column: record.pk}, archive_date=None)
+        resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
+        claims = claims.exclude(resubmitted).order_by()
         groups = claims.values_list("funding_status").annotate(
             number=Count("pk"), sum=Sum("total"), unpaid=Sum(F("total") - F("amount_paid"))
         )
