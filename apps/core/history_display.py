@@ -180,7 +180,8 @@ def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
     records = model._default_manager.filter(pk__in=keys).order_by()
     if admin.site.is_registered(model):
         # A name may have another record's in it: that of a plan has the participant's.
-        records = records.select_related(*(admin.site.get_model_admin(model).list_select_related or ()))
+        page: Any = admin.site.get_model_admin(model)
+        records = records.select_related(*(page.list_select_related or ()))
     return {str(each.pk): str(each) for each in records}
 
 

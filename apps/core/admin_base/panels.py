@@ -81,7 +81,7 @@ def record_panel(
         query = {parameter or f"{column}__{record._meta.pk.name}__exact": record.pk, **(filters or {})}
         return {
             "count": len(rows) if len(rows) <= ROW_LIMIT else records(record).count(),
-            "headers": [capfirst(label_for_field(name, model, page)) for name in columns],
+            "headers": [capfirst(str(label_for_field(name, model, page))) for name in columns],
             "rows": [
                 (page.record_url(row), [cell_text(page, row, name) for name in columns])
                 for row in rows[:ROW_LIMIT]
@@ -130,7 +130,8 @@ def overview_context(request: HttpRequest, record: Any) -> dict[str, Any]:
     """The panels of the record's model that this person may view, and the timeline."""
     panels = [panel for panel in PANELS[type(record)] if panel.has_permission(request)]
     panels.sort(key=lambda panel: (panel.order, panel.heading))
-    shown, empty = [], []
+    shown: list[tuple[Panel, dict[str, Any]]] = []
+    empty: list[tuple[Panel, dict[str, Any]]] = []
     for panel in panels:
         context = panel.context(request, record)
         if context is not None:

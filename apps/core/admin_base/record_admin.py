@@ -227,7 +227,7 @@ class RecordAdmin(ArchivingAdmin):
     def overview_details(self, request: HttpRequest, record: Any) -> list[tuple[str, Any]]:
         """The labels and texts at the top; a reference is a link for those who may view its record."""
         return [
-            (label_for_field(name, self.model, self), self.overview_text(request, record, name))
+            (str(label_for_field(name, self.model, self)), self.overview_text(request, record, name))
             for name in self.overview_fields
             if getattr(record, name, None) not in (None, "")
         ]

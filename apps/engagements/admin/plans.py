@@ -266,8 +266,9 @@ def budget_section(budget: Budget) -> dict[str, Any]:
 
 
 def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, Any]:
-    page: Any = admin.site.get_model_admin(ClientEngagement)
-    return page.budgets_context(request, plan)  # type: ignore[no-any-return]
+    page = admin.site.get_model_admin(ClientEngagement)
+    assert isinstance(page, ClientEngagementAdmin)
+    return page.budgets_context(request, plan)
 
 
 def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:

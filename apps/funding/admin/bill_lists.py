@@ -29,7 +29,15 @@ from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, WarningCode
-from apps.funding.models import AcknowledgedWarning, Bill, Claim, Invoice, resubmission_exists
+from apps.funding.models import (
+    AcknowledgedWarning,
+    Bill,
+    Claim,
+    ClaimLine,
+    Invoice,
+    InvoiceLine,
+    resubmission_exists,
+)
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import RESUBMITTABLE, STATUSES
 from apps.odata import clock
@@ -172,14 +180,14 @@ def find_plan(key: str | None) -> ClientEngagement | None:
 
 def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
     """The condition that bills have a line on a budget of a plan."""
-    line: Any = model._meta.get_field("line_items").related_model
+    line = ClaimLine if model is Claim else InvoiceLine
     name = model._meta.model_name
 
     def condition(plan: ClientEngagement) -> Q:
         # By their keys, so that each side of the condition has an index.
         budgets = Q(booking__in=list(plan.bookings.values_list("pk", flat=True)))
         budgets |= Q(category_budget__in=list(plan.category_budgets.values_list("pk", flat=True)))
-        return Q(pk__in=line.objects.filter(budgets).order_by().values(name))
+        return Q(pk__in=line._default_manager.filter(budgets).order_by().values(name))
 
     return condition
 
