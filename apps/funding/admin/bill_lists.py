@@ -180,8 +180,8 @@ def find_plan(key: str | None) -> ClientEngagement | None:
 
 def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
     """The condition that bills have a line on a budget of a plan."""
-    line = ClaimLine if model is Claim else InvoiceLine
-    name = model._meta.model_name
+    line: type[LineItem] = ClaimLine if model is Claim else InvoiceLine
+    name = "claim" if model is Claim else "invoice"
 
     def condition(plan: ClientEngagement) -> Q:
         # By their keys, so that each side of the condition has an index.
