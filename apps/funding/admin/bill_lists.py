@@ -36,6 +36,7 @@ from apps.funding.models import (
     ClaimLine,
     Invoice,
     InvoiceLine,
+    LineItem,
     resubmission_exists,
 )
 from apps.funding.services.effects import lines_on_budget
