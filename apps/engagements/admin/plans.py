@@ -62,23 +62,28 @@ class PlanPeriodFilter(ConditionFilter):
     parameter_name = "stage"
 
     def conditions(self, model: type[Model]) -> Conditions:
-        today = clock.today()
-        started, ended = Q(plan_start_date__lte=today), ended_before(today)
-        ends_within = {
-            str(days): (
-                f"Ends within {days} days",
-                started & ~ended & ended_before(today + dt.timedelta(days=days + 1)),
-            )
-            for days in (30, 60, 90)
-        }
-        return {
-            "": ("Not ended", ~ended),
-            "current": ("Current", started & ~ended),
-            **ends_within,
-            "ended": ("Ended", ended),
-            "coming": ("Still to start", ~started),
-            "all": ("All", Q()),
-        }
+        return period_conditions()
+
+
+def period_conditions() -> Conditions:
+    """The conditions of plans by their dates."""
+    today = clock.today()
+    started, ended = Q(plan_start_date__lte=today), ended_before(today)
+    ends_within = {
+        str(days): (
+            f"Ends within {days} days",
+            started & ~ended & ended_before(today + dt.timedelta(days=days + 1)),
+        )
+        for days in (30, 60, 90)
+    }
+    return {
+        "": ("Not ended", ~ended),
+        "current": ("Current", started & ~ended),
+        **ends_within,
+        "ended": ("Ended", ended),
+        "coming": ("Still to start", ~started),
+        "all": ("All", Q()),
+    }
 
 
 def ended_before(day: dt.date) -> Q:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import (
@@ -39,13 +40,24 @@ from apps.funding.models import (
     LineItem,
     resubmission_exists,
 )
+from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import RESUBMITTABLE, STATUSES
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, Phase
 from apps.odata import clock
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
 PLAN = "plan"
+#: Business days for a claim to be made of a provider invoice, and for the agency to pay it.
+BUSINESS_DAYS = (5, 2)
+#: How far bills have come: label and phases of each choice.
+PROGRESS: dict[str, tuple[str, Sequence[Phase]]] = {
+    "paid": ("Paid", [Phase.PAID]),
+    "claimed": ("Claimed", [Phase.CLAIMED, Phase.CANCELLING]),
+    "approved": ("Approved", [Phase.APPROVED]),
+    "entered": ("To approve or on hold", [Phase.ENTERED]),
+    "rejected": ("Rejected or cancelled", [Phase.REJECTED, Phase.CANCELLED]),
+}
 #: Choices of the filter by warnings beside the codes.
 ANY_WARNING, NO_WARNING = "any", "none"
 #: As many people or providers are passed on by their keys.
@@ -107,6 +119,19 @@ class HoldReasonFilter(RadioFilter):
         return queryset.filter(status_reason=self.value()) if self.value() else queryset
 
 
+class PhaseFilter(ConditionFilter):
+    """How far bills have come, over all statuses of a phase."""
+
+    title = "progress"
+    parameter_name = "phase"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            name: (label, Q(funding_status__in=[key for key, row in STATUSES.items() if row.phase in phases]))
+            for name, (label, phases) in PROGRESS.items()
+        }
+
+
 class AgeFilter(ConditionFilter):
     """For how long bills have had their status."""
 
@@ -114,10 +139,26 @@ class AgeFilter(ConditionFilter):
     parameter_name = "age"
 
     def conditions(self, model: type[Model]) -> Conditions:
-        return {
-            str(days): (f"Over {days} days", Q(status_date__lt=clock.now() - dt.timedelta(days=days)))
-            for days in (7, 14, 30, 90)
-        }
+        return age_conditions("status_date")
+
+
+def age_conditions(column: str) -> Conditions:
+    """The conditions that a moment is longer ago than some days."""
+    business_days = {
+        f"{days}b": (f"Over {days} business days", Q(**{f"{column}__lt": over_business_days(days)}))
+        for days in BUSINESS_DAYS
+    }
+    days_of_the_calendar = {
+        str(days): (f"Over {days} days", Q(**{f"{column}__lt": clock.now() - dt.timedelta(days=days)}))
+        for days in (7, 14, 30, 90)
+    }
+    return business_days | days_of_the_calendar
+
+
+def over_business_days(number: int) -> dt.datetime:
+    """The moment before which something has waited for more than so many business days."""
+    day = business_days_before(clock.today(), number)
+    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
 
 
 class WarningFilter(DropdownFilter):
@@ -229,6 +270,7 @@ class BillListAdmin(ActionAdmin):
         ArchivedFilter,
         StatusFilter,
         ResubmissionFilter,
+        PhaseFilter,
         HoldReasonFilter,
         AgeFilter,
         WarningFilter,
@@ -237,6 +279,7 @@ class BillListAdmin(ActionAdmin):
         PlanFilter,
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
+        ("creation_date", DateTimeRangeFilter),
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),
     )
