@@ -48,7 +48,7 @@ class RequestParser(HTTPRequestParser):
         if "TRANSFER_ENCODING" in self.headers or (self.chunked and "CONTENT_LENGTH" in self.headers):
             raise ParsingError("Transfer-Encoding with Content-Length or HTTP/1.0")
         self.body_limit = settings.API_MAX_BODY_BYTES
-        if self.headers.get("CONTENT_TYPE", "").lower().startswith("multipart/"):
+        if self.headers.get("CONTENT_TYPE", "").lower().startswith("multipart/form-data"):
             upload = settings.DOCUMENT_MAX_FILES * (settings.DOCUMENT_MAX_BYTES + MAX_FIELD_BYTES)
             self.body_limit = max(self.body_limit, upload)
 

@@ -17,9 +17,11 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from apps.odata.batch.batched_request import BatchedRequest
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
@@ -75,6 +77,10 @@ class ODataView(APIView):
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
         return add_protocol_headers(super().finalize_response(request, response, *args, **kwargs))
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        """None for a request of a batch, which was counted with it before a transaction was open."""
+        return [] if isinstance(self.request._request, BatchedRequest) else super().get_throttles()
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(status=204)
