@@ -126,8 +126,7 @@ class BatchProcessor:
         http_request.resolver_match = match = resolve(http_request.path_info)
         clock.reset_now()
         response = match.func(http_request, *match.args, **match.kwargs)
-        if response.streaming:
-            response.close()
+        if response.streaming:  # not closed: Django would end the request, and the connection to the database
             raise NotAcceptable("No stream is served in a batch; ask for JSON, or send the request alone.")
         if isinstance(response, SimpleTemplateResponse):
             response.render()
