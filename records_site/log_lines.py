@@ -5,11 +5,14 @@ has the types of exceptions, their places and the database's codes; the request'
 """
 
 import datetime as dt
+import json
 import logging
 import traceback
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from django.contrib.admindocs.views import simplify_regex
 from django.http import HttpRequest
 
 
@@ -36,11 +39,35 @@ class LineFormatter(logging.Formatter):
         return "\n".join(exception_lines(ei[1]))
 
 
+class JsonFormatter(LineFormatter):
+    """The same events as JSON objects, one a line, with the figures of a request as members (``fields``)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.message = record.getMessage()
+        self.formatMessage(record)
+        event = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            **getattr(record, "fields", {"message": record.message}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            event["exception"] = list(exception_lines(record.exc_info[1]))
+        return json.dumps(event)
+
+
 def request_line(record: logging.LogRecord, request: HttpRequest) -> str:
     """``request 7f…: 500 GET admin/people/client/``: the pattern of the address instead of the address."""
-    route = request.resolver_match.route if request.resolver_match else "(no such address)"
     request_id = getattr(request, "request_id", "unknown")
-    return f"request {request_id}: {getattr(record, 'status_code', '')} {request.method} {route}"
+    return f"request {request_id}: {getattr(record, 'status_code', '')} {request.method} {route_of(request)}"
+
+
+def route_of(request: HttpRequest) -> str:
+    """The pattern of a request's address, as people write it: ``/api/client/<key>/``."""
+    return readable(request.resolver_match.route) if request.resolver_match else "(no such address)"
+
+
+readable = lru_cache(simplify_regex)
 
 
 def exception_lines(error: BaseException) -> Iterator[str]:

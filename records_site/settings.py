@@ -73,6 +73,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "records_site.request_log.RequestLogMiddleware",
     # Outside of SecurityMiddleware, whose redirect to https has these headers too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -189,7 +190,7 @@ if HTTPS:
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$", r"^metrics$"]  # asked on the machine itself
 TRUST_PROXY = env.bool("TRUST_PROXY", False)  # a proxy sets X-Forwarded-Proto and -For, and drops others'
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -397,7 +398,16 @@ DEMO_DATA = [
     "apps.funding.demo.loading.FUNDING",
 ]
 
-# --- logging: one line an event on standard error -----------------------------------------------------
+# --- logging and metrics: one line an event on standard error -----------------------------------------
+
+LOG_FORMAT = env.str("LOG_FORMAT", "text")
+if LOG_FORMAT not in ("text", "json"):
+    raise ImproperlyConfigured("LOG_FORMAT is text or json.")
+LOG_REQUESTS = env.bool("LOG_REQUESTS", False)  # a line for each request
+DATABASE_SLOW_SECONDS = env.float(
+    "DATABASE_SLOW_SECONDS", 1 if IS_SERVER else 0
+)  # such statements are logged
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # who has it reads /metrics; without it there is no such address
 
 LOGGING = {
     "version": 1,
@@ -406,13 +416,20 @@ LOGGING = {
         "line": {
             "class": "records_site.log_lines.LineFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        },
+        "json": {"class": "records_site.log_lines.JsonFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": {"text": "line", "json": "json"}[LOG_FORMAT],
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
     "loggers": {
         # A refused request is an answer, not an event; internal failures are logged by odata.http.exceptions.
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "records.requests": {"level": "INFO"},
     },
 }

@@ -6,11 +6,13 @@ from django.views.generic import RedirectView
 
 from apps.core.admin_base import RecordAutocompleteView
 from apps.odata.http.router import service_urls
+from records_site.metrics import metrics
 from records_site.service import router
 
 urlpatterns = [
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
+    path("metrics", metrics, name="metrics"),
     *service_urls("api/", router),
     re_path("^(?P<section>docs|admin)$", RedirectView.as_view(url="/%(section)s/")),
     path("docs/", include("apps.odata.http.docs_urls")),

@@ -267,7 +267,7 @@
             const box = row.querySelector("[data-options]");
             const product = this.cell(row, "product");
             box.id = `${product.id}-options`;
-            for (const [name, value] of [["aria-controls", box.id], ["aria-expanded", "false"], ["aria-autocomplete", "list"], ["placecontainer", "Code or name"]]) product.setAttribute(name, value);
+            for (const [name, value] of [["aria-controls", box.id], ["aria-expanded", "false"], ["aria-autocomplete", "list"], ["placeholder", "Code or name"]]) product.setAttribute(name, value);
             this.showCancellationReason(row);
         }
 
@@ -477,8 +477,8 @@
         followBillDays() {
             const [start, end] = ["start_date", "end_date"].map((name) => this.form.querySelector(`[name=${name}]`));
             for (const row of this.rows()) {
-                this.cell(row, "from_date").placecontainer = start?.value || "";
-                this.cell(row, "to_date").placecontainer = this.cell(row, "from_date").value || end?.value || "";
+                this.cell(row, "from_date").placeholder = start?.value || "";
+                this.cell(row, "to_date").placeholder = this.cell(row, "from_date").value || end?.value || "";
             }
             const day = start?.value || "";
             if (this.startDay !== undefined && this.startDay !== day) this.loadPrices(this.rows().filter((row) => !this.cell(row, "from_date").value));

@@ -24,7 +24,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
 TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 
 #: Answered even when there is no database to read the settings from.
-HEALTH_PATHS = frozenset({"/livez", "/readyz"})
+HEALTH_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 
 
 class BrowserPolicyMiddleware:

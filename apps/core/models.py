@@ -265,7 +265,7 @@ class Subscriber(TimestampedModel):
     payment_provider_module = models.BooleanField("submits claims to a payment provider", default=False)
     team_on_opportunities = models.BooleanField(default=True)
     four_eyes = models.BooleanField(
-        "four eyes", default=False, help_text="Nobody approves a claim they entered themselves."
+        "four eyes", default=True, help_text="Nobody approves a claim they entered themselves."
     )
 
     class Meta:

@@ -51,7 +51,7 @@ class PriceBookProductType(NestedType):
 
     model = PriceBookEntry
     fields = (
-        ReadOnly("ProductGuid", source="product"),
+        Key("ProductGuid", source="product"),
         ReadOnly("Code", source="product__code"),
         ReadOnly("Name", source="product__name"),
         ReadOnly("LongDescription", source="product__long_description"),

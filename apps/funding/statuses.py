@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error
 
-from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.funding.choices import BillPermission, ClaimStatus, InvoiceStatus
 
 S = InvoiceStatus
 
@@ -179,8 +179,9 @@ class Transition:
     """One row of the table: bills in any of ``sources`` go to ``target``.
 
     ``sets`` are columns set besides the status, its date and its reason; ``single``: never for several bills
-    at once; ``resubmits``: creates a new bill from the old one, which stays in its status. Conditions beyond
-    these are the guards of ``validation/transitions.py``.
+    at once; ``resubmits``: creates a new bill from the old one, which stays in its status;
+    ``permission``: what people need besides administering bills. Conditions beyond these are the
+    guards of ``validation/transitions.py``.
     """
 
     name: TransitionName
@@ -193,6 +194,7 @@ class Transition:
     sets: Mapping[str, Any] = field(default_factory=dict)
     pays: PaymentExtent | None = None
     resubmits: Resubmission | None = None
+    permission: BillPermission | None = None
 
     @property
     def changes_budgets(self) -> bool:
@@ -212,7 +214,14 @@ RESUBMITTABLE = _from(S.AGENCY_PARTIALLY_PAID, S.REJECTED, S.CANCELLED)
 TRANSITIONS: tuple[Transition, ...] = (
     Transition(T.HOLD, "Hold", _from(S.AWAITING_STAFF_APPROVAL), S.ON_HOLD, needs_reason=True),
     Transition(T.RELEASE, "Release", _from(S.ON_HOLD), S.AWAITING_STAFF_APPROVAL),
-    Transition(T.APPROVE, "Approve", EDITABLE, S.APPROVED, sets={"approved_date": NOW}),
+    Transition(
+        T.APPROVE,
+        "Approve",
+        EDITABLE,
+        S.APPROVED,
+        sets={"approved_date": NOW},
+        permission=BillPermission.APPROVE,
+    ),
     Transition(
         T.WITHDRAW,
         "Withdraw approval",
@@ -220,32 +229,68 @@ TRANSITIONS: tuple[Transition, ...] = (
         S.AWAITING_STAFF_APPROVAL,
         single=True,
         sets={"approved_date": None},
+        permission=BillPermission.APPROVE,
     ),
-    Transition(T.CLAIM, "Claim from the agency", _from(S.APPROVED), S.AGENCY_CLAIMED),
     Transition(
-        T.SUBMIT, "Submit to the payment provider", _from(S.APPROVED), S.SUBMITTED_TO_PAYMENT_PROVIDER
+        T.CLAIM, "Claim from the agency", _from(S.APPROVED), S.AGENCY_CLAIMED, permission=BillPermission.CLAIM
     ),
-    Transition(T.ACCEPT, "Accepted", _from(S.SUBMITTED_TO_PAYMENT_PROVIDER), S.AGENCY_CLAIMED),
-    Transition(T.REJECT, "Rejected", _from(S.SUBMITTED_TO_PAYMENT_PROVIDER), S.REJECTED),
+    Transition(
+        T.SUBMIT,
+        "Submit to the payment provider",
+        _from(S.APPROVED),
+        S.SUBMITTED_TO_PAYMENT_PROVIDER,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
+        T.ACCEPT,
+        "Accepted",
+        _from(S.SUBMITTED_TO_PAYMENT_PROVIDER),
+        S.AGENCY_CLAIMED,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
+        T.REJECT,
+        "Rejected",
+        _from(S.SUBMITTED_TO_PAYMENT_PROVIDER),
+        S.REJECTED,
+        permission=BillPermission.CLAIM,
+    ),
     Transition(
         T.ASK_TO_CANCEL,
         "Ask to cancel",
         _from(S.SUBMITTED_TO_PAYMENT_PROVIDER, S.AGENCY_CLAIMED),
         S.CANCELLATION_REQUESTED,
+        permission=BillPermission.CLAIM,
     ),
     Transition(
-        T.CONFIRM_CANCELLATION, "Cancellation confirmed", _from(S.CANCELLATION_REQUESTED), S.CANCELLED
+        T.CONFIRM_CANCELLATION,
+        "Cancellation confirmed",
+        _from(S.CANCELLATION_REQUESTED),
+        S.CANCELLED,
+        permission=BillPermission.CLAIM,
     ),
     Transition(
-        T.REFUSE_CANCELLATION, "Cancellation refused", _from(S.CANCELLATION_REQUESTED), Target.PREVIOUS
+        T.REFUSE_CANCELLATION,
+        "Cancellation refused",
+        _from(S.CANCELLATION_REQUESTED),
+        Target.PREVIOUS,
+        permission=BillPermission.CLAIM,
     ),
-    Transition(T.PAY, "Paid in full", _from(S.AGENCY_CLAIMED), S.AGENCY_FULLY_PAID, pays=PaymentExtent.FULL),
+    Transition(
+        T.PAY,
+        "Paid in full",
+        _from(S.AGENCY_CLAIMED),
+        S.AGENCY_FULLY_PAID,
+        pays=PaymentExtent.FULL,
+        permission=BillPermission.PAY,
+    ),
     Transition(
         T.PAY_IN_PART,
         "Paid in part",
         _from(S.AGENCY_CLAIMED),
         S.AGENCY_PARTIALLY_PAID,
         pays=PaymentExtent.PART,
+        permission=BillPermission.PAY,
     ),
     Transition(
         T.PAY_THE_REST,
@@ -253,6 +298,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         _from(S.AGENCY_PARTIALLY_PAID),
         S.AGENCY_FULLY_PAID,
         pays=PaymentExtent.FULL,
+        permission=BillPermission.PAY,
     ),
     Transition(
         T.WRITE_OFF,
@@ -260,11 +306,22 @@ TRANSITIONS: tuple[Transition, ...] = (
         _from(S.AGENCY_PARTIALLY_PAID),
         S.AGENCY_FULLY_PAID,
         needs_reason=True,
+        permission=BillPermission.PAY,
     ),
     Transition(T.RESUBMIT, "Resubmit in full", RESUBMITTABLE, Target.SAME, resubmits=Resubmission.FULL),
     Transition(T.RESUBMIT_GAP, "Resubmit the gap", RESUBMITTABLE, Target.SAME, resubmits=Resubmission.GAP),
-    Transition(T.SEND, "Send", _from(S.APPROVED), S.SENT, invoices_only=True),
-    Transition(T.PAY, "Paid", _from(S.SENT), S.PAID, invoices_only=True, pays=PaymentExtent.FULL),
+    Transition(
+        T.SEND, "Send", _from(S.APPROVED), S.SENT, invoices_only=True, permission=BillPermission.CLAIM
+    ),
+    Transition(
+        T.PAY,
+        "Paid",
+        _from(S.SENT),
+        S.PAID,
+        invoices_only=True,
+        pays=PaymentExtent.FULL,
+        permission=BillPermission.PAY,
+    ),
     Transition(
         T.CLIENT_REJECTS,
         "Client rejects",

@@ -59,6 +59,8 @@ HINTS = {
     "odata.E019": "Remove write_only=True, or declare it Required or Optional.",
     # a record that request bodies refer to has no key
     "odata.E020": "Declare a Key(…) in its type, or read_only=True.",
+    # a member that only one record shows is a complex property, which lists would have to show
+    "odata.E021": "Declare a Key(…) in its type: lists may leave out navigation properties.",
     # a required member may be null in the database
     "odata.W001": "Set null=False on the field, or declare the member Optional.",
     # the plain filter of a property has the name of a query option
@@ -197,7 +199,21 @@ def check_write_only(type_: StructuredType) -> Iterator[Mistake]:
             yield "odata.E019", f"{type_.name}.{name} is write-only and not writable"
 
 
-TYPE_CHECKS = (check_fields, check_names, check_reserved, check_numbers, check_order, check_write_only)
+def check_item_only(type_: StructuredType) -> Iterator[Mistake]:
+    for name, navigation in type_.navigations.items():
+        if navigation.item_only and navigation.is_complex:
+            yield "odata.E021", f"{type_.name}.{name} shows on one record only, and its type has no Key"
+
+
+TYPE_CHECKS = (
+    check_fields,
+    check_names,
+    check_reserved,
+    check_numbers,
+    check_order,
+    check_write_only,
+    check_item_only,
+)
 
 
 # --- request bodies -----------------------------------------------------------------------------------

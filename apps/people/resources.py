@@ -83,7 +83,7 @@ class CustomFieldAnswerType(NestedType):
 
     model = CustomFieldAnswer
     fields = (
-        ReadOnly("CustomFieldGuid", source="custom_field"),
+        Key("CustomFieldGuid", source="custom_field"),
         ReadOnly("Name", source="custom_field__name"),
         Contains("Responses", ResponseType, read_only=True),
     )

@@ -7,6 +7,7 @@ from django.conf import settings
 from waitress.adjustments import Adjustments
 from waitress.parser import HTTPRequestParser, ParsingError
 
+from apps.access.authentication import CHALLENGES
 from apps.documents.parsers import MAX_FIELD_BYTES
 from apps.odata import errors
 
@@ -15,6 +16,8 @@ from apps.odata import errors
 CLIENT_SECONDS = 30
 CLIENT_BYTES_PER_SECOND = 8 * 1024
 MAX_CHUNK_HEADER_BYTES = 1024
+#: A body without credentials is a request for a token or a form to sign in.
+MAX_ANONYMOUS_BYTES = 64 * 1024
 
 
 class Progress:
@@ -37,6 +40,7 @@ class RequestParser(HTTPRequestParser):
 
     error: Any
     body_limit = 0
+    is_anonymous = True
 
     def __init__(self, adj: Adjustments) -> None:
         super().__init__(adj)
@@ -47,8 +51,11 @@ class RequestParser(HTTPRequestParser):
         # A proxy in front might find the end of such a body elsewhere (RFC 9112, 6.3).
         if "TRANSFER_ENCODING" in self.headers or (self.chunked and "CONTENT_LENGTH" in self.headers):
             raise ParsingError("Transfer-Encoding with Content-Length or HTTP/1.0")
+        self.is_anonymous = not ("AUTHORIZATION" in self.headers or "COOKIE" in self.headers)
         self.body_limit = settings.API_MAX_BODY_BYTES
-        if self.headers.get("CONTENT_TYPE", "").lower().startswith("multipart/form-data"):
+        if self.is_anonymous:
+            self.body_limit = min(self.body_limit, MAX_ANONYMOUS_BYTES)
+        elif self.headers.get("CONTENT_TYPE", "").lower().startswith("multipart/form-data"):
             upload = settings.DOCUMENT_MAX_FILES * (settings.DOCUMENT_MAX_BYTES + MAX_FIELD_BYTES)
             self.body_limit = max(self.body_limit, upload)
 
@@ -61,7 +68,13 @@ class RequestParser(HTTPRequestParser):
         return consumed
 
     def check_size(self) -> None:
-        if max(self.content_length, self.body_bytes) > self.body_limit:
+        size = max(self.content_length, self.body_bytes)
+        if self.is_anonymous and size > MAX_ANONYMOUS_BYTES:
+            self.error = errors.Unauthenticated(
+                f"Without credentials a body holds at most {MAX_ANONYMOUS_BYTES:,} bytes.",
+                headers={"WWW-Authenticate": CHALLENGES},
+            )
+        elif size > self.body_limit:
             self.error = errors.TooLarge(f"A body holds at most {self.body_limit:,} bytes.")
         elif self.chunked and self.chunk_header_bytes > MAX_CHUNK_HEADER_BYTES:
             self.error = errors.BadBody("The chunks of the body cannot be read.")

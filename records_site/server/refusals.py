@@ -6,6 +6,7 @@ from waitress.task import ErrorTask
 
 from apps.odata import errors
 from apps.odata.errors import ODataError
+from records_site import metrics
 from records_site.failures import error_of_address
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -32,6 +33,7 @@ class RefusalTask(ErrorTask):
         if not isinstance(error, ODataError):  # one of waitress's own
             error = _ERRORS.get(error.code) or errors.BadQuery("The request cannot be understood.")
         response = refusal(error, getattr(self.request, "path", "/").lower())
+        metrics.REFUSALS.labels(response.status_code).inc()
         self.status = f"{response.status_code} {response.reason_phrase}"
         self.response_headers.extend(response.items())
         self.set_close_on_finish()

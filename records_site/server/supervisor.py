@@ -12,8 +12,11 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NoReturn
 
 #: One that ends before it has run for so many seconds is started again after a pause, which doubles.
@@ -151,6 +154,7 @@ class Supervisor:
             if not worker_id:
                 return
             worker = self.workers.pop(worker_id)
+            remove_gauges(worker_id)
             if worker.stopping:
                 continue
             reason = os.waitstatus_to_exitcode(status)
@@ -160,6 +164,20 @@ class Supervisor:
             # What ends one worker early ends all that are started with it: that is one time.
             times = (self.early_ends + self.wanted - 1) // self.wanted
             self.next_start = now + (min(FIRST_PAUSE * 2 ** (times - 1), LONGEST_PAUSE) if times else 0)
+
+
+@contextlib.contextmanager
+def folder_of_metrics() -> Iterator[None]:
+    """The folder in which all workers count (records_site.metrics), while the parent runs."""
+    with tempfile.TemporaryDirectory(prefix="records-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield
+
+
+def remove_gauges(worker_id: int) -> None:
+    """Forget how many connections a worker that has ended had; what it counted stays."""
+    for path in Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).glob(f"gauge_live*_{worker_id}.db"):
+        path.unlink()
 
 
 def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> None:
@@ -190,4 +208,5 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--threads", type=int, default=8, help="of each worker")
     options = parser.parse_args()
-    Supervisor(listen(options.host, options.port), options.workers, options.threads).run()
+    with folder_of_metrics():
+        Supervisor(listen(options.host, options.port), options.workers, options.threads).run()

@@ -38,6 +38,16 @@ class ThreadPool:
         for _ in range(threads):
             Thread(target=self.serve, daemon=True).start()
 
+    @property
+    def waiting(self) -> int:
+        with self.changed:
+            return sum(map(len, self.queues.values()))
+
+    @property
+    def busy(self) -> int:
+        with self.changed:
+            return self.running.total()
+
     def add(self, caller: Hashable, task: Task) -> bool:
         """Queue a task; False when this caller's tasks wait too long already."""
         with self.changed:

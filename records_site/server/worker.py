@@ -23,6 +23,7 @@ from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
 from apps.core.views import known_migrations
+from records_site import metrics
 from records_site.server.connections import MEMORY_BYTES, Channel, StreamLimitReached
 from records_site.server.parsing import RequestParser
 from records_site.server.refusals import BUSY, MAX_HEADER_BYTES
@@ -30,7 +31,7 @@ from records_site.server.threads import ThreadPool
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-HEALTH_PATHS = ("/livez", "/readyz")
+HEALTH_PATHS = ("/livez", "/readyz", "/metrics")
 
 #: Seconds that a request waits for a thread, before it is refused.
 QUEUE_SECONDS = 0.5
@@ -115,7 +116,7 @@ class Server(TcpWSGIServer):
     channel_class = Channel
 
     def __init__(self, application: Application, listener: socket.socket, threads: int, parent: int) -> None:
-        self.parent = parent
+        self.parent, self.threads = parent, threads
         limited = LimitedApplication(application, streams=max(1, threads // 2))
         self.caller = limited.caller
         self.pool = ThreadPool(threads, share=max(1, threads * 3 // 4), patience=QUEUE_SECONDS)
@@ -181,6 +182,9 @@ class Server(TcpWSGIServer):
 
     def run(self) -> None:
         """Serve until `stop`, then until all connections are closed or their time is over."""
+        metrics.WORKER_STARTS.inc()
+        metrics.WORKERS.set(1)
+        metrics.THREADS.set(self.threads)
         while self.stopped_at is None or (
             self.active_channels and time.monotonic() - self.stopped_at < STOP_SECONDS
         ):
@@ -188,8 +192,14 @@ class Server(TcpWSGIServer):
             for channel in self.pool.remove_expired():
                 self.refuse(channel)
             self.close_some()
+            self.set_gauges()
             if os.getppid() != self.parent:  # killed: nobody else would stop this worker
                 self.stop()
+
+    def set_gauges(self) -> None:
+        metrics.CONNECTIONS.set(len(self.active_channels))
+        metrics.WAITING.set(self.pool.waiting)
+        metrics.BUSY_THREADS.set(self.pool.busy)
 
     def stop(self, *signal: Any) -> None:
         self.accepting = False

@@ -235,7 +235,7 @@ def test_arithmetic_and_three_valued_logic_agree(api, condition, expected):
 
 def test_a_whole_page_is_the_same_bytes(api):
     role, team, other = a_role(name="Röle"), a_team(name="B"), a_team(name="A%")
-    a_staff_member(
+    member = a_staff_member(
         role=role,
         FirstName="Zoë",
         LastName='O\'Neil \\ "x"',
@@ -254,13 +254,17 @@ def test_a_whole_page_is_the_same_bytes(api):
         },
     )
     assert answer.content.decode().replace(", \n {", ",{") == (  # where PostgreSQL breaks lines
-        '{"@odata.context":"http://testserver/api/$metadata#Staff(FirstName,LastName,SendBirthdayReminder,'
-        "NumberOfChildren,CreationDate,ModifyDate,Address(),PostalAddress(),Teams(Name),AccountManager(),"
-        'PrimaryRole(Name))","@odata.count":1,"value":[{"FirstName":"Zoë","LastName":"O\'Neil \\\\ \\"x\\"",'
+        '{"@odata.context":"http://testserver/api/$metadata#Staff(StaffGuid,FirstName,LastName,'
+        "SendBirthdayReminder,NumberOfChildren,CreationDate,ModifyDate,Address,PostalAddress,Teams(TeamId,Name),"
+        'AccountManager(),PrimaryRole(RoleGuid,Name))","@odata.count":1,"value":[{'
+        f'"StaffGuid":"{member.pk}",'
+        '"FirstName":"Zoë","LastName":"O\'Neil \\\\ \\"x\\"",'
         '"SendBirthdayReminder":false,"NumberOfChildren":0,"CreationDate":"2024-04-07T02:30:00+11:00",'
         '"ModifyDate":"2024-04-07T02:30:00.0001+10:00","Address":{"StreetAddress":null,"StreetAddress2":null,'
         '"Suburb":null,"City":"Zürich","State":null,"Country":null,"PostCode":null},"PostalAddress":null,'
-        '"Teams":[{"Name":"B"},{"Name":"A%"}],"AccountManager":null,"PrimaryRole":{"Name":"Röle"}}]}'
+        '"Teams":['
+        f'{{"TeamId":{team.pk},"Name":"B"}},{{"TeamId":{other.pk},"Name":"A%"}}],"AccountManager":null,'
+        f'"PrimaryRole":{{"RoleGuid":"{role.pk}","Name":"Röle"}}}}]}}'
     )
 
 

@@ -72,6 +72,18 @@ def test_what_callers_send_is_in_no_line(api, lines):
     assert credentials not in lines()
 
 
+def test_what_callers_send_is_in_no_line_of_a_request_or_of_a_slow_statement(api, lines, settings):
+    settings.LOG_REQUESTS, settings.DATABASE_SLOW_SECONDS = True, 1e-9
+    application = api.authorization
+    api = Caller(application)  # which loads the middleware anew
+    requests(api)
+    requests(Caller())
+    text = lines()
+    assert "status=201" in text
+    assert "statement=INSERT INTO" in text
+    assert PRIVATE not in text
+
+
 @pytest.mark.parametrize("error", [conflict, lambda *words: {}[PRIVATE], lambda *words: int(PRIVATE)])
 def test_what_a_failure_is_about_is_in_no_line(api, lines, monkeypatch, error):
     monkeypatch.setattr(ClientResource, "visible_to", error)
@@ -98,7 +110,7 @@ def test_a_failing_page_is_named_by_its_route(db, lines, monkeypatch):
     client.force_login(an_administrator(), "apps.people.authentication.StaffBackend")
     monkeypatch.setattr("apps.core.views.render", conflict)
     client.get(f"/?name={PRIVATE}", headers={"X-Request-ID": "req-78"})
-    assert "ERROR django.request request req-78: 500 GET \n" in lines()
+    assert "ERROR django.request request req-78: 500 GET /\n" in lines()
     assert PRIVATE not in lines()
 
 

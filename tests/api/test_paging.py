@@ -159,7 +159,7 @@ def test_a_link_is_absolute_with_the_host_that_was_asked(api, settings):
     other = Caller(api.authorization, host="records.example:8443")
     body = ok(other.get("client", {"$top": "3"}, Prefer="odata.maxpagesize=2"))
     assert body["@odata.nextLink"].startswith("http://records.example:8443/api/Client?$top=1&$skiptoken=")
-    assert body["@odata.context"] == "http://records.example:8443/api/$metadata#Client"
+    assert body["@odata.context"].startswith("http://records.example:8443/api/$metadata#Client(ClientGuid,")
     assert len(ok(other.follow(body["@odata.nextLink"]))["value"]) == 1
 
 

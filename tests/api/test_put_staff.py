@@ -11,7 +11,7 @@ from tests.api.conftest import a_whole_staff_body, an_answer
 from tests.people.builders import a_role, a_staff_body, a_staff_member, a_team
 
 ECHO = (
-    "http://testserver/api/$metadata#Staff(Address(),PostalAddress(),CustomFields(),Teams(),AccountManager(),"
+    "http://testserver/api/$metadata#Staff(CustomFields(),Teams(),AccountManager(),"
     "PrimaryRole(),PositionTitle(),Location())/$entity"
 )
 

@@ -41,12 +41,13 @@ def test_options_work_together(towns):
             "$count": "true",
         },
     )
+    keys = {row["BusinessName"]: row["ClientGuid"] for row in ok(towns.get("client"))["value"]}
     assert ok(answer) == {
-        "@odata.context": "http://testserver/api/$metadata#Client(BusinessName,Address(Suburb))",
+        "@odata.context": "http://testserver/api/$metadata#Client(ClientGuid,BusinessName,Address/Suburb)",
         "@odata.count": 3,
         "value": [
-            {"BusinessName": "Beta", "Address": {"Suburb": "Ayr"}},
-            {"BusinessName": "Gamma", "Address": {"Suburb": None}},
+            {"ClientGuid": keys["Beta"], "BusinessName": "Beta", "Address": {"Suburb": "Ayr"}},
+            {"ClientGuid": keys["Gamma"], "BusinessName": "Gamma", "Address": {"Suburb": None}},
         ],
     }
 
@@ -193,8 +194,9 @@ def test_lists_are_filtered_ordered_and_cut_in_place(teamed, options, expected):
 
 def test_a_list_can_tell_how_many_it_has_before_it_is_cut(teamed):
     many, none = expanded(teamed, "$count=true;$top=1;$orderby=Name;$select=Name")
-    assert many == {"FirstName": "Many", "Teams@odata.count": 4, "Teams": [{"Name": "Bravo"}]}
-    assert none == {"FirstName": "None", "Teams@odata.count": 0, "Teams": []}
+    assert [many["Teams@odata.count"], teams_of(many)] == [4, ["Bravo"]]
+    assert [none["Teams@odata.count"], none["Teams"]] == [0, []]
+    assert list(many) == ["StaffGuid", "FirstName", "Teams@odata.count", "Teams"]
 
 
 def test_two_lists_of_conditions_keep_their_own_parameters(teamed):
@@ -228,7 +230,7 @@ def test_an_unused_list_is_right_under_all_and_not_any(teamed):
 def test_parts_inside_parts_are_chosen_by_name(api):
     manager = a_staff_member(FirstName="Boss", LastName="Person")
     client = a_client(BusinessName="Works")
-    a_contact(
+    contact = a_contact(
         Client={"ClientGuid": str(client.pk)},
         AccountManager={"StaffGuid": str(manager.pk)},
         Representative=None,
@@ -240,13 +242,14 @@ def test_parts_inside_parts_are_chosen_by_name(api):
     body = ok(api.get("contact", query))
     assert body["value"] == [
         {
+            "ContactGuid": str(contact.pk),
             "LastName": "Byron",
-            "Client": {"BusinessName": "Works"},
-            "AccountManager": {"FirstName": "Boss", "LastName": "Person"},
+            "Client": {"ClientGuid": str(client.pk), "BusinessName": "Works"},
+            "AccountManager": {"StaffGuid": str(manager.pk), "FirstName": "Boss", "LastName": "Person"},
         }
     ]
-    told = "#Contact(LastName,Client(BusinessName),AccountManager(FirstName,LastName))"
-    assert body["@odata.context"].endswith(told)
+    parts = "Client(ClientGuid,BusinessName),AccountManager(StaffGuid,FirstName,LastName)"
+    assert body["@odata.context"].endswith(f"#Contact(ContactGuid,LastName,{parts})")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +310,8 @@ def test_one_record_takes_select_and_expand_and_refuses_what_chooses_rows(api):
         api.get(f"client/{client.pk}", {"$select": "BusinessName", "$expand": "Address($select=Suburb)"})
     )
     assert body == {
-        "@odata.context": "http://testserver/api/$metadata#Client(BusinessName,Address(Suburb))/$entity",
+        "@odata.context": "http://testserver/api/$metadata#Client(ClientGuid,BusinessName,Address/Suburb)/$entity",
+        "ClientGuid": str(client.pk),
         "BusinessName": "One",
         "Address": {"Suburb": "Ayr"},
     }
@@ -327,10 +331,10 @@ def test_one_record_takes_select_and_expand_and_refuses_what_chooses_rows(api):
         assert error["target"].strip() == option.strip()
 
 
-def test_a_select_of_only_a_part_shows_no_field(api):
+def test_a_select_of_only_a_part_shows_no_field_but_the_key(api):
     client = a_client(Address={"Suburb": "Ayr"})
     body = ok(api.get(f"client/{client.pk}", {"$select": "Address", "$expand": "Address"}))
-    assert set(body) == {"@odata.context", "Address"}
+    assert list(body) == ["@odata.context", "ClientGuid", "Address"]
 
 
 # --- formats -----------------------------------------------------------------------------------------

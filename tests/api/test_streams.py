@@ -33,8 +33,10 @@ def rows(api, path, query=None):
 def test_a_stream_holds_every_record_of_the_collection_in_its_order(api):
     posted("client", *(a_client_body(UniqueCode=f"{n:04d}") for n in range(700)))
     query = {"$orderby": "UniqueCode desc", "$select": "UniqueCode"}
-    assert ndjson(api, "client", query) == [{"UniqueCode": f"{n:04d}"} for n in reversed(range(700))]
-    assert rows(api, "client", query) == [["UniqueCode"], *([f"{n:04d}"] for n in reversed(range(700)))]
+    codes = [f"{number:04d}" for number in reversed(range(700))]
+    assert [row["UniqueCode"] for row in ndjson(api, "client", query)] == codes
+    header, *table = rows(api, "client", query)
+    assert (header, [code for _, code in table]) == (["ClientGuid", "UniqueCode"], codes)
     assert len(ndjson(api, "client")) == 700
 
 
@@ -47,9 +49,9 @@ def test_the_records_of_a_stream_are_those_of_pages(api):
 
 @pytest.mark.parametrize("format_", ["ndjson", "application/x-ndjson", "NDJSON"])
 def test_the_format_option_streams_as_well(api, format_):
-    a_client(BusinessName="One")
+    client = a_client(BusinessName="One")
     text = streamed(api.get("client", {"$format": format_, "$select": "BusinessName"}), NDJSON)
-    assert text == '{"BusinessName":"One"}\n'
+    assert text == f'{{"ClientGuid":"{client.pk}","BusinessName":"One"}}\n'
 
 
 def test_filters_skip_and_top_choose_the_rows_of_a_stream(api):

@@ -1,7 +1,12 @@
 """The back office's history, archiving and forms, as they are for every record."""
 
+from importlib import import_module
+from types import SimpleNamespace
+
 import pytest
+from django.apps import apps
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 
 from apps.core import archive, history, history_display
 from apps.core.history import Author
@@ -237,6 +242,18 @@ def test_settings_are_one_form_that_starts_with_the_defaults(client, ada):
     assert client.post("/admin/core/subscriber/1/change/", data).status_code == 302
     assert (Subscriber.objects.get().name, Subscriber.objects.get().pk) == ("Blue Gum Support", 1)
     assert client.get("/admin/core/subscriber/add/").status_code == 403
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_only_a_new_installation_begins_with_four_eyes(is_new):
+    Subscriber.objects.all().delete()
+    Change.objects.all().delete()
+    if not is_new:
+        a_client()  # its history shows that the installation was in use
+    migration = import_module("apps.core.migrations.0004_four_eyes_by_default")
+    migration.keep_setting(apps, SimpleNamespace(connection=connection))
+    Subscriber.clear_cache()
+    assert Subscriber.current().four_eyes is is_new
 
 
 def test_settings_refuse_a_zone_that_does_not_exist(client, ada):

@@ -70,6 +70,7 @@ WARNING_CODES = (
     *("PriceOverCap", "ItemNotCurrent", "QuoteRequired", "ClaimTypeNotAllowed", "NoBooking", "DayMismatch"),
     *("FutureService", "DuplicateInvoice", "DuplicateLine", "GivenDiffers", "AbnMissing", "AbnInvalid"),
     *("NoEngagement", "OutsidePlan", "OverBudget", "WrongManagement", "AfterBooking", "TooOld"),
+    "TotalDiffers",
 )
 SUPPORT_CATEGORIES = {(number, name) for number, name, _ in CATEGORIES}
 REAL_PROVIDERS = "life without barriers|aruma|endeavour|scope|yooralla|mable|hireup|leap in"

@@ -68,6 +68,7 @@ def test_a_plan_is_shown_as_documented(api):
         "TotalAllocateAmount": 400.25,
         "UnAllocateAmount": 600.25,
         "ArchiveDate": None,
+        "Representative": None,
     }
 
 

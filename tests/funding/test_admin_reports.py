@@ -93,10 +93,16 @@ def test_months_are_the_subscriber_s_and_archived_claims_are_not_counted(client)
 def test_open_claims_are_aged_and_settled_ones_are_not(client):
     for days, status in ((1, "Approved"), (31, "Approved"), (200, "OnHold"), (200, "AgencyFullyPaid")):
         a_claim(funding_status=status, status_date=clock.now() - dt.timedelta(days=days))
+    old = a_claim(funding_status="PaymentProviderRejected")
+    a_claim(resubmission_of=old, status_date=clock.now() - dt.timedelta(days=70))
     page = get_unrendered(client, MONTH_END)
     aged = {row.label: [cell.count for cell in row.cells] for row in page.context["open"]}
-    assert aged == {"Approved": [1, 1, 0, 0], "On hold": [0, 0, 0, 1]}
-    assert page.context["open_totals"][-1].count == 3
+    assert aged == {
+        "Awaiting staff approval": [0, 0, 1, 0],
+        "Approved": [1, 1, 0, 0],
+        "On hold": [0, 0, 0, 1],
+    }
+    assert page.context["open_totals"][-1].count == 4
 
 
 @pytest.mark.parametrize("address", [QUEUES, MONTH_END])
@@ -115,9 +121,13 @@ def test_pages_of_sums_take_the_same_statements_for_any_number_of_claims(
 
 
 def test_without_the_permission_there_are_no_queues(client):
-    client.force_login(a_staff_member(role=a_role("funding.view_claim")), BACKEND)
+    a_claim(), an_invoice()
+    client.force_login(a_staff_member(role=a_role("funding.view_product")), BACKEND)
     for address in (QUEUES, MONTH_END, f"{CLAIMS}next/"):
         assert client.get(address).status_code == 403
+    client.force_login(a_staff_member(role=a_role("funding.view_claim")), BACKEND)
+    groups = get_unrendered(client, QUEUES).context_data["groups"]
+    assert [title for title, _ in groups] == ["Claims"]
 
 
 # --- what draws on a budget -----------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def test_rows_of_one_verb_ask_and_do_the_same():
     """So that whether a reason is needed is known before the bills are looked at."""
     for name in TransitionName:
         rows = [row for row in TRANSITIONS if row.name is name]
-        same = {(row.needs_reason, row.single, row.pays, row.resubmits) for row in rows}
+        same = {(row.needs_reason, row.single, row.pays, row.resubmits, row.permission) for row in rows}
         assert len(same) == 1, name
 
 
@@ -84,13 +84,15 @@ def status_rows():
 
 def transition_rows():
     """The table of transitions as the page shows it."""
-    rows = ["| From | Transition | In commands | To | Only |", "|---|---|---|---|---|"]
+    rows = ["| From | Transition | In commands | To | Permission | Only |", "|---|---|---|---|---|---|"]
     for row in TRANSITIONS:
         target = f"{row.target.value}" if isinstance(row.target, Target) else f"`{row.target}`"
         if row.resubmits:
             target = "the same, and a new one"
         sources = ", ".join(f"`{status}`" for status in InvoiceStatus if status in row.sources)
-        rows.append(f"| {sources} | {row.label} | `{row.name}` | {target} | {'; '.join(conditions(row))} |")
+        permission = row.permission.name.lower() if row.permission else ""
+        columns = (sources, row.label, f"`{row.name}`", target, permission, "; ".join(conditions(row)))
+        rows.append(f"| {' | '.join(columns)} |")
     return "\n".join(rows) + "\n"
 
 

@@ -1,7 +1,9 @@
 """Warnings about claims and invoices (apps/funding/validation/warnings.py): each code, on either side."""
 
 import datetime as dt
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +75,11 @@ def of_another_reference():
     return scene.claim(provider_invoice_reference="Another")
 
 
+def of_a_provider_invoice_over(total):
+    scene = Scene()
+    return scene.claim(provider_invoice=scene.provider_invoice(invoice_total=Decimal(total)))
+
+
 def on_a_day(text, **words):
     scene = Scene(**words)
     return scene.claim(scene.line(day(text)))
@@ -109,11 +116,14 @@ ALONE = {
     "AbnInvalid": lambda: Scene(provider={"business_number": "51 824 753 557"}).claim(),
     "DayMismatch": lambda: Scene(item={"name": "Support - Saturday"}).claim(),
     "GivenDiffers": of_another_reference,
+    "TotalDiffers": lambda: of_a_provider_invoice_over("150.00"),
     "FutureService": lambda: on_a_day("2026-08-21"),
 }
 
 #: What only claims are warned of: invoices have no provider, and go to whoever manages the booking.
-OF_CLAIMS = {"WrongManagement", "DuplicateInvoice", "AbnMissing", "AbnInvalid", "GivenDiffers"}
+OF_CLAIMS = {
+    *("WrongManagement", "DuplicateInvoice", "AbnMissing", "AbnInvalid", "GivenDiffers", "TotalDiffers"),
+}
 
 
 def test_the_codes_are_those_that_are_documented():
@@ -863,6 +873,37 @@ def test_the_same_draft_has_the_same_messages():
     first, second = warnings_about(scene.claim()), warnings_about(scene.claim())
     assert [found.code for _, found in first] == ["OverBudget", "DuplicateLine"]
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("total", "message"),
+    [
+        (
+            "1150.00",
+            "The claim comes to 140.00, 1,010.00 less than the provider invoice's total of 1,150.00."
+            " Check the lines against the provider invoice.",
+        ),
+        (
+            "0.00",
+            "The claim comes to 140.00, 140.00 more than the provider invoice's total of 0.00."
+            " Check the lines against the provider invoice.",
+        ),
+    ],
+)
+def test_the_message_says_both_totals_and_their_difference(total, message):
+    assert only_message(of_a_provider_invoice_over(total)) == message
+
+
+def test_a_claim_of_the_same_total_or_on_an_invoice_without_one_is_plain():
+    assert codes(of_a_provider_invoice_over("140.00")) == []
+
+
+# --- the documented list --------------------------------------------------------------------------------
+
+
+def test_every_code_is_documented():
+    documented = re.findall(r"^\| `(\w+)` \|", Path("docs/warnings.md").read_text(), re.MULTILINE)
+    assert {*documented} >= CODES
 
 
 # --- many at once ---------------------------------------------------------------------------------------

@@ -139,6 +139,11 @@ def test_this_service_has_no_messages():
             "write-only and not writable",
         ),
         (fields(RefersTo("Job", KeylessJob)), "odata.E020", "have no Key"),
+        (
+            fields(Embedded("Notes", NoteType, item_only=True, read_only=True)),
+            "odata.E021",
+            "one record only, and its type has no Key",
+        ),
         (fields(Required("Note")), "odata.W001", "Note is required"),
         (fields(RefersTo("Job", JobBrief, required=True)), "odata.W001", "Job is required"),
         (fields(Optional("Count", source="note")), "odata.W002", "?Count= is a query option"),

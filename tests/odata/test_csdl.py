@@ -195,13 +195,25 @@ def test_names_that_are_no_identifiers_stay_text_with_its_choices():
 def test_what_bodies_cannot_set_is_computed():
     staff = types_of(get_service())["Staff"]
     computed = {name for name, member in members_of(staff).items() if member.get(f"@{CORE}.Computed")}
-    assert computed == {"StaffGuid", "CreationDate", "ModifyDate", "ArchiveDate", "CustomFields"}
+    assert computed == {"CreationDate", "ModifyDate", "ArchiveDate"}
 
 
-def test_the_key_that_names_another_record_is_not_computed():
-    role = types_of(get_service())["RoleBrief"]
-    assert f"@{CORE}.Computed" not in role["RoleGuid"]
-    assert role["Name"][f"@{CORE}.Computed"] is True
+@SERVICES
+def test_a_key_is_never_computed_and_cannot_be_inserted(service):
+    types = types_of(service)
+    assert not any(
+        f"@{CORE}.Computed" in type_[key] for type_ in types.values() for key in type_.get("$Key", ())
+    )
+    assert types_of(get_service())["RoleBrief"]["Name"][f"@{CORE}.Computed"] is True
+    for entity_set in service.entity_sets:
+        insert = csdl.capabilities(entity_set)["InsertRestrictions"]
+        assert insert.get("NonInsertableProperties", [entity_set.key.name]) == [entity_set.key.name]
+
+
+def test_what_one_record_alone_shows_cannot_be_expanded_in_lists():
+    (job,) = SAMPLE.entity_sets
+    assert csdl.capabilities(job)["ExpandRestrictions"]["NonExpandableProperties"] == ["Answers"]
+    assert b"<NavigationPropertyPath>Answers</NavigationPropertyPath>" in csdl.csdl_xml(SAMPLE)
 
 
 def test_a_hidden_member_is_not_described():

@@ -10,7 +10,7 @@ from django.test.utils import override_settings
 
 from apps.operations.services.backups import create_backup
 from tests.demo.loading import load_demo
-from tests.operations.databases import Databases, all_rows, default_database, enter_support_categories
+from tests.operations.databases import all_rows, default_database, enter_support_categories
 
 SIZES = {
     **{"clients": 2, "staff": 2, "contacts": 6, "documents": 3},
@@ -32,14 +32,6 @@ class Installation:
     documents: Path
     rows: dict
     backup: Path
-
-
-@pytest.fixture(scope="session")
-def databases(django_db_setup, django_db_blocker, tmp_path_factory):
-    with django_db_blocker.unblock():
-        made = Databases(tmp_path_factory.mktemp("databases"))
-        yield made
-        made.delete()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -16,21 +17,15 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from apps.access.services import register_application
+from tests.operations.databases import default_database
+
 ROOT = Path(__file__).resolve().parents[2]
 # Only so that there is a migrated database to copy.
 pytestmark = pytest.mark.django_db
 
 DATABASE = "records.sqlite3"
 FORM = "application/x-www-form-urlencoded"
-
-PREPARE = """
-import json
-import django
-django.setup()
-from apps.access.services import register_application
-registered = [register_application(name) for name in ("Busy", "Other")]
-print(json.dumps([[application.client_id, secret] for application, secret in registered]))
-"""
 
 
 class Server:
@@ -84,6 +79,14 @@ class Server:
             return self.request("GET", "/livez", seconds=2)[0] == 200
         return False
 
+    def metrics(self):
+        """The value of each series."""
+        with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=10)) as client:
+            client.request("GET", "/metrics", headers={"Authorization": "Bearer operator"})
+            lines = client.getresponse().read().decode().splitlines()
+        series = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in series}
+
     def stop(self):
         self.process.terminate()
         return self.process.wait(40)
@@ -93,14 +96,6 @@ def variables(folder, **environment):
     others = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     ours = {"VAR_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "records_site.settings", "LOG_LEVEL": "ERROR"}
     return {**others, **ours, **environment}
-
-
-def python(folder, *words):
-    """What a program prints that runs on the database in this folder."""
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, cwd=ROOT, env=variables(folder), stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
 
 
 def wait_for(condition, seconds=20):
@@ -124,7 +119,9 @@ def applications(folder, django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
         connection.ensure_connection()
         connection.connection.backup(database)  # quicker than to migrate once more
-    return json.loads(python(folder, "-c", PREPARE))
+    with django_db_blocker.unblock(), default_database(f"sqlite:///{folder / DATABASE}"):
+        registered = [register_application(name) for name in ("Busy", "Other")]
+    return [(application.client_id, secret) for application, secret in registered]
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +189,28 @@ def test_a_busy_application_leaves_threads_to_others_and_is_refused_beyond_its_o
     assert (
         statuses.count(200) <= 8
     )  # two workers, of each half of its threads; and who came as they were done
+
+
+def test_metrics_are_those_of_all_workers(starting):
+    server = starting(METRICS_TOKEN="operator")
+    wait_for(server.answers)
+    wait_for(lambda: server.metrics()["server_workers"] == 2)
+    before = server.metrics()
+    for _ in range(10):  # each on a connection of its own: any worker answers
+        assert server.request("GET", "/api/client")[0] == 401
+    counted = server.metrics()
+    refused = 'http_requests_total{method="GET",route="/api/client/",status="401"}'
+    assert counted[refused] - before.get(refused, 0) == 10
+    assert counted["server_threads"] == 8
+    os.kill(server.workers()[0], signal.SIGKILL)
+    wait_for(
+        lambda: (
+            (found := server.metrics())["server_worker_starts_total"] == 3 and found["server_workers"] == 2
+        )
+    )
+    assert server.metrics()[refused] == counted[refused]
+    log = server.log.read_text()
+    assert log.count("ended (-9)") == 1
 
 
 def test_a_stop_lets_running_requests_end(starting, folder, applications):

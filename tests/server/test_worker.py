@@ -262,7 +262,7 @@ def test_the_oldest_connections_make_room_for_new_ones(serve, monkeypatch):
 def test_who_has_the_most_on_disk_makes_room(serve, monkeypatch):
     monkeypatch.setattr(worker, "MAX_SPOOL_BYTES", 100_000)
     monkeypatch.setattr(worker, "TICK_SECONDS", 0.05)
-    large = b"POST / HTTP/1.1\r\nContent-Length: 300000\r\n\r\n" + bytes(200_000)
+    large = b"POST / HTTP/1.1\r\n" + SIGNED_IN + b"Content-Length: 300000\r\n\r\n" + bytes(200_000)
     address = serve(echo)
     assert address.answer(large) == b""
     assert address.get("/").startswith(b"HTTP/1.1 200 ")
@@ -270,7 +270,8 @@ def test_who_has_the_most_on_disk_makes_room(serve, monkeypatch):
 
 # --- bodies -----------------------------------------------------------------------------------------------
 
-CHUNKED = b"POST /api/claim HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"
+SIGNED_IN = b"Authorization: Bearer x\r\n"
+CHUNKED = b"POST /api/claim HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n" + SIGNED_IN
 
 
 def test_a_chunked_body_is_read(serve):
@@ -281,7 +282,7 @@ def test_a_chunked_body_is_read(serve):
 @pytest.mark.parametrize(
     "request_bytes",
     [
-        b"POST /api/claim HTTP/1.1\r\nContent-Length: 5000000\r\n\r\n" + b"x" * 4_000_000,
+        b"POST /api/claim HTTP/1.1\r\n" + SIGNED_IN + b"Content-Length: 5000000\r\n\r\n" + b"x" * 4_000_000,
         CHUNKED + b"\r\n200000\r\n" + b"x" * 0x200000 + b"\r\n",
     ],
     ids=["plain", "chunked"],
@@ -297,8 +298,23 @@ def test_a_body_beyond_the_limit_is_refused_while_it_is_sent(serve, settings, re
 def test_an_upload_has_the_limit_of_documents(serve, settings):
     settings.API_MAX_BODY_BYTES = 1_000
     head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Type: Multipart/form-data; boundary=x\r\n"
-    answered = serve(echo).answer(head + b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000)
-    assert answered.endswith(b"x" * 100_000)
+    body = b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000
+    assert serve(echo).answer(head + SIGNED_IN + body).endswith(b"x" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"Content-Length: 100000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n20000\r\n" + b"x" * 0x20000],
+    ids=["plain", "chunked"],
+)
+def test_a_large_body_without_credentials_is_refused_before_it_is_read(serve, body):
+    head = b"POST /api/document HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+    answered = serve(echo).answer(head + body)
+    assert answered.startswith(b"HTTP/1.1 401 ")
+    assert b"Www-Authenticate: Bearer" in answered
+    message = "Without credentials a body holds at most 65,536 bytes."
+    error = {"error": {"code": "Unauthenticated", "message": message}}
+    assert json.loads(answered.partition(b"\r\n\r\n")[2]) == error
 
 
 def test_a_client_that_asks_first_does_not_send_a_body_in_vain(serve, settings):

@@ -1,11 +1,13 @@
 """The pages of claims, with the work queues and month end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.core.admin_base import Page, fieldset
@@ -41,7 +43,17 @@ class ClaimAdmin(BillAdmin):
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         *BillAdmin.list_pages,
     )
-    list_display = ("number", "participant", "provider_name", "days", "amount", "status", "since", "archived")
+    list_display = (
+        "number",
+        "participant",
+        "provider_name",
+        "days",
+        "amount",
+        "warning_kinds",
+        "status",
+        "since",
+        "archived",
+    )
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
     list_filter = (*BillAdmin.list_filter, ("provider", AutocompleteSelectFilter))
@@ -109,10 +121,15 @@ class ClaimAdmin(BillAdmin):
 
     def queues_page(self, request: HttpRequest) -> HttpResponse:
         """All queues on one page: how many wait, and for how long the oldest has."""
+        queues: Sequence[tuple[Any, Callable[[], Sequence[Queue]]]] = (
+            (ProviderInvoice, load_provider_invoice_queues),
+            (Claim, partial(load_queues, Claim)),
+            (Invoice, partial(load_queues, Invoice)),
+        )
         groups = [
-            ("Provider invoices", linked_queues(ProviderInvoice, load_provider_invoice_queues())),
-            ("Claims", linked_queues(Claim, load_queues(Claim))),
-            ("Invoices", linked_queues(Invoice, load_queues(Invoice))),
+            (capfirst(model._meta.verbose_name_plural), linked_queues(model, load()))
+            for model, load in queues
+            if self.admin_site.get_model_admin(model).has_view_permission(request)
         ]
         first = waiting_invoices().first() if self.has_add_permission(request) else None
         next_link = new_claim_url(first) if first else None

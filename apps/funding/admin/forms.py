@@ -19,7 +19,7 @@ from apps.core.admin_base import RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
 from apps.core.models import normalised
 from apps.funding.admin.autocomplete import records_by_text
-from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
+from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, WarningCode
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, wire_target
@@ -315,7 +315,7 @@ class BillForm(RecordForm):
         type_ = get_service().by_model[self._meta.model].type
         return [
             {
-                "label": code_label(issue.code),
+                "label": WarningCode(issue.code).label,
                 "place": place_label(wire_target(type_, issue.field, issue.code)),
                 "message": issue.message,
                 "token": warning_token(issue),

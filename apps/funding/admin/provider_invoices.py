@@ -23,7 +23,7 @@ from apps.core.admin_base.archiving import call_where_allowed
 from apps.core.admin_base.display import (
     admin_url,
     age,
-    format_amount,
+    amount_cell,
     link,
     period_cell,
     record_link,
@@ -31,7 +31,7 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.core.models import normalised
 from apps.documents.admin import preview_kind
-from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome
+from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome, may_administer
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_lists import find_contacts, find_providers
 from apps.funding.admin.bills import staff_of
@@ -97,6 +97,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     menu_order = 200
     icon = "inbox"
     queue_ordering = ("creation_date", "guid")
+    sum_column = "invoice_total"
     change_form_template = "funding/provider_invoice.html"
     list_display = (
         "reference_label",
@@ -180,7 +181,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     @display(description="total", ordering="invoice_total")
     def amount(self, invoice: ProviderInvoice) -> str | None:
-        return format_amount(invoice.invoice_total)
+        return amount_cell(invoice.invoice_total)
 
     @display(description="status", ordering="approval_status", label=COLOURS)
     def approval(self, invoice: ProviderInvoice) -> tuple[str, str]:
@@ -242,12 +243,16 @@ class ProviderInvoiceAdmin(ActionAdmin):
     def list_buttons(self, request: HttpRequest) -> Sequence[ActionButton]:
         if request.GET.get("archived") == "yes":
             return [RESTORE]
+        if not may_administer(request):
+            return [ARCHIVE]
         status = request.GET.get(STATUS, "")
         possible = possible_actions(status) if status in ApprovalStatus.values else list(ApprovalAction)
         return [*map(approval_button, possible), ARCHIVE]
 
     def record_buttons(self, request: HttpRequest, record: ProviderInvoice) -> Sequence[ActionButton]:
-        return [] if record.is_archived else [*map(approval_button, possible_actions(record.approval_status))]
+        if record.is_archived or not may_administer(request):
+            return []
+        return [*map(approval_button, possible_actions(record.approval_status))]
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]

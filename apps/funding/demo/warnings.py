@@ -42,6 +42,8 @@ class Example:
     provider: int = HARBOUR_LIGHTS
     #: The reference that the claim gives in place of its provider invoice's.
     given_reference: str | None = None
+    #: The total of the provider invoice, where it has one.
+    invoice_total: Decimal | None = None
     #: Whether it says the same as the example before.
     is_repeated: bool = False
 
@@ -59,6 +61,7 @@ def create_claims_with_warnings(
             example.reference: draft_of(
                 ProviderInvoice,
                 reference=example.reference,
+                invoice_total=example.invoice_total,
                 is_reusable=example.code == "DuplicateInvoice",
                 contact=example.participant,
                 provider=context.records[Client][example.provider],
@@ -128,6 +131,7 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
             quantity=Decimal("1.25"),
             given_reference="DEMO GivenDiffers, second copy",
         ),
+        Example("TotalDiffers", participant, day(7), quantity=Decimal("2.75"), invoice_total=Decimal(250)),
         Example("TooOld", participant, day(740), values={"price": Decimal(65)}),
     ]
     if day(0) >= first_days(context.as_of)[-1]:

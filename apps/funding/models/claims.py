@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from apps.core.models import NormalisedField, Record
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
+    BillPermission,
     CancellationReason,
     ClaimStatus,
     ClaimType,
@@ -120,6 +121,11 @@ class Bill(Record):
         return self.total - self.amount_paid
 
 
+def resubmission_exists(model: type[Bill]) -> Exists:
+    """The condition of a query that a current bill resubmits the bill: what is open is open with that one."""
+    return Exists(model._default_manager.filter(resubmission_of=OuterRef("pk"), archive_date=None))
+
+
 class Claim(Bill):
     """A plan-managed claim to the funding agency, linked to the provider invoice it is built on.
 
@@ -148,7 +154,10 @@ class Claim(Bill):
     takes_provider_invoice = models.BooleanField(default=True, editable=False)
 
     class Meta(Bill.Meta):
-        permissions = (("administer_funding_invoices", "Can view/administer funding invoices"),)
+        permissions = (
+            ("administer_funding_invoices", "Can view/administer funding invoices"),
+            *BillPermission.choices,
+        )
         indexes = (
             *Bill.Meta.indexes,
             models.Index(

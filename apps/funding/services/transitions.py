@@ -41,12 +41,12 @@ from apps.funding.services.payments import (
 from apps.funding.services.records import any_of
 from apps.funding.services.resubmit import create_resubmissions
 from apps.funding.statuses import NOW, TRANSITIONS, Resubmission, Target, Transition, TransitionName
-from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.funding.validation.transitions import (
     AnyBill,
     TransitionContext,
     available_transitions,
     describe_impossible,
+    missing_permission,
     refusal_reason,
     transitions_from,
 )
@@ -158,8 +158,9 @@ def apply_transition(
 ) -> TransitionResult:
     """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones do not change.
 
-    ``staff`` needs the permission to administer funding invoices; without staff the system acts (a command, a
-    provider's answer). A part payment needs ``amounts``. Statements are constant in the number of bills.
+    ``staff`` needs the permission to administer funding invoices, and that of the transition; without staff
+    the system acts (a command, a provider's answer). A part payment needs ``amounts``. Statements are
+    constant in the number of bills.
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     wanted = list(dict.fromkeys(keys))
@@ -180,25 +181,27 @@ def apply_transition(
 
 
 def list_transitions(bill: AnyBill, staff: Staff | None = None) -> list[Transition]:
-    """The transitions that a bill may take now; none for staff who may not administer bills."""
-    if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
-        return []
+    """The transitions that a bill may take now, and that the role of the staff member includes."""
     return available_transitions(bill, TransitionContext(type(bill), [bill], staff))
 
 
 def explain_missing_approval(bill: AnyBill, staff: Staff | None = None) -> str | None:
     """Why a bill before its approval cannot be approved now; ``None`` when it can, and for other bills."""
     row = find_row(bill, TransitionName.APPROVE)
-    return None if row is None else refusal_reason(row, bill, TransitionContext(type(bill), [bill], staff))
+    if row is None:
+        return None
+    if missing := missing_permission(row, staff):
+        return f"Your role lacks the permission to {missing}."
+    return refusal_reason(row, bill, TransitionContext(type(bill), [bill], staff))
 
 
 def find_request_problem(request: TransitionRequest, number: int) -> str | None:
     """Why no bill can take the transition; ``None`` when nothing speaks against the request as such."""
     transition, staff, reason = request.transition, request.staff, request.reason
-    if staff is not None and not staff.has_perm(ADMINISTER_PERMISSION):
+    if staff is not None and (missing := missing_permission(transition, staff)):
         return (
-            f"{staff} may not change the status of claims and invoices: the role {staff.role} lacks the"
-            " permission to administer funding invoices, or the login is closed."
+            f"{staff} may not change the status of claims and invoices like that: the role {staff.role} lacks"
+            f" the permission to {missing}, or the login is closed."
         )
     if number > 1 and transition.single:
         return f"{transition.label}: one at a time, not {number:,} at once."

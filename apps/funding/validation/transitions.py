@@ -10,6 +10,7 @@ from apps.core.models import Subscriber
 from apps.funding.choices import ApprovalStatus, InvoiceClaimType
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
+from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
@@ -174,6 +175,18 @@ GUARDS: Mapping[TransitionName, tuple[Guard, ...]] = {
 }
 
 
+def missing_permission(transition: Transition, staff: Staff | None) -> str | None:
+    """What the role of a person who takes the transition lacks, in words; the system needs nothing."""
+    if staff is None:
+        return None
+    if not staff.has_perm(ADMINISTER_PERMISSION):
+        return "administer funding invoices"
+    permission = transition.permission
+    if permission is None or staff.has_perm(f"funding.{permission}"):
+        return None
+    return lower_first(permission.label.removeprefix("Can "))
+
+
 # --- the transitions of a bill --------------------------------------------------------------------------
 
 
@@ -202,7 +215,11 @@ def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionCon
 def available_transitions(bill: AnyBill, context: TransitionContext) -> list[Transition]:
     """The transitions that a bill may take now."""
     rows = transitions_from(type(bill), bill.funding_status, bill.is_archived)
-    return [row for row in rows if refusal_reason(row, bill, context) is None]
+    return [
+        row
+        for row in rows
+        if missing_permission(row, context.staff) is None and refusal_reason(row, bill, context) is None
+    ]
 
 
 def describe_impossible(bill: AnyBill, context: TransitionContext) -> str:

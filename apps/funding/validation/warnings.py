@@ -432,6 +432,19 @@ def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
         yield given_differs("provider_invoice_reference", "reference", reference, invoice.reference)
 
 
+def total_agrees_with_the_provider_invoice(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    invoice_total, total = draft.provider_invoice.invoice_total, draft.total
+    if invoice_total is None or invoice_total == total:
+        return
+    difference = f"{format_money(abs(total - invoice_total))} {'more' if total > invoice_total else 'less'}"
+    yield Issue(
+        "TotalDiffers",
+        "line_items",
+        f"The claim comes to {format_money(total)}, {difference} than the provider invoice's total of"
+        f" {format_money(invoice_total)}. Check the lines against the provider invoice.",
+    )
+
+
 def given_differs(field: str, label: str, given: str, value: str) -> Issue:
     message = (
         f"The {label} given is {given}, and the provider invoice's is {value}. Take out what is given to use"
@@ -461,6 +474,7 @@ INVOICE_WARNINGS: tuple[Rule, ...] = (participant_has_a_plan, warn_of_each_line(
 
 CLAIM_WARNINGS: tuple[Rule, ...] = (
     provider_invoice_agrees,
+    total_agrees_with_the_provider_invoice,
     reference_is_no_duplicate,
     provider_has_a_business_number,
     business_number_is_an_abn,

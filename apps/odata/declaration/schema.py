@@ -126,6 +126,11 @@ class NavigationProperty:
     def relation(self) -> Any:
         return self.steps[-1]
 
+    @cached_property
+    def is_complex(self) -> bool:
+        """Whether it is a complex property in $metadata (an address), since its type has no key."""
+        return self.type.key is None
+
 
 @dataclass(eq=False)
 class StructuredType:

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from django.core import validators
 from django.utils.encoding import force_str
 
-from apps.odata.declaration.resource import Behaviour, Nesting
+from apps.odata.declaration.resource import Behaviour
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
@@ -39,6 +39,10 @@ _EDMX = "http://docs.oasis-open.org/odata/ns/edmx"
 
 class PropertyPath(str):
     """The path of a property in an annotation; a string in JSON, an expression of its own in XML."""
+
+
+class NavigationPath(PropertyPath):
+    """The path of a navigation property in an annotation."""
 
 
 class VocabularyMember(str):
@@ -121,18 +125,12 @@ class TypeCollector:
 
     # --- types ----------------------------------------------------------------------------------------
 
-    def structured(
-        self, type_: StructuredType, has_expand_notes: bool = False, named_by_key: bool = False
-    ) -> dict[str, Any]:
+    def structured(self, type_: StructuredType, has_expand_notes: bool = False) -> dict[str, Any]:
         """An entity type or a complex type with its members, in their order in responses.
 
         ``has_expand_notes``: its navigation properties need $expand; those of nested objects do not.
-        ``named_by_key``: request bodies refer to a record by the key of this type.
         """
-        members = {
-            name: self.property(prop, in_bodies=named_by_key and prop is type_.key)
-            for name, prop in type_.readable_properties.items()
-        }
+        members = {name: self.property(prop) for name, prop in type_.readable_properties.items()}
         members.update(
             (name, self.navigation(navigation, has_expand_notes))
             for name, navigation in type_.navigations.items()
@@ -141,12 +139,14 @@ class TypeCollector:
             return {"$Kind": "ComplexType", **members}
         return {"$Kind": "EntityType", "$Key": [type_.key.name], **members}
 
-    def property(self, prop: StructuralProperty, in_bodies: bool) -> dict[str, Any]:
+    def property(self, prop: StructuralProperty) -> dict[str, Any]:
+        # A key is made by the service too, but clients that see it annotated leave it out of what they read.
+        is_computed = not prop.writable and prop.behaviour is not Behaviour.KEY
         return {
             **({"$Type": self.enumeration(prop)} if is_enumeration(prop) else primitive_type(prop)),
             **({"$Nullable": True} if prop.nullable else {}),
             **description(prop.declaration.description or force_str(prop.source_field.help_text)),
-            **({} if prop.writable or in_bodies else {f"@{_CORE}.Computed": True}),
+            **({f"@{_CORE}.Computed": True} if is_computed else {}),
             **limits(prop),
         }
 
@@ -167,13 +167,13 @@ class TypeCollector:
     def navigation(self, navigation: NavigationProperty, has_expand_note: bool) -> dict[str, Any]:
         """A member with a nested object: with a key a contained entity, without one a complex value."""
         type_ = navigation.type
-        described = self.structured(type_, named_by_key=navigation.nesting is Nesting.REFERENCE)
+        described = self.structured(type_)
         described.update(description(vars(type_.declaration).get("__doc__")))
         name = type_.declaration.type_name or type_.declaration.__name__.removesuffix("Type")
         if name in described:  # in many clients' languages a class cannot have a member of its own name
             name += "Type"
         nullable = not navigation.many and (not navigation.steps or navigation.relation.null)
-        has_key = type_.key is not None
+        has_key = not navigation.is_complex
         return {
             **({"$Kind": "NavigationProperty"} if has_key else {}),
             "$Type": self.add_type(name, type_.name, described, self.nested_types),
@@ -240,9 +240,14 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
     insert: dict[str, Any] = {"Insertable": entity_set.supports("POST")}
     if entity_set.supports("POST"):
         insert["RequiredProperties"] = [PropertyPath(name) for name in required]
+        insert["NonInsertableProperties"] = [PropertyPath(entity_set.key.name)]
     update: dict[str, Any] = {"Updatable": entity_set.supports("PUT")}
     if entity_set.supports("PUT"):
         update["UpdateMethod"] = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
+    expand: dict[str, Any] = {"Expandable": True}
+    of_one_record = [part.name for part in entity_set.type.navigations.values() if part.item_only]
+    if of_one_record:
+        expand["NonExpandableProperties"] = [NavigationPath(name) for name in of_one_record]
     no_navigation = VocabularyMember(f"{_CAPABILITIES}.NavigationType", "None")
     return {
         "TopSupported": True,
@@ -250,7 +255,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
         "CountRestrictions": {"Countable": True},
         "FilterRestrictions": {"Filterable": True},
         "SortRestrictions": {"Sortable": True},
-        "ExpandRestrictions": {"Expandable": True},
+        "ExpandRestrictions": expand,
         "SearchRestrictions": {"Searchable": bool(entity_set.resource.search)},
         "NavigationRestrictions": {"Navigability": no_navigation},
         "InsertRestrictions": insert,
@@ -373,6 +378,8 @@ def constant(value: Any) -> tuple[str, str]:
         return "Decimal", str(value)
     if isinstance(value, VocabularyMember):
         return "EnumMember", f"{value.type}/{value}"
+    if isinstance(value, NavigationPath):
+        return "NavigationPropertyPath", str(value)
     if isinstance(value, PropertyPath):
         return "PropertyPath", str(value)
     return "String", str(value)

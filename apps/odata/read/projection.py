@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.schema import NavigationProperty, StructuredType
 from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.options import ExpandItem, NestedOptions
 from apps.odata.read.record_json import Selection, select_all
@@ -16,14 +16,19 @@ from apps.odata.read.record_json import Selection, select_all
 class Projection:
     """The members that a response shows of a record.
 
-    ``context`` is their spelling in the context URL (``(LineItems())``, empty without $select and $expand).
-    ``nested_queries`` are the lists, by name, that have filter, order or paging options of their own, and the
-    objects with such a list inside.
+    ``context`` are the items of the select list in the context URL, none when the record has all its
+    properties and nothing is expanded. ``nested_queries`` are the lists, by name, that have filter, order or
+    paging options of their own, and the objects with such a list inside.
     """
 
     selection: Selection
-    context: str = ""
+    context: tuple[str, ...] = ()
     nested_queries: dict[str, NestedQuery] = field(default_factory=dict)
+
+    @property
+    def select_list(self) -> str:
+        """The select list of the context URL (``(BusinessName,Address/Suburb,KeyContact())``)."""
+        return f"({','.join(self.context)})" if self.context else ""
 
 
 @dataclass(frozen=True)
@@ -41,89 +46,117 @@ def bind_projection(type_: StructuredType, options: NestedOptions, item: bool) -
     ``BadQuery`` names a member that does not exist, or that only one record shows.
     """
     if options.select is None and not options.expand:
-        return DEFAULT_PROJECTION
+        return default_projection(type_)
     if options.select is None and options.expand == EXPAND_ALL:
         return expand_all(type_, item)
     names = None if options.select is None else selected_names(type_, options.select)
-    expand = options.expand
-    if options.select is not None:
-        expand += selected_objects(type_, options)
+    expand = options.expand + selected_objects(type_, options)
     navigations: list[tuple[str, Selection]] = []
     nested_queries: dict[str, NestedQuery] = {}
-    context = [] if names is None else [name for name in type_.properties if name in names]
+    shown: list[tuple[NavigationProperty, Projection]] = []
     for navigation, nested_options in expanded_navigations(type_, expand, item):
         nested = bind_nested_projection(navigation, nested_options)
         navigations.append((navigation.name, nested.selection))
-        context.append(f"{navigation.name}{nested.context or '()'}")
+        shown.append((navigation, nested))
         if nested_options.selects_rows or nested.nested_queries:
             check_nested_query(navigation, nested_options)
             nested_queries[navigation.name] = NestedQuery(navigation, nested_options, nested)
-    text = f"({','.join(context)})" if context else ""
-    return Projection(Selection(names, tuple(navigations)), text, nested_queries)
+    selection = Selection(names, tuple(navigations))
+    return Projection(selection, context_items(type_, names, shown, options.select or ()), nested_queries)
 
 
-DEFAULT_PROJECTION = Projection(Selection())
 EXPAND_ALL = (ExpandItem("*"),)
+
+
+@lru_cache(maxsize=256)
+def default_projection(type_: StructuredType) -> Projection:
+    """The members without $select and $expand: all properties but the complex ones."""
+    return Projection(Selection(), context_items(type_, None, ()))
 
 
 @lru_cache(maxsize=256)
 def expand_all(type_: StructuredType, item: bool) -> Projection:
     """``$expand=*`` without other options, which most requests have."""
     selection = select_all(type_, item)
-    context = ",".join(f"{name}()" for name, _ in selection.navigations)
-    return Projection(selection, f"({context})" if context else "")
+    shown = [(type_.navigations[name], Projection(nested)) for name, nested in selection.navigations]
+    return Projection(selection, context_items(type_, None, shown))
+
+
+def context_items(
+    type_: StructuredType,
+    names: frozenset[str] | None,
+    shown: Sequence[tuple[NavigationProperty, Projection]],
+    select: tuple[tuple[str, ...], ...] = (),
+) -> tuple[str, ...]:
+    """The select list of a context URL: what is sent, unless all properties are (OData 4.01, Protocol 10.8).
+
+    ``names`` are the properties (``None``: all), ``shown`` the complex properties and the expanded navigation
+    properties. A navigation property that ``select`` names and nothing expands stands without parentheses.
+    """
+    whole = {navigation.name for navigation, nested in shown if navigation.is_complex and not nested.context}
+    sends_all = names is None and all(
+        name in whole for name, navigation in type_.navigations.items() if navigation.is_complex
+    )
+    items = [name for name in type_.readable_properties if names is None or name in names]
+    expanded = []
+    for navigation, nested in shown:
+        if not navigation.is_complex:
+            expanded.append(f"{navigation.name}({','.join(nested.context)})")
+        elif nested.context:
+            items += [f"{navigation.name}/{item}" for item in nested.context]
+        else:
+            items.append(navigation.name)
+    expanded_names = {navigation.name for navigation, _ in shown}
+    linked = [name for name in type_.navigations if (name,) in select and name not in expanded_names]
+    return (*(() if sends_all else items), *linked, *expanded)
 
 
 def bind_nested_projection(navigation: NavigationProperty, options: NestedOptions) -> Projection:
     """The projection of an expanded object: without options all that is nested in it (decisions.md 1)."""
-    if options.select is None and not options.expand:
-        return Projection(select_all(navigation.type, item=True))
-    nested = bind_projection(navigation.type, options, item=True)
     if options.expand:
-        return nested
-    selected = {path[0] for path in options.select or ()}
-    navigations = tuple(
-        (name, selection)
-        for name, selection in select_all(navigation.type, item=True).navigations
-        if name in selected or "*" in selected
+        return bind_projection(navigation.type, options, item=True)
+    if options.select is None or ("*",) in options.select:
+        return Projection(select_all(navigation.type, item=True))
+    nested = tuple(
+        ExpandItem(name)
+        for name, inner in navigation.type.navigations.items()
+        if (name,) in options.select and not inner.is_complex
     )
-    return Projection(Selection(nested.selection.names, navigations), nested.context)
+    return bind_projection(navigation.type, replace(options, expand=nested), item=True)
 
 
 def selected_names(type_: StructuredType, select: tuple[tuple[str, ...], ...]) -> frozenset[str] | None:
-    """The properties that ``$select`` names; ``None`` for all."""
-    names: set[str] = set()
+    """The key, by which clients know the record, and what ``$select`` names; ``None`` for all."""
+    names = set() if type_.key is None else {type_.key.name}
     for path in select:
         if path == ("*",):
             continue
-        member = type_.members.get(path[0])
-        if member is None:
+        navigation = type_.navigations.get(path[0])
+        if navigation is None and path[0] not in type_.readable_properties:
             raise unknown_member(type_, path[0], "$select")
-        if len(path) > 1 and not is_object(member):
+        if len(path) > 1 and (navigation is None or not navigation.is_complex):
             raise BadQuery(
                 f"$select={'/'.join(path)}: write $expand={path[0]}($select={'/'.join(path[1:])}) instead.",
                 target="$select",
             )
-        if path[0] in type_.properties:
+        if navigation is None:
             names.add(path[0])
     return None if ("*",) in select else frozenset(names)
 
 
-def is_object(member: StructuralProperty | NavigationProperty | None) -> bool:
-    """Whether a member is an object without a key (an address), which clients know as a complex property."""
-    return isinstance(member, NavigationProperty) and member.type.key is None
-
-
 def selected_objects(type_: StructuredType, options: NestedOptions) -> tuple[ExpandItem, ...]:
-    """Objects that ``$select`` names (``Address``, ``Address/Suburb``) do not need ``$expand``."""
+    """The complex properties that ``$select`` names (``*``, ``Address``, ``Address/Suburb``)."""
+    select = options.select or ()
     expanded = {item.name for item in options.expand}
-    paths_by_name: dict[str, list[tuple[str, ...]]] = {}
-    for name, *rest in options.select or ():
-        if is_object(type_.navigations.get(name)) and name not in expanded:
-            paths_by_name.setdefault(name, []).append(tuple(rest))
+    paths_by_name = {
+        name: [path[1:] for path in select if path in (("*",), (name,)) or path[0] == name]
+        for name, navigation in type_.navigations.items()
+        if navigation.is_complex and not navigation.item_only and name not in expanded
+    }
     return tuple(
         ExpandItem(name, NestedOptions(select=None if () in paths else tuple(paths)))
         for name, paths in paths_by_name.items()
+        if paths
     )
 
 

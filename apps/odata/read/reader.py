@@ -62,7 +62,7 @@ class JsonReader:
         self.rows = rows
         self.options = options
         self.projection = bind_projection(entity_set.type, options, item)
-        self.context = f"{entity_set.name}{self.projection.context}"
+        self.context = f"{entity_set.name}{self.projection.select_list}"
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
 

@@ -1,0 +1,55 @@
+"""Context URLs keep to the ABNF and say what the records beside them have (decisions.md)."""
+
+import pytest
+
+from apps.odata.declaration.service import get_service
+from tests.api.caller import ok
+from tests.api.context_grammar import assert_agrees, derived
+
+SETS = pytest.mark.parametrize(
+    "entity_set", get_service().entity_sets, ids=lambda entity_set: entity_set.name
+)
+
+
+def queries(type_, item):
+    """Every way to choose members of records of a type."""
+    last = list(type_.readable_properties)[-1]
+    yield from ({}, {"$expand": "*"}, {"$select": "*"}, {"$select": last}, {"$select": last, "$expand": "*"})
+    for name, part in type_.navigations.items():
+        yield {"$select": name}
+        yield {"$select": f"{last},{name}"}
+        if part.item_only and not item:
+            continue
+        inner = list(part.type.readable_properties)[-1]
+        yield {"$expand": name}
+        yield {"$expand": f"{name}($select={inner})", "$select": last}
+        yield {"$expand": f"{name}($select={inner})"}
+        if part.is_complex:
+            yield {"$select": f"{name}/{inner},{last}"}
+        for other in part.type.navigations:
+            yield {"$expand": f"{name}($expand={other})"}
+            yield {"$expand": f"{name}($select={inner},{other})"}
+
+
+@SETS
+def test_a_context_is_derived_by_the_grammar_and_agrees_with_the_records(api, records, entity_set):
+    addresses = {entity_set.path: False, f"{entity_set.path}/{records.whole[entity_set.name]}": True}
+    for address, item in addresses.items():
+        for query in queries(entity_set.type, item):
+            body = ok(api.get(address, query))
+            fragment = body.pop("@odata.context").partition("/api/$metadata#")[2]
+            assert fragment.endswith("/$entity") is item
+            found, chosen = derived(fragment)
+            assert found is entity_set
+            rows = [body] if item else body["value"]
+            assert rows
+            assert_agrees(rows, chosen, entity_set.type)
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["Client(Address(Suburb))", "Client(Address())", "Client(BusinessName,)", "Client(Suburb)", "Client()x"],
+)
+def test_the_grammar_refuses_what_is_outside_the_rule(fragment):
+    with pytest.raises((AssertionError, KeyError, TypeError)):
+        derived(fragment)
