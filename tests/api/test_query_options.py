@@ -362,7 +362,9 @@ def test_a_format_not_served_is_406(api):
     refused(api.get("client", Accept="application/xml"), 406, "NotAcceptable")
     refused(api.get("client", Accept="text/csv;q=0"), 406, "NotAcceptable")
     refused(api.get("client", {"$format": "xml"}), 406, "NotAcceptable")
-    refused(api.get("client", {"$format": "application/json;IEEE754Compatible=true"}), 406, "NotAcceptable")
+    for unknown in ("json;odata.metadata=verbose", "atom"):
+        error = refused(api.get("client", {"$format": unknown}), 406, "NotAcceptable")
+        assert "odata.metadata=none, minimal, full" in error["message"]
     refused(api.get("client", {"$format": ""}), 400)
     ok(api.get("client", {"$format": "json"}, Accept="text/csv"))
     ok(api.get("client", {"format": "JSON"}))

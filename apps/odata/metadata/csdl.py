@@ -109,10 +109,13 @@ class TypeCollector:
         self.entity_types: dict[str, dict[str, Any]] = {}
         self.nested_types: dict[str, dict[str, Any]] = {}
         self.enum_types: dict[str, dict[str, Any]] = {}
+        #: The qualified names of the types of the declarations.
+        self.type_names: dict[StructuredType, str] = {}
         self.names = {entity_set.name for entity_set in service.entity_sets} | {CONTAINER}
 
     def schema(self) -> dict[str, Any]:
         for entity_set in self.service.entity_sets:
+            self.type_names[entity_set.type] = self.qualified(entity_set.name)
             described = self.structured(entity_set.type, has_expand_notes=True)
             self.entity_types[entity_set.name] = {
                 **described,
@@ -172,11 +175,12 @@ class TypeCollector:
         name = type_.declaration.type_name or type_.declaration.__name__.removesuffix("Type")
         if name in described:  # in many clients' languages a class cannot have a member of its own name
             name += "Type"
+        self.type_names[type_] = self.add_type(name, type_.name, described, self.nested_types)
         nullable = not navigation.many and (not navigation.steps or navigation.relation.null)
         has_key = not navigation.is_complex
         return {
             **({"$Kind": "NavigationProperty"} if has_key else {}),
-            "$Type": self.add_type(name, type_.name, described, self.nested_types),
+            "$Type": self.type_names[type_],
             **({"$Collection": True} if navigation.many else {}),
             **({"$Nullable": True} if nullable else {}),
             **({"$ContainsTarget": True} if has_key else {}),
