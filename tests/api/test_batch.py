@@ -461,3 +461,20 @@ def test_a_repeated_batch_stores_nothing_twice(api, send):
     assert [a.status for a in first] == [a.status for a in second] == [201, 201, 400]
     assert first[1].json == second[1].json
     assert (Client.objects.count(), Contact.objects.count()) == (1, 1)
+
+
+@both
+def test_behind_a_proxy_a_batch_has_its_host_and_its_prefix(api, send, settings):
+    settings.TRUST_PROXY = True
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "records.example"]
+    proxy = {
+        "X-Forwarded-Host": "records.example",
+        "X-Forwarded-Proto": "https",
+        "X-Forwarded-Prefix": "/ndis",
+    }
+    root = "https://records.example/ndis/api/"
+    urls = "client", "/ndis/api/client", f"{root}client", "/api/client"
+    answers = send(api, *map(get, urls), Prefer="continue-on-error", **proxy)
+    assert [answer.status for answer in answers] == [200, 200, 200, 404]
+    assert answers[0].json["@odata.context"].startswith(root)

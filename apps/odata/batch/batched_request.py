@@ -44,7 +44,7 @@ class BatchedRequest(WSGIRequest):
 
 
 def batched_environ(batch: Request, request: IndividualRequest, path: bytes, query: bytes) -> dict[str, Any]:
-    """The WSGI environment of a request for ``path``, percent-encoded, with what it has of its batch."""
+    """The WSGI environment of a request for ``path`` below the service, percent-encoded."""
     environ: dict[str, Any] = {
         name: value
         for name, value in batch.META.items()
@@ -52,7 +52,7 @@ def batched_environ(batch: Request, request: IndividualRequest, path: bytes, que
     }
     return environ | {
         "REQUEST_METHOD": request.method,
-        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "PATH_INFO": f"/api/{unquote_to_bytes(path).decode('latin-1')}",
         "QUERY_STRING": query.decode("latin-1"),
         "CONTENT_TYPE": request.headers.get("content-type", ""),
         "CONTENT_LENGTH": str(len(request.body)),

@@ -130,7 +130,7 @@ class BatchProcessor:
             raise NotAcceptable("No stream is served in a batch; ask for JSON, or send the request alone.")
         if isinstance(response, SimpleTemplateResponse):
             response.render()
-        own_address = self.base_url + path[len(self.root) :].decode("latin-1")
+        own_address = self.base_url + path.decode("latin-1")
         return read_response(request, response, "" if request.method == "POST" else own_address)
 
     def check_limits(self) -> None:
@@ -151,7 +151,7 @@ class BatchProcessor:
         return replace(request, headers={**request.headers, "idempotency-key": f"{key}#{self.requests}"})
 
     def split_url(self, url: bytes) -> tuple[bytes, bytes]:
-        """The path and the query of a URL: an absolute one, or one relative to the host or the service."""
+        """The path below the service, and the query, of a URL of any of OData's three forms."""
         path, _, query = url.partition(b"#")[0].partition(b"?")
         origin = _ORIGIN.match(path)
         if origin:
@@ -159,10 +159,10 @@ class BatchProcessor:
                 raise NotFound("This address is of another host.")
             path = path[origin.end() :]
         elif not path.startswith(b"/"):
-            path = self.root + path
+            return path, query
         if not (path + b"/").lower().startswith(self.root.lower()):
             raise NotFound(f"A batch serves the addresses below {self.root.decode()} only.")
-        return path, query
+        return path[len(self.root) :], query
 
 
 def read_response(
