@@ -28,8 +28,8 @@ from apps.access.callers import (
 from apps.access.throttling import count_failure
 from apps.core import history
 from apps.odata import clock
-from apps.odata.batch.batched_request import BatchedRequest
 from apps.odata.errors import Forbidden, Unauthenticated
+from apps.odata.http.batch.batched_request import BatchedRequest
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'

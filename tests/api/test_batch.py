@@ -6,8 +6,8 @@ import pytest
 
 from apps.access.models import AccessToken, ApiApplication
 from apps.core.models import Change
-from apps.odata.batch import processing
-from apps.odata.batch.processing import BatchProcessor
+from apps.odata.http.batch import processing
+from apps.odata.http.batch.processing import BatchProcessor
 from apps.people.models import Client, Contact
 from tests.api.batches import (
     JSON,

@@ -7,8 +7,8 @@ from django.urls import URLPattern, URLResolver
 from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
-from apps.odata.batch.views import BatchView
 from apps.odata.declaration.resource import Resource
+from apps.odata.http.batch.views import BatchView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
 from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 

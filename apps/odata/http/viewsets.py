@@ -23,13 +23,13 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.odata.batch.batched_request import BatchedRequest
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import BadQuery, NotFound, PreconditionFailed
 from apps.odata.etags import make_etag, matches_etag
+from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSDLJSONRenderer,

@@ -7,7 +7,8 @@ from typing import Any
 from django.utils.http import parse_header_parameters
 from rest_framework.renderers import BaseRenderer
 
-from apps.odata.batch.messages import (
+from apps.odata.errors import BadBody
+from apps.odata.http.batch.messages import (
     AtomicityGroup,
     BatchItem,
     BatchResponse,
@@ -17,7 +18,6 @@ from apps.odata.batch.messages import (
     check_items,
     check_number,
 )
-from apps.odata.errors import BadBody
 from apps.odata.http.formats import RawBodyParser
 
 #: Line ends are CRLF, or LF alone as some clients write them.

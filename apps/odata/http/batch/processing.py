@@ -15,16 +15,6 @@ from django.urls import resolve
 from rest_framework.request import Request
 
 from apps.odata import clock
-from apps.odata.batch.batched_request import BatchedRequest, batched_environ
-from apps.odata.batch.messages import (
-    AtomicityGroup,
-    BatchItem,
-    BatchResponse,
-    GroupResponse,
-    IndividualRequest,
-    IndividualResponse,
-)
-from apps.odata.batch.references import resolve_references
 from apps.odata.errors import (
     BadQuery,
     Conflict,
@@ -35,6 +25,16 @@ from apps.odata.errors import (
     TooCostly,
     TooLarge,
 )
+from apps.odata.http.batch.batched_request import BatchedRequest, batched_environ
+from apps.odata.http.batch.messages import (
+    AtomicityGroup,
+    BatchItem,
+    BatchResponse,
+    GroupResponse,
+    IndividualRequest,
+    IndividualResponse,
+)
+from apps.odata.http.batch.references import resolve_references
 from apps.odata.http.exceptions import error_response
 from apps.odata.write.dispatch import is_lost_race
 

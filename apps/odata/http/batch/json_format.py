@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from rest_framework.renderers import BaseRenderer
 
-from apps.odata.batch.messages import (
+from apps.odata.errors import BadBody
+from apps.odata.http.batch.messages import (
     AtomicityGroup,
     BatchItem,
     BatchResponse,
@@ -21,7 +22,6 @@ from apps.odata.batch.messages import (
     check_items,
     check_number,
 )
-from apps.odata.errors import BadBody
 from apps.odata.http.formats import JSONBodyParser
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from apps.odata.batch.messages import IndividualRequest, IndividualResponse
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import BadQuery, FailedDependency
+from apps.odata.http.batch.messages import IndividualRequest, IndividualResponse
 
 Responses = Mapping[str, IndividualResponse]
 

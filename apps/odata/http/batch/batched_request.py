@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 from django.core.handlers.wsgi import WSGIRequest
 from rest_framework.request import Request
 
-from apps.odata.batch.messages import IndividualRequest
+from apps.odata.http.batch.messages import IndividualRequest
 
 #: What a request has of its batch: host, client, credentials, and versions unless it names others.
 _INHERITED = frozenset(

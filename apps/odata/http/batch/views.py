@@ -8,12 +8,16 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.odata.batch.batched_request import BatchedRequest
-from apps.odata.batch.json_format import JSONBatchParser, JSONBatchRenderer
-from apps.odata.batch.messages import requests_of
-from apps.odata.batch.multipart_format import MultipartBatchParser, MultipartBatchRenderer, batch_boundary
-from apps.odata.batch.processing import BatchProcessor
 from apps.odata.errors import BadBody
+from apps.odata.http.batch.batched_request import BatchedRequest
+from apps.odata.http.batch.json_format import JSONBatchParser, JSONBatchRenderer
+from apps.odata.http.batch.messages import requests_of
+from apps.odata.http.batch.multipart_format import (
+    MultipartBatchParser,
+    MultipartBatchRenderer,
+    batch_boundary,
+)
+from apps.odata.http.batch.processing import BatchProcessor
 from apps.odata.http.formats import ODataContentNegotiation
 from apps.odata.http.viewsets import ODataView
 
