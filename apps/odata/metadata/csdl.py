@@ -8,7 +8,6 @@ type. Responses have either only when it is expanded.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -24,8 +23,6 @@ from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
 
 CONTAINER = "Container"
-#: The names of types, members and members of enumerations.
-IDENTIFIER = re.compile(r"[^\W\d]\w{0,127}")
 #: Times have microseconds.
 TIME_PRECISION = 6
 
@@ -156,11 +153,9 @@ class TypeCollector:
     def enumeration(self, prop: StructuralProperty) -> str:
         """The qualified name of the enumeration type of a property."""
         class_ = prop.enum
-        numbers = {name: number for number, name in prop.numbers.items()}
-        unused = (number for number in range(len(prop.choices) * 2) if number not in prop.numbers)
         described = {
             "$Kind": "EnumType",
-            **{name: numbers[name] if name in numbers else next(unused) for name in prop.choices},
+            **prop.member_values,
             **description(vars(class_).get("__doc__") if class_ is not None else ""),
         }
         name = class_.__name__ if class_ is not None else prop.name
@@ -270,7 +265,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
 
 def is_enumeration(prop: StructuralProperty) -> bool:
     """Whether the values of a property are the members of an enumeration type, which are identifiers."""
-    return bool(prop.choices) and all(IDENTIFIER.fullmatch(name) for name in prop.choices)
+    return bool(prop.member_values)
 
 
 def primitive_type(prop: StructuralProperty) -> dict[str, Any]:
