@@ -363,6 +363,11 @@ if env.str("DOCUMENTS_S3_BUCKET", ""):
 BACKUP_PASSPHRASE = env.str("BACKUP_PASSPHRASE", "")
 BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is the passphrase
 
+# --- personal data ------------------------------------------------------------------------------------
+
+#: Years after the last service during which nobody's records are erased.
+RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
+
 # --- the back office ----------------------------------------------------------------------------------
 
 UNFOLD = {
