@@ -23,7 +23,7 @@ def plans_and_budgets(request: HttpRequest) -> HomeContent:
     ]
     groups = [FigureGroup("", figures)]
     for model in (ServiceBooking, CategoryBudget):
-        if not request.user.has_perm(f"engagements.view_{model._meta.model_name}"):  # type: ignore[union-attr]
+        if not request.user.has_perm(f"engagements.view_{model._meta.model_name}"):
             continue
         figures = [
             Figure(label, count, list_url(model, spent=choice), is_urgent=choice == "over")

@@ -68,7 +68,7 @@ def own_work(request: HttpRequest) -> HomeContent:
             ("Claims", Claim, "No open claim is assigned to you."),
             ("Invoices", Invoice, "No open invoice is assigned to you."),
         )
-        if request.user.has_perm(f"funding.view_{model._meta.model_name}")  # type: ignore[union-attr]
+        if request.user.has_perm(f"funding.view_{model._meta.model_name}")
     ]
     return HomeContent(figures)
 
@@ -104,7 +104,7 @@ def provider_invoice_queues(request: HttpRequest) -> HomeContent:
         [("Enter the next claim", admin_url(Claim, "next"))]
         if request.user.has_perm("funding.add_claim")
         else []
-    )  # type: ignore[union-attr]
+    )
     return HomeContent([FigureGroup("", figures, "No provider invoice waits.")], links=links)
 
 
