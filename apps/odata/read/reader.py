@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -52,16 +52,24 @@ def filter_rows(entity_set: EntitySet, rows: QuerySet[Any], options: QueryOption
 class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
-    ``item``: the request is for one record.
+    ``item``: the request is for one record. ``has_etags``: each record begins with its ``@odata.etag``.
     """
 
     def __init__(
-        self, entity_set: EntitySet, rows: QuerySet[Any], options: QueryOptions, item: bool = False
+        self,
+        entity_set: EntitySet,
+        rows: QuerySet[Any],
+        options: QueryOptions,
+        item: bool = False,
+        has_etags: bool = False,
     ) -> None:
         self.entity_set = entity_set
         self.rows = rows
         self.options = options
         self.projection = bind_projection(entity_set.type, options, item)
+        if has_etags and entity_set.etag_field:
+            selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
+            self.projection = replace(self.projection, selection=selection)
         self.context = f"{entity_set.name}{self.projection.select_list}"
         self.connection = connections[rows.db]
         set_database_zone(self.connection)

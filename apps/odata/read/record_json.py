@@ -31,11 +31,12 @@ class Selection:
     """Which members of an object are in the response.
 
     ``names`` are the properties (``None``: all), ``navigations`` the expanded navigation properties, each
-    with its own selection.
+    with its own selection. ``etag_field`` is the field of ``@odata.etag``, empty without one.
     """
 
     names: frozenset[str] | None = None
     navigations: tuple[tuple[str, Selection], ...] = ()
+    etag_field: str = ""
 
     def properties_of(self, type_: StructuredType) -> list[tuple[str, StructuralProperty]]:
         """The selected properties with their names."""
@@ -229,7 +230,11 @@ class PostgreSQLDialect:
         self, type_: StructuredType, alias: str, selection: Selection, depth: int, lists: frozenset[str]
     ) -> list[tuple[str, str]]:
         """The members of the object in the row ``alias``; ``lists`` become placeholders."""
-        pairs = [
+        pairs = []
+        if selection.etag_field:
+            steps = fields_on_path(type_.model, selection.etag_field, type_.name)
+            pairs.append(("@odata.etag", self.etag(column_sql(steps, alias, depth))))
+        pairs += [
             (name, self.value(prop, column_sql(prop.steps, alias, depth)))
             for name, prop in selection.properties_of(type_)
         ]
@@ -277,6 +282,10 @@ class PostgreSQLDialect:
     def value(self, prop: StructuralProperty, column: str) -> str:
         return column
 
+    def etag(self, column: str) -> str:
+        """The ETag of a time, as ``odata.etags`` makes it."""
+        return f"'W/\"'||to_hex((extract(epoch from {column})*1000000)::bigint)||'\"'"
+
     def record(self, members: list[tuple[str, str]], source: str = "") -> str:
         return f"(SELECT row_to_json(_r) FROM ({self.row(members)}{source}) _r)"
 
@@ -316,6 +325,9 @@ class SQLiteDialect(PostgreSQLDialect):
         if edm.name == "Edm.Boolean":
             return f"CASE {column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
         return f"CASE WHEN {column} IS NOT NULL THEN json_quote({column}) END"
+
+    def etag(self, column: str) -> str:
+        return f"odata_etag({column})"
 
     def record(self, members: list[tuple[str, str]], source: str = "") -> str:
         return f"(SELECT {self.object(members)}{source})"

@@ -11,7 +11,7 @@ from apps.people.services import administrators
 
 class Command(BaseCommand):
     help = (
-        "While nobody can administer the service: print the address of the page for the first administrator."
+        "While there is no administrator: print the address of the page that makes the first one."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
