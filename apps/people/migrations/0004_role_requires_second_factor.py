@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('people', '0002_contacts_index_only_those_they_refer_to'),
+        ('people', '0003_contacts_by_full_name'),
     ]
 
     operations = [

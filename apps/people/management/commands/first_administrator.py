@@ -10,9 +10,7 @@ from apps.people.services import administrators
 
 
 class Command(BaseCommand):
-    help = (
-        "While there is no administrator: print the address of the page that makes the first one."
-    )
+    help = "While there is no administrator: print the address of the page that makes the first one."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--url", required=True, help="where the service answers")
