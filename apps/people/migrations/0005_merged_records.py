@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('people', '0003_contacts_by_full_name'),
+        ('people', '0004_role_requires_second_factor'),
     ]
 
     operations = [
