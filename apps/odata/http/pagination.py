@@ -11,7 +11,6 @@ from rest_framework.response import Response
 
 from apps.odata.http.headers import read_preferences
 from apps.odata.query.options import parameters
-from apps.odata.read.reader import JsonReader
 
 #: Options of one page that the link to the next one replaces.
 _OPTIONS_OF_A_PAGE = {"skiptoken", "skip", "top"}
@@ -25,7 +24,7 @@ class KeysetPagination(BasePagination):
     def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
         self.view = view
         self.preferences = read_preferences(request)
-        self.reader = JsonReader(view.entity_set, queryset, view.query_options)
+        self.reader = view.make_reader(queryset, view.query_options)
         self.page = self.reader.page(self.preferences.max_page_size or settings.API_PAGE_SIZE)
         return self.page.records
 

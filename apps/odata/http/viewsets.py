@@ -153,6 +153,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
 
+    def make_reader(self, rows: QuerySet[Any], options: QueryOptions, item: bool = False) -> JsonReader:
+        caller: Any = self.request.auth
+        return JsonReader(self.entity_set, rows, options, item, caller, self.base_url)
+
     def rendered(
         self,
         reader: JsonReader,
@@ -173,7 +177,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
-        reader = JsonReader(self.entity_set, rows, self.query_options)
+        reader = self.make_reader(rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
             content_type=f"{renderer.media_type}; charset=utf-8",
@@ -189,7 +193,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
         rows = self.filter_queryset(self.get_queryset())
-        return Response(b"%d" % JsonReader(self.entity_set, rows, self.query_options).count())
+        return Response(b"%d" % self.make_reader(rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""
@@ -200,7 +204,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.refuse_plain_filters()
         if request.accepted_renderer.format != "json":
             raise BadQuery("One record is served as application/json.", target="$format")
-        reader = JsonReader(self.entity_set, self.get_queryset(), options, item=True)
+        reader = self.make_reader(self.get_queryset(), options, item=True)
         record, modified = reader.record(self.read_key(key))
         etag = make_etag(modified)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
@@ -235,7 +239,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         headers = {"Location": location, "Preference-Applied": preferences.applied}
         if preferences.minimal:
             return respond({**headers, "OData-EntityId": location}, status=204)
-        reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL)
+        reader = self.make_reader(self.get_queryset(), EXPAND_ALL)
         return respond(headers, self.rendered(reader, reader.records(keys), bare=created.bare), 201)
 
     def store(self, request: Request) -> Created:
@@ -258,7 +262,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_updated(self, request: Request, record_key: Any) -> Response:
         """The record after a write with its ETag, without a body when that is preferred."""
-        reader = JsonReader(self.entity_set, self.get_queryset(), EXPAND_ALL, item=True)
+        reader = self.make_reader(self.get_queryset(), EXPAND_ALL, item=True)
         record, modified = reader.record(record_key)
         preferences = read_preferences(request)
         headers = {"ETag": make_etag(modified), "Preference-Applied": preferences.applied}
