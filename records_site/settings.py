@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -78,10 +79,13 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
+    "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
+    "apps.odata.http.compression.CompressionMiddleware",
+    "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -191,7 +195,8 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$", r"^metrics$"]  # asked on the machine itself
-TRUST_PROXY = env.bool("TRUST_PROXY", False)  # a proxy sets X-Forwarded-Proto and -For, and drops others'
+#: A proxy sets Forwarded, or X-Forwarded-Proto, -For, -Host and -Prefix, and drops those of callers.
+TRUST_PROXY = env.bool("TRUST_PROXY", False)
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -233,6 +238,10 @@ if SECURE_HSTS_SECONDS:
     REFUSAL_HEADERS["Strict-Transport-Security"] = (
         f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
     )
+#: Origins whose browser programs may call the interface with a token ("https://app.example.org").
+CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
+if any(not re.fullmatch(r"https?://[^/*\s]+", origin) for origin in CORS_ALLOWED_ORIGINS):
+    raise ImproperlyConfigured("CORS_ALLOWED_ORIGINS holds origins: https://app.example.org.")
 #: Where a vulnerability is reported, in /.well-known/security.txt (RFC 9116); no contact, no file.
 SECURITY_CONTACT = env.str("SECURITY_CONTACT", "")
 if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", "tel:")):
@@ -266,6 +275,7 @@ FILE_UPLOAD_HANDLERS = [
 ODATA_SERVICE = "records_site.service.service"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
+API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
 API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
 API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
@@ -348,6 +358,11 @@ if env.str("DOCUMENTS_S3_BUCKET", ""):
 
 BACKUP_PASSPHRASE = env.str("BACKUP_PASSPHRASE", "")
 BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is the passphrase
+
+# --- personal data ------------------------------------------------------------------------------------
+
+#: Years after the last service during which nobody's records are erased.
+RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
 
 # --- the back office ----------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from playwright.sync_api import sync_playwright
 from apps.odata import clock
 from tests.any_day import MOMENT
 from tests.engines import in_ci
+from tests.operations.databases import Databases
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -46,9 +47,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Modules and tests stay until the end: the collector of garbage need not look through them each time."""
+    """Modules and tests stay until the end: to look for garbage among them took a twentieth of the run."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
 
 
 def depends_on_engine(item):
@@ -122,6 +124,15 @@ def documents_apart(tmp_path_factory):
     }
     with override_settings(STORAGES={**settings.STORAGES, "documents": folder}):
         yield
+
+
+@pytest.fixture(scope="session")
+def databases(django_db_setup, django_db_blocker, tmp_path_factory):
+    """Databases beside that of the tests, each a copy of it without a migration."""
+    with django_db_blocker.unblock():
+        made = Databases(tmp_path_factory.mktemp("databases"))
+        yield made
+        made.delete()
 
 
 @pytest.fixture(scope="session")

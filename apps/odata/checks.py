@@ -10,6 +10,7 @@ from django.db import models
 
 from apps.odata.declaration.resource import Behaviour, Nesting, Numbered, Property, Resource
 from apps.odata.declaration.schema import (
+    IDENTIFIER,
     DeclarationError,
     EntitySet,
     StructuredType,
@@ -17,7 +18,7 @@ from apps.odata.declaration.schema import (
     fields_on_path,
 )
 from apps.odata.declaration.service import Service, get_service
-from apps.odata.metadata.csdl import CONTAINER, IDENTIFIER
+from apps.odata.metadata.csdl import CONTAINER
 from apps.odata.query.options import OPTION_PARSERS, SERVICE_PARAMETERS
 
 _PATH = re.compile(r"[A-Za-z][A-Za-z0-9]*")

@@ -124,7 +124,6 @@ INJECTIONS = [
     "Address/any(a:a/Suburb eq 'x')",
     "CustomFields/any()",
     "CustomFields/$count gt 0",
-    "BusinessName in ()",
     "BusinessName in ('x',)",
     "BusinessName in 'x'",
     "BusinessName in (BusinessName)",
@@ -197,9 +196,7 @@ def test_wild_texts_in_a_filter_are_only_texts(api, text):
     assert [row["ClientGuid"] for row in found] == [str(mine.pk)]
 
 
-@pytest.mark.parametrize(
-    "condition", ["cast(BusinessName,Edm.Int32) eq 1", "$count eq 1", "matchesPattern(BusinessName,'(a+)+$')"]
-)
+@pytest.mark.parametrize("condition", ["cast(BusinessName,Edm.Int32) eq 1", "isof('Edm.String')"])
 def test_what_odata_has_and_we_do_not_is_501(api, condition):
     assert refused(api.get("client", {"$filter": condition}), 501, "NotImplemented")["target"] == "$filter"
 

@@ -18,6 +18,7 @@ from tests.people.builders import (
     a_team,
     posted,
 )
+from tests.sales.builders import an_opportunity
 
 
 def shown(api, field, value):
@@ -283,3 +284,37 @@ def test_unique_texts_are_judged_alike(api):
         answer = api.post("client", {"BusinessName": twin})
         assert answer.status_code == 400, twin
     assert Contact.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("UpfrontValueOfSale eq 571.20000000000000001", []),
+        ("UpfrontValueOfSale in (571.20000000000000001,571.3)", []),
+        ("UpfrontValueOfSale ne 571.20000000000000001", ["571.20", "571.21"]),
+        ("UpfrontValueOfSale gt 571.20000000000000001", ["571.21"]),
+        ("UpfrontValueOfSale ge 571.2099999999999999", ["571.21"]),
+        ("UpfrontValueOfSale lt 571.20000000000000001", ["571.20"]),
+        ("UpfrontValueOfSale lt 571.20", []),
+        ("571.20000000000000001 gt UpfrontValueOfSale", ["571.20"]),
+        ("UpfrontValueOfSale eq 571.200m", ["571.20"]),
+    ],
+)
+def test_numbers_with_more_places_than_a_column_lie_between_its_values(api, condition, found):
+    for value in ("571.20", "571.21"):
+        an_opportunity(Name=value, UpfrontValueOfSale=float(value))
+    query = {"$filter": f"startswith(Name,'571') and {condition}", "$orderby": "Name"}
+    assert [row["Name"] for row in ok(api.get("opportunity", query))["value"]] == found
+
+
+def test_enumerations_are_compared_by_their_order_in_the_data_model(api):
+    model = ok(api.get("$metadata", {"$format": "json"}))["Records"]["Source"]
+    order = sorted((name for name in model if name[0] not in "$@"), key=model.__getitem__)
+    for name in (*order, None):
+        an_opportunity(Name=f"source {name}", Source=name)
+    for operator, expected in (("gt", order[4:]), ("ge", order[3:]), ("lt", order[:3]), ("le", order[:4])):
+        condition = f"startswith(Name,'source ') and Source {operator} '{order[3]}'"
+        rows = ok(api.get("opportunity", {"$filter": condition}))["value"]
+        assert {row["Source"] for row in rows} == set(expected)
+        rows = ok(api.get("opportunity", {"$filter": f"startswith(Name,'source ') and not ({condition})"}))
+        assert {row["Source"] for row in rows["value"]} == {*order, None} - set(expected)

@@ -265,22 +265,19 @@ def test_parts_named_together_stand_in_the_declared_order(api, records, entity_s
     assert list(body["value"][0])[-2:] == [names[0], names[-1]]
 
 
-@each
-def test_each_property_can_be_selected_alone(api, records, entity_set):
-    single = ok(api.get(item(entity_set, records)))
-    key = entity_set.key.name
-    for name in names_of(entity_set):
-        record = ok(api.get(item(entity_set, records), {"$select": name}))
-        told = name if name == key else f"{key},{name}"
-        assert record == {
-            "@odata.context": context(f"{entity_set.name}({told})/$entity"),
-            key: single[key],
-            name: single[name],
-        }
+@each_kind
+def test_a_property_of_each_kind_can_be_selected_alone(api, records, entity_set, prop):
+    single, key = ok(api.get(item(entity_set, records))), entity_set.key.name
+    selected = prop.name if prop.name == key else f"{key},{prop.name}"
+    assert ok(api.get(item(entity_set, records), {"$select": prop.name})) == {
+        "@odata.context": context(f"{entity_set.name}({selected})/$entity"),
+        key: single[key],
+        prop.name: single[prop.name],
+    }
 
 
 @each
-def test_some_properties_can_be_selected_in_a_list(api, records, entity_set):
+def test_every_property_can_be_selected_in_a_list(api, records, entity_set):
     rows = api.all(entity_set.path)
     names = names_of(entity_set)
     for chosen in (names[::2], [names[0], *names[1::2]]):
@@ -403,14 +400,16 @@ def test_columns_of_single_parts_order_as_well(api, records, entity_set, part, p
 
 @each
 def test_every_property_is_compared_in_a_filter_and_a_plain_filter(api, records, entity_set):
-    rows = api.all(entity_set.path)
-    for name, prop in fields_of(entity_set):
-        value = next((row[name] for row in rows if row[name] is not None), None)
-        expected = [row for row in rows if row[name] == value]
-        query = {"$filter": f"{name} eq {literal(prop, value)}"}
-        assert ok(api.get(entity_set.path, query))["value"] == expected, query
-        plain = {f"{name}__isnull": "true"} if value is None else {name: plain_literal(value)}
-        assert ok(api.get(entity_set.path, plain))["value"] == expected, plain
+    """All at once: a record is found by all its values, and would not be if one of them was another's."""
+    key = str(records.whole[entity_set.name])
+    row = next(row for row in api.all(entity_set.path) if str(row[entity_set.key.name]) == key)
+    conditions = [f"{name} eq {literal(prop, row[name])}" for name, prop in fields_of(entity_set)]
+    assert ok(api.get(entity_set.path, {"$filter": " and ".join(conditions)}))["value"] == [row]
+    plain = [
+        (f"{name}__isnull", "true") if row[name] is None else (name, plain_literal(row[name]))
+        for name in names_of(entity_set)
+    ]
+    assert ok(api.get(entity_set.path, plain))["value"] == [row]
 
 
 def plain_literal(value):

@@ -88,11 +88,20 @@ def test_pages_go_on_where_they_were_while_another_connection_inserts(api):
 # --- $top, $skip, Prefer ------------------------------------------------------------------------------
 
 
-def test_top_beyond_a_page_comes_in_pages_of_which_the_last_is_cut(api):
+def test_top_beyond_a_page_comes_in_pages_of_which_the_last_is_cut(api, settings):
+    settings.API_TOP_PAGE_SIZE = 300
     clients(700)
     pages = list(api.pages("client", {"$top": "650"}))
     assert [len(page) for page in pages] == [300, 300, 50]
     assert len({guid for page in pages for guid in guids(page)}) == 650
+
+
+def test_a_page_with_a_top_is_larger_for_clients_that_read_one_page_only(api):
+    clients(301)
+    assert len(ok(api.get("client"))["value"]) == 300
+    body = ok(api.get("client", {"$top": "1000"}))
+    assert len(body["value"]) == 301
+    assert "@odata.nextLink" not in body
 
 
 @pytest.mark.parametrize("top", [1, 4, 5])

@@ -64,7 +64,9 @@ def test_a_caller_may_prefer_no_answer(api):
         assert ok(api.follow(answer["Location"]))
     answer = api.post("client", {"value": [a_client_body(), a_client_body()]}, Prefer="return=minimal")
     assert (answer.status_code, "Location" in answer) == (204, False)
-    assert ok(api.post("client", a_client_body(), Prefer="return=representation"), 201)
+    answer = api.post("client", a_client_body(), Prefer="return=representation")
+    assert ok(answer, 201)
+    assert answer["Preference-Applied"] == "return=representation"
 
 
 def test_what_only_the_system_sets_is_ignored_and_never_stored(api):

@@ -127,11 +127,62 @@ def test_a_search_finds_all_words_without_regard_to_case(towns):
     assert names(towns.get("client", {"$search": "lph a"})) == ["Alpha"]
     assert names(towns.get("client", {"$search": "alpha beta"})) == []
     assert names(towns.get("client", {"$search": '"amma"', "$count": "true"})) == ["Gamma"]
-    for not_offered in ("alpha OR beta", "NOT alpha", "(alpha)"):
-        refused(towns.get("client", {"$search": not_offered}), 501, "NotImplemented")
-    refused(towns.get("role", {"$search": "x"}), 501, "NotImplemented")
-    for wrong in ("", " ", " ".join("abcdefghijklm"), '""'):
-        refused(towns.get("client", {"$search": wrong}), 400)
+    error = refused(towns.get("position", {"$search": "x"}), 400, "InvalidQuery")
+    assert error["message"] == "Position cannot be searched; use $filter."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("alpha OR beta", ["Alpha", "Beta"]),
+        ("NOT alpha", ["Beta", "Gamma", "delta"]),
+        ("a NOT (alpha OR gamma)", ["Beta", "delta"]),
+        ("(alpha OR beta) AND NOT bet", ["Alpha"]),
+        ("alpha OR beta bet", ["Alpha", "Beta"]),
+        ('NOT NOT "elt"', ["delta"]),
+    ],
+)
+def test_a_search_has_or_not_phrases_and_parentheses(towns, text, expected):
+    assert names(towns.get("client", {"$search": text, "$orderby": "BusinessName"})) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        (" ".join("abcdefghijklm"), 25),
+        ('""', 1),
+        ('alpha "beta', 6),
+        ("alpha OR", 9),
+        ("NOT", 4),
+        ("(alpha", 7),
+        ("alpha)", 6),
+        ("OR alpha", 1),
+        ("NOT " * 20 + "alpha", 49),
+    ],
+)
+def test_a_search_that_cannot_be_read_is_refused_with_the_position(towns, text, position):
+    error = refused(towns.get("client", {"$search": text}), 400, "InvalidQuery")
+    assert f"at position {position}: " in error["message"]
+    assert "AND, OR, NOT and parentheses" in error["message"]
+    assert error["target"] == "$search"
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_search_is_refused(towns, text):
+    refused(towns.get("client", {"$search": text}), 400)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("BusinessName in ()", []),
+        ("not (BusinessName in ())", ["Alpha", "Beta", "Gamma", "delta"]),
+        ("$it/BusinessName eq 'Beta'", ["Beta"]),
+        ("$this/BusinessName eq 'Beta'", ["Beta"]),
+    ],
+)
+def test_filters_have_empty_lists_and_the_names_of_the_record(towns, condition, expected):
+    assert names(towns.get("client", {"$filter": condition, "$orderby": "BusinessName"})) == expected
 
 
 def test_a_search_takes_percent_signs_and_underscores_as_they_are(api):
@@ -362,7 +413,9 @@ def test_a_format_not_served_is_406(api):
     refused(api.get("client", Accept="application/xml"), 406, "NotAcceptable")
     refused(api.get("client", Accept="text/csv;q=0"), 406, "NotAcceptable")
     refused(api.get("client", {"$format": "xml"}), 406, "NotAcceptable")
-    refused(api.get("client", {"$format": "application/json;IEEE754Compatible=true"}), 406, "NotAcceptable")
+    for unknown in ("json;odata.metadata=verbose", "atom"):
+        error = refused(api.get("client", {"$format": unknown}), 406, "NotAcceptable")
+        assert "odata.metadata=none, minimal, full" in error["message"]
     refused(api.get("client", {"$format": ""}), 400)
     ok(api.get("client", {"$format": "json"}, Accept="text/csv"))
     ok(api.get("client", {"format": "JSON"}))

@@ -61,11 +61,6 @@ def test_an_expanded_record_is_the_record_that_its_own_set_shows(api, records, e
         assert sorted(expected) == sorted((owner, key) for owner, keys in related.items() for key in keys)
 
 
-def test_the_records_of_the_tests_have_most_navigations():
-    """So that the test above does not compare nothing with nothing: see ``records`` in conftest."""
-    assert len(NAVIGATIONS) > 30
-
-
 def test_a_star_expands_no_other_set(api, records):
     for entity_set in get_service().entity_sets:
         for row in rows_of(api, entity_set.path, expand="*"):
@@ -79,7 +74,7 @@ def test_filters_and_orders_follow_navigation(api, records):
     assert [claim["Contact"]["LastName"] for claim in ordered] == sorted(names, reverse=True)
     one = rows_of(api, "claim", filter=f"Contact/LastName eq '{names[0]}'", select="ClaimGuid")
     assert len(one) == names.count(names[0])
-    assert rows_of(api, "claim", filter="startswith(Provider/BusinessName,'\u0000x')".replace("\0", "")) == []
+    assert rows_of(api, "claim", filter="Provider/BusinessName eq 'Nobody'") == []
     busy = rows_of(api, "contact", filter="Claims/$count gt 0", expand="Claims($orderby=Total desc;$top=1)")
     assert {contact["Claims"][0]["ContactGuid"] for contact in busy} == {
         claim["ContactGuid"] for claim in claims
@@ -125,9 +120,6 @@ def requests_along(entity_set, navigation):
     yield {"$filter": filter_of(navigation)}
     yield {"$orderby": f"{name}/$count" if navigation.many else f"{name}/{key}"}
     yield {"$filter": f"{name}/$count ge 0" if navigation.many else f"{name} ne null"}
-    if navigation.partner:
-        inner = f"{navigation.partner}/{name}/{key} ne null"
-        yield {"$filter": f"{name}/any(each:each/{inner})" if navigation.many else f"{name}/{inner}"}
 
 
 @each_navigation
@@ -143,16 +135,14 @@ def test_a_caller_needs_to_read_both_sets(db, entity_set, navigation):
     for caller in (narrow, member):
         assert caller.get(entity_set.path).status_code == 200
         for query in requests_along(entity_set, navigation):
-            if source == target:
-                continue
             error = refused(caller.get(entity_set.path, query), 403, "Forbidden")
             assert navigation.entity_set.name.lower() in error["message"].lower()
             assert (
                 refused(caller.get(f"{entity_set.path}/$count", query), 403) if "$filter" in query else True
             )
     wide = Caller(an_application(f"{source}.read", f"{target}.read", name="wide"))
-    for query in list(requests_along(entity_set, navigation))[:-1]:
-        assert wide.get(entity_set.path, query).status_code in (200, 400), query
+    for query in requests_along(entity_set, navigation):
+        assert wide.get(entity_set.path, query).status_code == 200, query
 
 
 def test_a_set_that_may_not_be_read_is_refused_at_every_depth(records):
@@ -200,7 +190,6 @@ def test_a_long_list_ends_with_a_link_to_the_rest(api, records, monkeypatch):
 
 
 def test_a_text_that_looks_like_a_link_stays(api, records):
-    Claim.objects.update(claim_number=None)
     first = Claim.objects.first()
     text = ',"Claims@odata.nextLink":null'
     Claim.objects.filter(pk=first.pk).update(claim_number=text)
@@ -222,7 +211,7 @@ def test_lists_of_sets_are_not_nested(api, db):
     [
         ({"$expand": "Contact($top=1)"}, "is one object"),
         ({"$expand": "Contacts"}, "Is Contact meant?"),
-        ({"$filter": "Contact eq 'a'"}, "can be compared with null only"),
+        ({"$filter": "Contact eq 'a'"}, "Contact is an object"),
         ({"$filter": "Contact/Nothing eq 1"}, "Contact has no member Nothing"),
         ({"$filter": "Contact/Claims eq null"}, "is a list"),
         ({"$orderby": "Contact"}, "a value is expected"),

@@ -3,7 +3,6 @@
 import datetime as dt
 import errno
 import io
-import json
 import os
 import signal
 import socket
@@ -24,9 +23,10 @@ from apps.documents.services import sweep
 from apps.documents.storage import DocumentFolder, FileBatch
 from apps.odata.write import dispatch
 from apps.odata.write.drafts import Draft
-from tests.api.caller import refused
+from tests.api.caller import an_application, refused
 from tests.documents.builders import PDF, a_category, a_document, a_file, fields, files, form
 from tests.documents.conftest import stored
+from tests.operations.databases import default_database
 from tests.people.builders import a_staff_member
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,23 +179,6 @@ def test_a_sweep_waits_for_documents_that_are_being_created(folder):
 # --- a process that dies --------------------------------------------------------------------------------
 
 
-def environment(tmp_path):
-    kept_variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    ours = {"VAR_DIR": str(tmp_path), "LOG_LEVEL": "ERROR", "DJANGO_SETTINGS_MODULE": "records_site.settings"}
-    return {**kept_variables, **ours}
-
-
-def run(tmp_path, code):
-    """The last line that a Django program of ours prints, in an installation of its own."""
-    program = f"import django; django.setup()\n{code}"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT, env=environment(tmp_path), capture_output=True, timeout=60, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
 def free_port():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -208,25 +191,6 @@ def wait_for(condition, seconds=20):
         assert time.monotonic() < until
         time.sleep(0.05)
     return found
-
-
-PREPARE = """
-import json
-from django.core.management import call_command
-from apps.access.services import issue_token
-from apps.access.authentication import find_application_by_secret
-from apps.access.services import register_application
-call_command("migrate", verbosity=0)
-application, secret = register_application("Killed")
-caller = find_application_by_secret(application.client_id, secret)
-print(json.dumps(issue_token(caller, ("read", "write"))))
-"""
-LOOK = """
-import datetime, json
-from apps.documents.models import Document
-from apps.documents.services import sweep
-print(json.dumps([Document.objects.count(), len(sweep(datetime.timedelta(0)).keys)]))
-"""
 
 
 #: A server that hands bodies on while they arrive; ours would not call the application before it has them.
@@ -244,22 +208,24 @@ def answers(port):
 
 
 def test_a_process_killed_amid_an_upload_leaves_no_document_and_the_sweep_finds_its_files(
-    tmp_path,
+    tmp_path, folder, databases
 ):
-    token = run(tmp_path, PREPARE)
-    port = free_port()
+    url, port = databases.create(), free_port()
+    with default_database(url):
+        authorization = an_application()
+    ours = {"VAR_DIR": str(tmp_path), "DATABASE_URL": url}
+    ours |= {"LOG_LEVEL": "ERROR", "DJANGO_SETTINGS_MODULE": "records_site.settings"}
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(port)],
-        cwd=ROOT, env=environment(tmp_path), start_new_session=True,
+        cwd=ROOT, env={**os.environ, **ours}, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    folder = tmp_path / "documents"
     try:
         wait_for(lambda: answers(port))
         body, media = form(a_file(), a_file(PDF + b"x" * 3_000_000))
         with socket.create_connection(("127.0.0.1", port)) as upload:
             upload.sendall(
-                f"POST /api/document HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+                f"POST /api/document HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\n"
                 f"Content-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
                 + body[:2_000_000]
             )
@@ -271,7 +237,9 @@ def test_a_process_killed_amid_an_upload_leaves_no_document_and_the_sweep_finds_
             os.killpg(server.pid, signal.SIGKILL)
         server.wait()
     assert len(stored(folder)) == 2
-    assert run(tmp_path, LOOK) == [0, 2]
+    with default_database(url):
+        assert not Document.objects.exists()
+        assert len(sweep(ANY_AGE).keys) == 2
     assert stored(folder) == []
 
 

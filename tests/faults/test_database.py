@@ -37,16 +37,14 @@ class Service:
         self.url = url
         self.environment = {**os.environ, "DATABASE_URL": url, "VAR_DIR": str(folder)}
         self.environment["DATABASE_LOCK_SECONDS"] = "0.3"
-        self.manage("migrate", "--verbosity", "0")
-        made = self.manage(
-            "create_api_application", "Fault tests", "--scope", "read", "--scope", "write", "--json"
-        )
-        application = json.loads(made)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         command = [sys.executable, "-m", "tests.faults.web_process", str(self.port)]
-        self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True
+        )
+        application, login = (json.loads(self.process.stdout.readline()) for _ in range(2))
         self.headers = {}
         self.wait_until_ready()
         form = f"grant_type=client_credentials&client_id={application['client_id']}"
@@ -55,12 +53,11 @@ class Service:
         assert status == 200, body
         self.headers = {
             "Authorization": f"Bearer {json.loads(body)['access_token']}",
-            "Cookie": self.sign_in(),
+            "Cookie": self.sign_in(login),
         }
 
-    def sign_in(self):
+    def sign_in(self, login):
         """The cookies of an administrator of the back office."""
-        login = json.loads(self.manage("create_staff_login", "ada@example.org", "--json"))
         (token,) = re.findall("csrftoken=([^;]+)", self.ask("/admin/login/")[1]["Set-Cookie"])
         form = {"username": login["email"], "password": login["password"], "csrfmiddlewaretoken": token}
         headers = {**FORM, "Cookie": f"csrftoken={token}"}
@@ -69,10 +66,6 @@ class Service:
         cookies = str(client.getresponse().headers)
         (session,) = re.findall("sessionid=([^;]+)", cookies)
         return f"csrftoken={token}; sessionid={session}"
-
-    def manage(self, *words):
-        command = [sys.executable, "manage.py", *words]
-        return subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True).stdout
 
     def ask(self, path, form=None):
         """The status, headers and text of an answer; it must come in time."""
@@ -153,7 +146,7 @@ def service(tmp_path_factory):
         service = Service(url, tmp_path_factory.mktemp("var"))
         yield service
         service.process.kill()
-        service.process.wait()
+        service.process.communicate()
 
 
 @pytest.fixture

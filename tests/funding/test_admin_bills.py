@@ -441,6 +441,26 @@ def test_the_best_match_comes_first(client, scene):
     assert product_codes(client, scene.entry, "05_9") == ["05_9", "05_99", "09_1"]
 
 
+@pytest.mark.parametrize(
+    "words", ["04 104", "04_104", "04104", "4104", "04-104", "04.104.0125", "04 104 comm"]
+)
+def test_a_code_is_found_by_a_part_in_any_spelling(client, scene, words):
+    book = scene.entry.price_book
+    for code in ("01_400_0104_1_1", "04_104_0125_6_1", "04_111_0104_6_1", "15_041_0404_1_3"):
+        an_entry(book, a_product(code=code, name="Access community"))
+    assert product_codes(client, scene.entry, words)[0] == "04_104_0125_6_1"
+    assert "01_400_0104_1_1" not in product_codes(client, scene.entry, words)
+
+
+def test_words_are_sought_in_the_name_before_the_category(client, scene):
+    book = scene.entry.price_book
+    an_entry(book, a_product(code="07_001", name="Level 1", category_name="Support coordination"))
+    an_entry(book, a_product(code="09_001", name="Coordination of support"))
+    an_entry(book, a_product(code="09_002", name="Support coordination level 2"))
+    assert product_codes(client, scene.entry, "support coordination") == ["09_002", "09_001", "07_001"]
+    assert product_codes(client, scene.entry, "coordination level 1") == ["07_001"]
+
+
 @pytest.mark.parametrize("book", ["", "x", "00000000-0000-0000-0000-000000000000"])
 def test_without_a_price_book_nothing_is_offered(client, scene, book):
     assert fetch_json(client, "products", book=book, q="a")["products"] == []

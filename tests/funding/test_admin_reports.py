@@ -93,10 +93,16 @@ def test_months_are_the_subscriber_s_and_archived_claims_are_not_counted(client)
 def test_open_claims_are_aged_and_settled_ones_are_not(client):
     for days, status in ((1, "Approved"), (31, "Approved"), (200, "OnHold"), (200, "AgencyFullyPaid")):
         a_claim(funding_status=status, status_date=clock.now() - dt.timedelta(days=days))
+    old = a_claim(funding_status="PaymentProviderRejected")
+    a_claim(resubmission_of=old, status_date=clock.now() - dt.timedelta(days=70))
     page = get_unrendered(client, MONTH_END)
     aged = {row.label: [cell.count for cell in row.cells] for row in page.context["open"]}
-    assert aged == {"Approved": [1, 1, 0, 0], "On hold": [0, 0, 0, 1]}
-    assert page.context["open_totals"][-1].count == 3
+    assert aged == {
+        "Awaiting staff approval": [0, 0, 1, 0],
+        "Approved": [1, 1, 0, 0],
+        "On hold": [0, 0, 0, 1],
+    }
+    assert page.context["open_totals"][-1].count == 4
 
 
 @pytest.mark.parametrize("address", [QUEUES, MONTH_END])

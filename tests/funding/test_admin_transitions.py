@@ -11,7 +11,7 @@ from django.db import connection
 
 from apps.core.models import Subscriber
 from apps.funding.admin.claims import ClaimAdmin
-from apps.funding.models import Claim, ProviderInvoice, StatusMove
+from apps.funding.models import AcknowledgedWarning, Claim, ProviderInvoice, StatusMove
 from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import (
@@ -116,6 +116,24 @@ def test_a_resubmitted_claim_leads_to_its_successor(client):
     answer = run_action(client, claim, "resubmit", follow=True)
     new = Claim.objects.get(resubmission_of=claim)
     assert answer.redirect_chain[-1][0] == f"{CLAIMS}{new.pk}/change/"
+
+
+def test_a_resubmitted_claim_leaves_its_queue_and_both_pages_name_the_other(client):
+    claim, other = (a_claim(funding_status="PaymentProviderRejected") for _ in range(2))
+    run_action(client, claim, "resubmit")
+    new = Claim.objects.get(resubmission_of=claim)
+    for record, text, named in ((claim, "Resubmitted as", new), (new, "Resubmits", claim)):
+        page = client.get(f"{CLAIMS}{record.pk}/change/").content.decode()
+        assert f'{text} <a class="rs-link" href="{CLAIMS}{named.pk}/change/">{named}</a>' in page
+    queue = {"status": "PaymentProviderRejected"}
+    assert listed(client, CLAIMS, **queue) == [str(other)]
+    assert listed(client, CLAIMS, **queue, resubmitted="yes") == [str(claim)]
+    assert set(listed(client, CLAIMS, **queue, resubmitted="all")) == {str(claim), str(other)}
+    assert set(listed(client, CLAIMS)) == {str(claim), str(other), str(new)}
+    tabs = {tab["label"]: tab["count"] for tab in get_unrendered(client, CLAIMS).context["tabs"]}
+    assert tabs["Rejected by the payment provider"] == "1"
+    run_action(client, new, "archive")  # which gives the old one back what is open
+    assert set(listed(client, CLAIMS, **queue)) == {str(claim), str(other)}
 
 
 def test_an_action_that_is_no_longer_possible_is_refused(client):
@@ -275,6 +293,81 @@ def test_a_person_who_may_not_approve_is_told_so(client):
     client.force_login(a_staff_member(role=a_role(*ADMINISTERS)), BACKEND)
     page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
     assert "Your role lacks the permission to approve claims and invoices." in page
+
+
+# --- warnings, seen by approvers ------------------------------------------------------------------------
+
+
+def a_warned_claim(*codes, **columns):
+    claim = a_claim(**columns)
+    for code in codes:
+        AcknowledgedWarning.objects.create(claim=claim, code=code, message=f"A message of {code}")
+    return claim
+
+
+def test_a_list_shows_and_filters_by_the_kinds_of_warnings(client):
+    plain = a_claim()
+    priced = a_warned_claim("PriceOverCap", "PriceOverCap", "OverBudget")
+    late = a_warned_claim("TooOld")
+    page = get_unrendered(client, CLAIMS)
+    admin = page.context["cl"].model_admin
+    cells = {str(each): admin.warning_kinds(each) for each in page.context["cl"].result_list}
+    assert cells[str(plain)] is None
+    assert "3</b>" in cells[str(priced)]
+    assert "Price over cap, Over budget" in cells[str(priced)]
+    for chosen, expected in {
+        "any": {priced, late},
+        "none": {plain},
+        "OverBudget": {priced},
+        "TooOld": {late},
+        "NoBooking": set(),
+    }.items():
+        assert set(listed(client, CLAIMS, warning=chosen)) == {str(each) for each in expected}, chosen
+
+
+def test_the_warnings_of_a_list_take_one_statement(client, django_assert_max_num_queries):
+    counts = []
+    for number in (1, 5):
+        for _ in range(number):
+            a_warned_claim("PriceOverCap")
+        client.get(CLAIMS)
+        with django_assert_max_num_queries(20) as counted:
+            client.get(CLAIMS)
+        counts.append(len(counted))
+    assert counts[0] == counts[1]
+
+
+def test_a_list_sums_what_its_filters_leave(client, monkeypatch):
+    for total in ("10.00", "20.50", "300.25"):
+        Claim.objects.filter(pk=a_claim().pk).update(total=Decimal(total))
+
+    def sums(**query):
+        shown = get_unrendered(client, CLAIMS, query).context["cl"]
+        return shown.sum_count, shown.sum
+
+    assert sums() == (3, Decimal("330.75"))
+    assert sums(total_from="15", total_to="300.25") == (2, Decimal("320.75"))
+    assert sums(total_from="1000") == (0, Decimal("0.00"))
+    monkeypatch.setattr("apps.funding.admin.actions.COUNT_LIMIT", 2)
+    assert sums() == (0, None)  # of millions nobody asks for the sum
+    assert sums(total_from="15") == (2, Decimal("320.75"))
+
+
+def test_whoever_approves_one_bill_with_warnings_reads_them_first(client):
+    claim = a_warned_claim("PriceOverCap")
+    page = get_unrendered(client, f"{CLAIMS}{claim.pk}/change/")
+    assert page.context_data["buttons"][0]["asks_first"]
+    question = client.get(f"{CLAIMS}{claim.pk}/do/approve/").content.decode()
+    assert "A message of PriceOverCap" in question
+    answer = run_action(client, claim, "approve", follow=True)
+    assert reloaded(claim).funding_status == APPROVED
+    assert "1 with warnings: Price over cap (1)." in answer.content.decode()
+
+
+def test_approving_many_says_which_warnings_they_have(client):
+    claims = [a_claim(), a_warned_claim("TooOld", "OverBudget"), a_warned_claim("OverBudget", "OverBudget")]
+    answer = run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", claims, follow=True)
+    assert "Approve: 3 claims. 2 with warnings: Over budget (2), Too old (1)." in answer.content.decode()
 
 
 # --- lists and queues -----------------------------------------------------------------------------------

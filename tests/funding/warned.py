@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 
+from apps.funding.choices import WarningCode
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.create import apply_defaults, find_issues
 from apps.funding.services.records import CLAIMS, INVOICES, load_records
@@ -16,28 +17,7 @@ TODAY = "2026-08-20 10:00"
 WEDNESDAY = dt.date(2026, 8, 12)
 ABN = "51 824 753 556"
 
-CODES = {
-    "PriceOverCap",
-    "ItemNotCurrent",
-    "QuoteRequired",
-    "ClaimTypeNotAllowed",
-    "NoEngagement",
-    "OutsidePlan",
-    "NoBooking",
-    "OutsideBooking",
-    "WrongManagement",
-    "OverBudget",
-    "DuplicateInvoice",
-    "DuplicateLine",
-    "TooOld",
-    "AfterBooking",
-    "AbnMissing",
-    "AbnInvalid",
-    "DayMismatch",
-    "GivenDiffers",
-    "TotalDiffers",
-    "FutureService",
-}
+CODES = set(WarningCode.values)
 
 
 def day(text):

@@ -102,7 +102,19 @@ def compared(node, left, right):
         return node.operator in ("ge", "le")
     if left is None or right is None:
         return False
+    if {type(node.left), type(node.right)} == {Path, Literal} and {"Status"} & {
+        *ends(node.left),
+        *ends(node.right),
+    }:
+        return ORDERED[node.operator](
+            *(list(Status.__numbers__.values()).index(name) for name in (left, right))
+        )
     return ORDERED[node.operator](*map(sortable, (left, right)))
+
+
+def ends(node):
+    """The last segment of a path."""
+    return node.segments[-1:] if isinstance(node, Path) else ()
 
 
 def equal(left, right):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from apps.odata.errors import BadQuery, NotAcceptable, NotSupported, ODataError
 from apps.odata.query.ast import Binary, SortTerm, ValueKind
+from apps.odata.query.media_types import MediaType
 from apps.odata.query.options import ExpandItem, NestedOptions, QueryOptions, parse_options
 from tests.odata.trees import lit, path
 
@@ -38,7 +39,7 @@ def test_every_option_is_read():
         skip=0,
         count=True,
         search="o'neil",
-        format="json",
+        format=MediaType("json"),
         skiptoken="abc",
     )
 
@@ -148,18 +149,19 @@ def test_what_expand_does_not_offer_is_reported_as_such(query, named):
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("json", "json"),
-        ("application/json;odata.metadata=minimal", "json"),
-        ("Application/JSON", "json"),
-        ("csv", "csv"),
-        ("application/x-ndjson", "ndjson"),
+        ("json", MediaType("json")),
+        ("application/json;odata.metadata=minimal", MediaType("json", "minimal")),
+        ("json; metadata=FULL; charset=utf-8", MediaType("json", "full")),
+        ("Application/JSON;odata.metadata=none;IEEE754Compatible=true", MediaType("json", "none", True)),
+        ("csv", MediaType("csv")),
+        ("application/x-ndjson", MediaType("ndjson")),
     ],
 )
 def test_formats_are_known_by_name_and_media_type(text, name):
     assert parse_options(f"$format={text}").format == name
 
 
-@pytest.mark.parametrize("text", ["xml", "atom", "application/xml", "json;IEEE754Compatible=true"])
+@pytest.mark.parametrize("text", ["xml", "atom", "application/xml", "json;odata.metadata=verbose"])
 def test_a_format_that_is_not_served_is_refused(text):
     assert refusal(f"$format={text}", NotAcceptable).target == "$format"
 

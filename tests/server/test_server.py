@@ -17,21 +17,15 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from apps.access.services import register_application
+from tests.operations.databases import default_database
+
 ROOT = Path(__file__).resolve().parents[2]
 # Only so that there is a migrated database to copy.
 pytestmark = pytest.mark.django_db
 
 DATABASE = "records.sqlite3"
 FORM = "application/x-www-form-urlencoded"
-
-PREPARE = """
-import json
-import django
-django.setup()
-from apps.access.services import register_application
-registered = [register_application(name) for name in ("Busy", "Other")]
-print(json.dumps([[application.client_id, secret] for application, secret in registered]))
-"""
 
 
 class Server:
@@ -104,14 +98,6 @@ def variables(folder, **environment):
     return {**others, **ours, **environment}
 
 
-def python(folder, *words):
-    """What a program prints that runs on the database in this folder."""
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, cwd=ROOT, env=variables(folder), stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-
-
 def wait_for(condition, seconds=20):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -133,7 +119,9 @@ def applications(folder, django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
         connection.ensure_connection()
         connection.connection.backup(database)  # quicker than to migrate once more
-    return json.loads(python(folder, "-c", PREPARE))
+    with django_db_blocker.unblock(), default_database(f"sqlite:///{folder / DATABASE}"):
+        registered = [register_application(name) for name in ("Busy", "Other")]
+    return [(application.client_id, secret) for application, secret in registered]
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,15 @@ def age(moment: dt.datetime) -> str:
 # --- cells and links ------------------------------------------------------------------------------------
 
 
+def amount_cell(amount: Decimal | None) -> str | None:
+    """An amount in a list; the script of the list sums those of the selected rows."""
+    if amount is None:
+        return None
+    return format_html(
+        '<span class="rs-amount" data-amount="{}">{}</span>', f"{amount:.2f}", format_amount(amount)
+    )
+
+
 def two_lines(first: Any, second: Any) -> str:
     """A cell with a fainter second line."""
     if not second:

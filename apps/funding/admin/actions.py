@@ -2,21 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets, helpers
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.decorators import display
+from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
-from apps.funding.admin.queues import STATUS, CappedPaginator
+from apps.funding.admin.queues import COUNT_LIMIT, STATUS, CappedPaginator
+from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
@@ -52,12 +55,31 @@ class ActionOutcome:
     done: int = 0
     refused: Sequence[RefusedTransition] = ()
     created: Mapping[Any, Any] = field(default_factory=dict)
+    #: What is to be known about those that were changed.
+    note: str = ""
 
 
 class ReasonForm(forms.Form):
     """Why something is done."""
 
     reason = forms.CharField(max_length=400, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}))
+
+
+class SummedChangeList(ChangeList):
+    """A list with the number and the sum of all that its filters leave.
+
+    Without a filter there may be millions, whose sum nobody asks for: it is left out beyond the limit.
+    """
+
+    sum: Decimal | None = None
+    sum_count: int = 0
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.has_active_filters or self.query or self.result_count < COUNT_LIMIT:
+            column = self.model_admin.sum_column
+            sums = self.queryset.order_by().aggregate(count=Count("pk"), sum=Sum(column))
+            self.sum, self.sum_count = sums["sum"] or ZERO, sums["count"]
 
 
 class ActionAdmin(RecordAdmin):
@@ -67,6 +89,8 @@ class ActionAdmin(RecordAdmin):
     actions: ClassVar[Any] = ()
     record_pages: ClassVar[Any] = (ACTION_PAGE, *RecordAdmin.record_pages)
     status_labels: ClassVar[Mapping[str, str]]
+    #: The amounts that are summed below the tabs.
+    sum_column: ClassVar[str] = "total"
     action_labels: ClassVar[Mapping[str, str]]
     #: Of the list of one status, which begins with its oldest.
     queue_ordering: ClassVar[Sequence[str]]
@@ -78,7 +102,6 @@ class ActionAdmin(RecordAdmin):
 
     class Media:
         css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
-        js = ("funding_lines.js",)
 
     # --- hooks of a subclass
 
@@ -112,7 +135,14 @@ class ActionAdmin(RecordAdmin):
         """Also for those who may "view/administer funding invoices", as the interface calls it."""
         return may_administer(request) or super().has_view_permission(request, obj)
 
+    def question_context(self, record: Any, name: str) -> dict[str, Any]:
+        """What the page that asks before an action on one record shows besides its summary."""
+        return {}
+
     # --- the list
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
+        return SummedChangeList
 
     def get_ordering(self, request: HttpRequest) -> Sequence[str]:
         return self.queue_ordering if request.GET.get(STATUS) else super().get_ordering(request)
@@ -169,7 +199,8 @@ class ActionAdmin(RecordAdmin):
             return None
         is_partial = len(keys) > ACTION_LIMIT
         if not outcome.refused and not is_partial:
-            self.message_user(request, f"{button.label}: {self.count_label(outcome.done)}.", messages.SUCCESS)
+            text = f"{button.label}: {self.count_label(outcome.done)}. {outcome.note}".strip()
+            self.message_user(request, text, messages.SUCCESS)
             return None
         refused = [
             {"label": each.label, "message": each.message, "link": self.page_url("change", each.key)}
@@ -181,6 +212,7 @@ class ActionAdmin(RecordAdmin):
             f"{button.label}: {outcome.done:,} done, {len(outcome.refused):,} refused",
             label=button.label,
             done=outcome.done,
+            note=outcome.note,
             refused=refused,
             refused_count=len(outcome.refused),
             remainder=f"{ACTION_LIMIT:,} go at once; do it again for the rest." if is_partial else "",
@@ -217,7 +249,10 @@ class ActionAdmin(RecordAdmin):
             form = self.question_form(name)(request.POST if request.method == "POST" else None)
         if request.method != "POST" or (form is not None and not form.is_valid()):
             summary = self.record_summary(record)
-            return self.question_page(request, button, form, str(record), summary=summary, back=back)
+            context = self.question_context(record, name)
+            return self.question_page(
+                request, button, form, str(record), summary=summary, back=back, **context
+            )
         try:
             outcome = self.run_action(request, [record.pk], name, form.cleaned_data if form else {})
         except ValidationFailed as failed:
@@ -226,7 +261,8 @@ class ActionAdmin(RecordAdmin):
         for each in outcome.refused:
             self.message_user(request, each.message, messages.ERROR)
         if outcome.done:
-            self.message_user(request, f"{button.label}: done.", messages.SUCCESS)
+            text = f"{button.label}: done. {outcome.note}".strip()
+            self.message_user(request, text, messages.SUCCESS)
         return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))
 
     def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:

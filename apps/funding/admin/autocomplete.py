@@ -1,7 +1,10 @@
 """What the line grid requests while somebody types: products of a price book, and the prices of lines."""
 
 import datetime as dt
+import re
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +21,8 @@ from apps.people.models import Contact
 
 #: As many as fit below a cell without scrolling the page.
 SUGGESTIONS = 12
+#: The condition that no record fulfils.
+NEVER = Q(pk__in=())
 #: Words beyond these make a search no narrower, and lines beyond these no form has.
 WORD_LIMIT, LINE_LIMIT = 8, 200
 
@@ -45,29 +50,36 @@ def region_of(contact: UUID | None) -> str | None:
     return Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True).first()
 
 
-def search_products(book: UUID, words: str) -> QuerySet[PriceBookEntry]:
-    """Current products of a price book whose code or name has all the words, the best match first.
+def search_products(products: QuerySet[Any], text: str, path: str = "") -> QuerySet[Any]:
+    """The products that a text is about, the best match first; ``path`` leads to them from other records.
 
-    A code is found without its underscores as well, as people read it from an invoice.
+    A code is found by a part of it in any spelling: ``04 104``, ``04_104`` and ``4104`` (a spreadsheet drops
+    the zero) are the beginning of one. All words are in the name, else in the name and the category.
     """
-    entries = PriceBookEntry.objects.filter(price_book=book, product__archive_date=None)
-    entries = entries.alias(bare=Replace("product__code", Value("_"), Value("")))
-    for word in words.split()[:WORD_LIMIT]:
-        entries = entries.filter(
-            Q(product__code__icontains=word)
-            | Q(product__name__icontains=word)
-            | Q(bare__icontains=word.replace("_", ""))
-        )
-    start = words.strip()
+    tokens = re.findall(r"[^\W_]+", text)[:WORD_LIMIT]
+    if not tokens:
+        return products
+    digits = "".join(token for token in tokens if token.isdecimal())
+    code, name = f"{path}code", f"{path}name"
+    category = [f"{path}{column}" for column in ("category_name", "registration_group_name", "code")]
+    in_name, anywhere = Q(), Q()
+    for token in tokens:
+        in_name &= Q(**{f"{name}__icontains": token})
+        if not token.isdecimal():
+            places = (Q(**{f"{column}__icontains": token}) for column in (name, *category))
+            anywhere &= reduce(or_, places)
+    at_start = Q(plain_code__startswith=digits) | Q(plain_code__startswith=f"0{digits}") if digits else NEVER
     rank = Case(
-        When(product__code_key=normalised(start), then=0),
-        When(Q(product__code__istartswith=start) | Q(bare__istartswith=start), then=1),
-        When(product__name__istartswith=start, then=2),
-        default=3,
+        When(Q(plain_code__iexact="".join(tokens)) | Q(**{f"{code}__iexact": text.strip()}), then=0),
+        When(at_start & anywhere, then=1),
+        When(**{f"{name}__istartswith": text.strip()}, then=2),
+        When(in_name, then=3),
+        default=4,
         output_field=IntegerField(),
     )
-    ranked = entries.annotate(rank=rank) if start else entries.annotate(rank=Value(0))
-    return ranked.select_related("product").order_by("rank", "product__code", "pk")
+    found = products.alias(plain_code=Replace(code, Value("_"), Value(""))).alias(rank=rank)
+    in_code = Q(plain_code__contains=digits)
+    return found.filter(in_name | (in_code & anywhere)).order_by("rank", code, "pk")
 
 
 def products_page(request: HttpRequest) -> JsonResponse:
@@ -76,7 +88,9 @@ def products_page(request: HttpRequest) -> JsonResponse:
     book = read_key(query.get("book"))
     if book is None:
         return JsonResponse({"products": []})
-    entries = list(search_products(book, query.get("q", ""))[:SUGGESTIONS])
+    current = PriceBookEntry.objects.filter(price_book=book, product__archive_date=None)
+    ordered = current.select_related("product").order_by("product__code", "pk")
+    entries = list(search_products(ordered, query.get("q", ""), "product__")[:SUGGESTIONS])
     region, day = region_of(read_key(query.get("contact"))), read_day(query.get("on")) or clock.today()
     prices = load_price_table(entry.product_id for entry in entries)
     found = [

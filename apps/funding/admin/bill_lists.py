@@ -6,15 +6,21 @@ from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    DropdownFilter,
+    RadioFilter,
+    RangeDateFilter,
+    RangeNumericFilter,
+)
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
-from apps.core.admin_base.display import age, format_amount, period_cell, two_lines
+from apps.core.admin_base.display import age, amount_cell, period_cell, two_lines
 from apps.core.admin_base.filters import searched_digits, with_digits
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
@@ -22,14 +28,16 @@ from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
-from apps.funding.choices import ClaimStatus
-from apps.funding.models import Bill, Claim, Invoice
+from apps.funding.choices import ClaimStatus, WarningCode
+from apps.funding.models import AcknowledgedWarning, Bill, Claim, Invoice, resubmission_exists
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import STATUSES
+from apps.funding.statuses import RESUBMITTABLE, STATUSES
 from apps.odata import clock
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
+#: Choices of the filter by warnings beside the codes.
+ANY_WARNING, NO_WARNING = "any", "none"
 #: As many people or providers are passed on by their keys.
 KEY_LIMIT = 500
 
@@ -51,6 +59,25 @@ class StatusFilter(ConditionFilter):
     def conditions(self, model: type[Model]) -> Conditions:
         return {
             value: (label, Q(funding_status=value)) for value, label in choices_of(model, "funding_status")
+        }
+
+
+class ResubmissionFilter(ConditionFilter):
+    """Whether bills were resubmitted: those that were have left their queue."""
+
+    title = "resubmission"
+    parameter_name = "resubmitted"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        can_be_resubmitted = request.GET.get(STATUS) in RESUBMITTABLE
+        return super().lookups(request, model_admin) if can_be_resubmitted else []
+
+    def conditions(self, model: type[Any]) -> Conditions:
+        resubmitted = Q(resubmission_exists(model))
+        return {
+            "": ("Not resubmitted", ~resubmitted),
+            "yes": ("Resubmitted", resubmitted),
+            "all": ("All", Q()),
         }
 
 
@@ -81,6 +108,27 @@ class AgeFilter(ConditionFilter):
             str(days): (f"Over {days} days", Q(status_date__lt=clock.now() - dt.timedelta(days=days)))
             for days in (7, 14, 30, 90)
         }
+
+
+class WarningFilter(DropdownFilter):
+    """The kinds of warnings that bills were saved with."""
+
+    title = "warnings"
+    parameter_name = "warning"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(ANY_WARNING, "Any warning"), (NO_WARNING, "No warning"), *WarningCode.choices]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        chosen = self.value()
+        if not chosen:
+            return queryset
+        warnings = AcknowledgedWarning.objects.filter(
+            **{str(queryset.model._meta.model_name): OuterRef("pk")}
+        )
+        if chosen not in (ANY_WARNING, NO_WARNING):
+            warnings = warnings.filter(code=chosen)
+        return queryset.filter(~Exists(warnings) if chosen == NO_WARNING else Exists(warnings))
 
 
 class BudgetFilter(RadioFilter):
@@ -136,8 +184,11 @@ class BillListAdmin(ActionAdmin):
     list_filter: ClassVar[Any] = (
         ArchivedFilter,
         StatusFilter,
+        ResubmissionFilter,
         HoldReasonFilter,
         AgeFilter,
+        WarningFilter,
+        ("total", RangeNumericFilter),
         BudgetFilter,
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
@@ -192,6 +243,15 @@ class BillListAdmin(ActionAdmin):
         tabs = queue_tabs(queues, chosen, is_all=not chosen and budget is None)
         return {"tabs": tabs, "hold_reasons": reasons, "budget": budget}
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The list has the warnings of its rows."""
+        found = super().get_queryset(request)
+        match = request.resolver_match
+        if match is None or match.url_name != self.url_name("changelist"):
+            return found
+        warnings = AcknowledgedWarning.objects.only("code", str(self.opts.model_name))
+        return found.prefetch_related(Prefetch("acknowledged_warnings", warnings))
+
     # --- columns
 
     @display(description="number")
@@ -208,7 +268,14 @@ class BillListAdmin(ActionAdmin):
 
     @display(description="total", ordering="total")
     def amount(self, bill: Bill) -> str | None:
-        return format_amount(bill.total)
+        return amount_cell(bill.total)
+
+    @display(description="warnings")
+    def warning_kinds(self, bill: Any) -> str | None:
+        """How many warnings the bill was saved with, and their kinds."""
+        warnings = list(bill.acknowledged_warnings.all())
+        kinds = ", ".join(dict.fromkeys(each.label for each in warnings))
+        return two_lines(format_html("<b data-warnings>{}</b>", len(warnings)), kinds) if warnings else None
 
     @display(description="status", ordering="funding_status", label=STATUS_COLOURS)
     def status(self, bill: Any) -> tuple[str, str]:

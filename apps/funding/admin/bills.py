@@ -1,5 +1,6 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -15,13 +16,14 @@ from apps.core.admin_base.display import format_amount, link, plain_quantity, re
 from apps.funding.admin import autocomplete
 from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, ReasonForm
 from apps.funding.admin.bill_lists import BillListAdmin
-from apps.funding.admin.forms import BillForm, LineForm, code_label, place_label
+from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.queues import STATUS
-from apps.funding.models import ClaimLine, InvoiceLine
+from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.transitions import apply_transition, explain_missing_approval, list_transitions
 from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
 from apps.funding.validation.transitions import missing_permission, transitions_of
 from apps.odata import clock
+from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 #: Where a person's session keeps the price book of the line they entered last.
@@ -87,7 +89,7 @@ class BillAdmin(BillListAdmin):
 
     def summary(self, record: Any) -> list[tuple[str, Any]]:
         """The labels and values above the lines of a bill that is only viewed."""
-        rows = [
+        return [
             ("Assigned to", str(record.staff)),
             ("Entered by", str(record.entered_by or "–")),
             ("Number in accounting", record.external_invoice_number or "–"),
@@ -95,9 +97,6 @@ class BillAdmin(BillListAdmin):
             ("Paid", format_amount(record.amount_paid)),
             ("Paid on", short_day(record.payment_date)),
         ]
-        if record.resubmission_of_id:
-            rows.append(("Resubmits", record_link(record.resubmission_of)))
-        return rows
 
     def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
         """The provider invoice shown beside a claim, and its document."""
@@ -139,7 +138,7 @@ class BillAdmin(BillListAdmin):
         return list(record.line_items.select_related(*references).order_by("position", "pk"))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        self.store(obj, form.draft(), ignore_warnings=bool(form.warnings))
+        self.store(obj, form.draft(), ignore_warnings=bool(form.to_confirm))
         last = form.lines.filled_rows()[-1]
         request.session[LAST_BOOK] = str(last.cleaned_data["price_book"].pk)
 
@@ -169,7 +168,7 @@ class BillAdmin(BillListAdmin):
             "is_invalid": form.is_bound and not form.adds_rows and form.has_errors,
             "rows": form.lines,
             "limit": form.lines.max_num,
-            "warnings": form.warning_rows(),
+            "warnings": form.warning_rows() if form.is_bound else [],
             "then": pressed_button(request),
             "cost_centres": self.cost_centre_names(),
             "today": clock.today().isoformat(),
@@ -225,16 +224,24 @@ class BillAdmin(BillListAdmin):
 
     def record_buttons(self, request: HttpRequest, record: Any) -> Sequence[ActionButton]:
         rows = list_transitions(record, staff_of(request))
-        return [transition_button(row) for row in sorted(rows, key=transition_position)]
+        is_warned = record.acknowledged_warnings.exists()
+        return [
+            transition_button(row, shows_warnings=is_warned and row.name is TransitionName.APPROVE)
+            for row in sorted(rows, key=transition_position)
+        ]
 
     def record_summary(self, record: Any) -> str:
         return f"{super().record_summary(record)}: {record.contact}, {format_amount(record.total)}"
 
     def question_form(self, name: str) -> type[forms.Form]:
-        extent = next(row.pays for row in TRANSITIONS if row.name == name)
-        if extent is PaymentExtent.PART:
-            return PartPaymentForm
-        return PaymentForm if extent is PaymentExtent.FULL else ReasonForm
+        row = next(row for row in TRANSITIONS if row.name == name)
+        if row.pays is not None:
+            return PartPaymentForm if row.pays is PaymentExtent.PART else PaymentForm
+        return ReasonForm if row.needs_reason else forms.Form
+
+    def question_context(self, record: Any, name: str) -> dict[str, Any]:
+        """Whoever approves a bill sees the warnings it was saved with."""
+        return {"acknowledged": acknowledged_rows(record)} if name == TransitionName.APPROVE else {}
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
@@ -243,7 +250,19 @@ class BillAdmin(BillListAdmin):
         result = apply_transition(
             self.model, keys, name, staff_of(request), answers.get("reason"), amounts, answers.get("day")
         )
-        return ActionOutcome(len(result.done), result.refused, result.resubmissions)
+        note = self.describe_warnings(result.done) if name == TransitionName.APPROVE else ""
+        return ActionOutcome(len(result.done), result.refused, result.resubmissions, note)
+
+    def describe_warnings(self, keys: Sequence[Any]) -> str:
+        """How many of the bills were saved with warnings, and with which, the most common first."""
+        column: Any = AcknowledgedWarning._meta.get_field(str(self.opts.model_name))
+        warnings = AcknowledgedWarning.objects.filter(AnyOf(column, keys)).order_by()
+        kinds = Counter({(getattr(each, column.attname), each.label) for each in warnings})
+        if not kinds:
+            return ""
+        labels = Counter(label for _, label in kinds).most_common()
+        bills = len({bill for bill, _ in kinds})
+        return f"{bills:,} with warnings: {', '.join(f'{label} ({count:,})' for label, count in labels)}."
 
     def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """The status of a bill, why it cannot be approved, and the warnings that were confirmed."""
@@ -252,17 +271,30 @@ class BillAdmin(BillListAdmin):
             **super().status_context(request, record),
             "status_colour": record.status.colour,
             "not_approved": explain_missing_approval(record, staff_of(request)) if may_change else None,
-            "acknowledged": [
-                {
-                    "label": code_label(each.code),
-                    "place": place_label(each.place),
-                    "message": each.message,
-                    "who": each.staff or each.application or "System",
-                    "at": each.at,
-                }
-                for each in record.acknowledged_warnings.select_related("staff")
-            ],
+            "acknowledged": acknowledged_rows(record),
+            "resubmission_links": resubmission_links(record),
         }
+
+
+def acknowledged_rows(record: Any) -> list[dict[str, Any]]:
+    """The warnings that a bill was saved with, as its page shows them."""
+    return [
+        {
+            "label": each.label,
+            "place": place_label(each.place),
+            "message": each.message,
+            "who": each.staff or each.application or "System",
+            "at": each.at,
+        }
+        for each in record.acknowledged_warnings.select_related("staff")
+    ]
+
+
+def resubmission_links(record: Any) -> list[tuple[str, str]]:
+    """The bill that a bill resubmits, and the one it was resubmitted as."""
+    found = [("Resubmits", record.resubmission_of)] if record.resubmission_of_id else []
+    found += [("Resubmitted as", each) for each in record.resubmissions.filter(archive_date=None)]
+    return [(label, record_link(each)) for label, each in found]
 
 
 def pressed_button(request: HttpRequest) -> str:
@@ -271,8 +303,9 @@ def pressed_button(request: HttpRequest) -> str:
     return then or next((name for name in ("_next", "_addanother") if name in request.POST), "")
 
 
-def transition_button(row: Transition) -> ActionButton:
-    return ActionButton(row.name.value, row.label, row.needs_reason or row.pays is not None)
+def transition_button(row: Transition, shows_warnings: bool = False) -> ActionButton:
+    asks_first = row.needs_reason or row.pays is not None or shows_warnings
+    return ActionButton(row.name.value, row.label, asks_first)
 
 
 def transition_position(row: Transition) -> int:

@@ -43,7 +43,17 @@ class ClaimAdmin(BillAdmin):
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         *BillAdmin.list_pages,
     )
-    list_display = ("number", "participant", "provider_name", "days", "amount", "status", "since", "archived")
+    list_display = (
+        "number",
+        "participant",
+        "provider_name",
+        "days",
+        "amount",
+        "warning_kinds",
+        "status",
+        "since",
+        "archived",
+    )
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
     list_filter = (*BillAdmin.list_filter, ("provider", AutocompleteSelectFilter))

@@ -27,6 +27,7 @@ class InvoiceAdmin(BillAdmin):
         "bill_to",
         "days",
         "amount",
+        "warning_kinds",
         "recurs",
         "status",
         "since",

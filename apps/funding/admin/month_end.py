@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, IntegerField, Sum, Value, When
+from django.db.models import Case, Count, IntegerField, Q, Sum, Value, When
 from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
 from apps.core.admin_base.display import list_url
 from apps.funding.choices import ClaimStatus
-from apps.funding.models import ZERO, Claim
-from apps.funding.statuses import SETTLED
+from apps.funding.models import ZERO, Claim, resubmission_exists
+from apps.funding.statuses import RESUBMITTABLE, SETTLED
 from apps.odata import clock
 
 #: How many months month end shows.
@@ -81,14 +81,18 @@ def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
 
 
 def rows_by_age() -> list[Row]:
-    """Current claims of which something is still expected, by their days in this status; one query."""
+    """Current claims of which something is still expected, by their days in this status; one query.
+
+    Of a claim that was resubmitted, it is expected of the new one.
+    """
     now = clock.now()
     limits = [
         When(status_date__gte=now - dt.timedelta(days=days), then=Value(number))
         for number, days in enumerate(AGES)
     ]
     age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
-    claims = Claim.objects.filter(archive_date=None).exclude(funding_status__in=SETTLED).order_by()
+    resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
+    claims = Claim.objects.filter(~Q(funding_status__in=SETTLED), ~resubmitted, archive_date=None).order_by()
     found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=Sum("total"))
     cells = {(status, group): Cell(count, total) for status, group, count, total in found}
     return status_rows(cells, range(len(AGES) + 1))

@@ -15,7 +15,9 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_url
+from apps.core.admin_base.record_admin import is_autocomplete
 from apps.funding.admin.actions import MENU
+from apps.funding.admin.autocomplete import search_products
 from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import save_entry_prices
@@ -72,8 +74,8 @@ class ProductAdmin(RecordAdmin):
         ("unit", ChoicesDropdownFilter),
         "is_quote_required",
     )
-    search_fields = ("code", "name")
-    search_help_text = "Code or name"
+    search_fields = ("code",)  # see get_search_results
+    search_help_text = "Code, name or category"
     ordering = ("code", "guid")
     fieldsets = (
         fieldset(
@@ -97,6 +99,13 @@ class ProductAdmin(RecordAdmin):
         ),
     )
     readonly_fields = ("support_purpose", "prices")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if is_autocomplete(request):
+            queryset = queryset.filter(archive_date=None)
+        return search_products(queryset, search_term), False
 
     @display(description="Support purpose")
     def support_purpose(self, product: Product) -> str | None:
@@ -201,8 +210,8 @@ class PriceBookEntryAdmin(RecordAdmin):
     )
     list_select_related = ("product", "price_book")
     list_filter = (("price_book", RelatedDropdownFilter), DayFilter)
-    search_fields = ("product__code", "product__name")
-    search_help_text = "Code or name"
+    search_fields = ("product__code",)  # see get_search_results
+    search_help_text = "Code, name or category"
     ordering = ("product__code", "guid")
     fieldsets = (fieldset(None, ("price_book", "product"), "gst_inclusive"),)
 
@@ -216,6 +225,11 @@ class PriceBookEntryAdmin(RecordAdmin):
             for zone in Zone
         }
         return super().get_queryset(request).annotate(**zone_prices)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        return search_products(queryset, search_term, "product__"), False
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         formset.save(commit=False)

@@ -23,7 +23,7 @@ from apps.core.admin_base.archiving import call_where_allowed
 from apps.core.admin_base.display import (
     admin_url,
     age,
-    format_amount,
+    amount_cell,
     link,
     period_cell,
     record_link,
@@ -97,6 +97,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     menu_order = 200
     icon = "inbox"
     queue_ordering = ("creation_date", "guid")
+    sum_column = "invoice_total"
     change_form_template = "funding/provider_invoice.html"
     list_display = (
         "reference_label",
@@ -180,7 +181,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     @display(description="total", ordering="invoice_total")
     def amount(self, invoice: ProviderInvoice) -> str | None:
-        return format_amount(invoice.invoice_total)
+        return amount_cell(invoice.invoice_total)
 
     @display(description="status", ordering="approval_status", label=COLOURS)
     def approval(self, invoice: ProviderInvoice) -> tuple[str, str]:

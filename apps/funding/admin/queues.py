@@ -16,6 +16,7 @@ from django.utils.functional import cached_property
 from apps.core.admin_base.display import admin_url, days_since
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
+from apps.funding.statuses import RESUBMITTABLE
 
 #: Nobody works through more than so many one by one; beyond it a queue says "10,000+".
 COUNT_LIMIT = 10_000
@@ -57,18 +58,30 @@ def choices_of(model: type[models.Model], column: str) -> list[tuple[str, str]]:
 def load_queues(
     model: type[models.Model], column: str = "funding_status", since: str = "status_date"
 ) -> list[Queue]:
-    """A queue for each status, in one statement: each is counted on its index, up to the limit."""
+    """A queue for each status, in one statement: each is counted on its index, up to the limit.
+
+    A bill that was resubmitted has left its queue.
+    """
     quote = connection.ops.quote_name
     table, status, moment = quote(model._meta.db_table), quote(column), quote(since)
-    current = f"FROM {table} WHERE {status} = %s AND archive_date IS NULL"
-    one = (  # our own names, and a number of ours
-        f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {COUNT_LIMIT + 1}) AS capped),"  # noqa: S608
-        f" (SELECT {moment} {current} ORDER BY {moment} LIMIT 1)"
+    not_resubmitted = (
+        f" AND NOT EXISTS (SELECT 1 FROM {table} AS later"  # noqa: S608  our own names
+        f" WHERE later.resubmission_of_id = {table}.guid AND later.archive_date IS NULL)"
     )
+
+    def count_query(value: str) -> str:
+        current = f"FROM {table} WHERE {status} = %s AND archive_date IS NULL"
+        current += not_resubmitted if value in RESUBMITTABLE else ""
+        return (  # our own names, and a number of ours
+            f"SELECT %s, (SELECT count(*) FROM (SELECT 1 {current} LIMIT {COUNT_LIMIT + 1}) AS capped),"  # noqa: S608
+            f" (SELECT {moment} {current} ORDER BY {moment} LIMIT 1)"
+        )
+
     choices = choices_of(model, column)
     with connection.cursor() as cursor:
         cursor.execute(
-            " UNION ALL ".join([one] * len(choices)), [word for value, _ in choices for word in (value,) * 3]
+            " UNION ALL ".join(count_query(value) for value, _ in choices),
+            [word for value, _ in choices for word in (value,) * 3],
         )
         rows = {name: (count, oldest) for name, count, oldest in cursor.fetchall()}
     return [Queue(value, label, rows[value][0], read_moment(rows[value][1])) for value, label in choices]

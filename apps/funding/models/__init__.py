@@ -9,6 +9,7 @@ from apps.funding.models.claims import (
     Invoice,
     InvoiceLine,
     LineItem,
+    resubmission_exists,
 )
 from apps.funding.models.moves import AcknowledgedWarning, NumberSequence, StatusMove
 from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEntry, Product
@@ -33,4 +34,5 @@ __all__ = [
     "Product",
     "ProviderInvoice",
     "StatusMove",
+    "resubmission_exists",
 ]

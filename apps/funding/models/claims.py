@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from apps.core.models import NormalisedField, Record
 from apps.engagements.models import CategoryBudget, ServiceBooking
@@ -119,6 +119,11 @@ class Bill(Record):
     def outstanding(self) -> Decimal:
         """The part of the total that is not paid."""
         return self.total - self.amount_paid
+
+
+def resubmission_exists(model: type[Bill]) -> Exists:
+    """The condition of a query that a current bill resubmits the bill: what is open is open with that one."""
+    return Exists(model._default_manager.filter(resubmission_of=OuterRef("pk"), archive_date=None))
 
 
 class Claim(Bill):

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from apps.funding.choices import WarningCode
 from apps.funding.models.claims import Claim, Invoice
 from apps.funding.models.provider_invoices import ProviderInvoice
 from apps.odata import clock
@@ -84,6 +85,11 @@ class AcknowledgedWarning(AuthoredRecord):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+    @property
+    def label(self) -> str:
+        """The code in words; as it is when only another version of the service has it."""
+        return str(dict(WarningCode.choices).get(self.code, self.code))
 
 
 class NumberSequence(models.Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,10 @@ from apps.odata.declaration.resource import (
 from apps.odata.errors import Forbidden
 
 ModelClass = type[models.Model]
+
+
+#: The names of types, members and members of enumerations.
+IDENTIFIER = re.compile(r"[^\W\d]\w{0,127}")
 
 
 class DeclarationError(Exception):
@@ -92,6 +97,15 @@ class StructuralProperty:
     def enum(self) -> type[models.TextChoices] | None:
         """The choices class of an enumeration, whose name is the name of the CSDL enum type."""
         return find_choices_class(self.field)
+
+    @cached_property
+    def member_values(self) -> Mapping[str, int]:
+        """The values of the members in the enumeration type; empty when a choice is no identifier."""
+        if not all(IDENTIFIER.fullmatch(name) for name in self.choices):
+            return {}
+        given = {name: number for number, name in self.numbers.items()}
+        unused = (number for number in range(len(self.choices) * 2) if number not in self.numbers)
+        return {name: given[name] if name in given else next(unused) for name in self.choices}
 
     @cached_property
     def numbers(self) -> dict[int, str]:

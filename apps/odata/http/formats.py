@@ -19,6 +19,9 @@ from rest_framework.request import Request
 
 from apps.odata.declaration.schema import StructuredType
 from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
+from apps.odata.http.headers import read_preferences
+from apps.odata.http.record_writer import RecordWriter
+from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.read.flattening import cells, columns, formula_safe
 from apps.odata.read.record_json import Selection
 
@@ -90,10 +93,16 @@ def content_length(request: Request) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RenderedRecords:
-    """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``."""
+    """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``.
 
-    context_url: str
+    ``type`` is their type, ``path`` the address of their collection below ``base_url``.
+    """
+
+    base_url: str
+    context: str
     records: Sequence[str]
+    type: StructuredType
+    path: str
     bare: bool = False
     count: int | None = None
     next_link: str = ""
@@ -102,9 +111,14 @@ class RenderedRecords:
 class ODataJSONRenderer(BaseRenderer):
     """``{"@odata.context", "@odata.count"?, "value": [...], "@odata.nextLink"?}``, or one record."""
 
-    media_type = "application/json; odata.metadata=minimal"
+    media_type = MediaType().content_type
     format = "json"
     charset = None
+    requested = MediaType()
+
+    def choose(self, requested: MediaType) -> None:
+        """Render in the media type that the request names."""
+        self.requested, self.media_type = requested, requested.content_type
 
     def render(
         self,
@@ -114,15 +128,28 @@ class ODataJSONRenderer(BaseRenderer):
     ) -> bytes:
         if not isinstance(data, RenderedRecords):
             return data or b""
-        start = f'{{"@odata.context":{json.dumps(data.context_url)}'
+        requested, records = self.requested, data.records
+        omits_nulls = read_preferences((renderer_context or {})["request"]).omits_nulls
+        if requested.metadata == "full" or requested.has_text_numbers or omits_nulls:
+            writer = RecordWriter(
+                data.base_url, requested.metadata == "full", requested.has_text_numbers, omits_nulls
+            )
+            records = writer.write(records, data.type, data.path)
+        context_url = json.dumps(f"{data.base_url}$metadata#{data.context}")
+        context = "" if requested.metadata == "none" else f'"@odata.context":{context_url}'
         if data.bare:
-            (record,) = data.records
-            return f"{start}{',' if len(record) > 2 else ''}".encode() + record[1:].encode()
-        count = "" if data.count is None else f'"@odata.count":{data.count},'
+            (record,) = records
+            comma = "," if context and len(record) > 2 else ""
+            return f"{{{context}{comma}".encode() + record[1:].encode()
+        start = f"{{{context}{',' if context else ''}"
+        if data.count is not None:
+            start += (
+                f'"@odata.count":{json.dumps(str(data.count)) if requested.has_text_numbers else data.count},'
+            )
         end = f'],"@odata.nextLink":{json.dumps(data.next_link)}}}' if data.next_link else "]}"
         # Record by record: one letter beyond ASCII in a page would make encoding all of it slow.
-        records = b",".join([record.encode() for record in data.records])
-        return f'{start},{count}"value":['.encode() + records + end.encode()
+        body = b",".join([record.encode() for record in records])
+        return f'{start}"value":['.encode() + body + end.encode()
 
 
 class NDJSONRenderer(BaseRenderer):
@@ -204,12 +231,10 @@ class CSDLJSONRenderer(BytesRenderer):
 
 # --- negotiation ----------------------------------------------------------------------------------------
 
-#: Media types of an Accept header besides those of the renderers, and the formats they stand for.
-_JSON_MEDIA_TYPES = {"application/json": "json", "application/*": "json", "*/*": "json", "text/html": "json"}
-
 
 class ODataContentNegotiation(BaseContentNegotiation):
-    """$format has priority over Accept; both count only for the ``negotiated_actions`` of a viewset.
+    """$format has priority over Accept. Only the ``negotiated_actions`` of a viewset have formats to choose;
+    the responses of writes are JSON, whose parameters the request may name.
 
     Each parser has the message of the 415 response to other media types in its attribute ``refusal``.
     """
@@ -225,35 +250,18 @@ class ODataContentNegotiation(BaseContentNegotiation):
         self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         view, renderer = request.parser_context["view"], renderers[0]
-        if getattr(view, "action", None) in getattr(view, "negotiated_actions", ()):
-            accept = request.META.get("HTTP_ACCEPT", "")
-            format_ = view.query_options.format
-            if format_ is None and accept:
-                format_ = preferred_format(accept, renderers)
-            if format_ is not None:
-                renderer = next(renderer for renderer in renderers if renderer.format == format_)
+        action, accept = getattr(view, "action", None), request.META.get("HTTP_ACCEPT", "")
+        is_read = action in getattr(view, "negotiated_actions", ())
+        if not is_read and action not in ("create", "update"):
+            return renderer, str(renderer.media_type)
+        requested = view.query_options.format
+        if requested is None and accept:
+            requested = preferred_media_type(accept, [str(each.format) for each in renderers], is_read)
+        if requested is not None and is_read:
+            renderer = next(each for each in renderers if each.format == requested.format)
+        if requested is not None and isinstance(renderer, ODataJSONRenderer):
+            renderer.choose(requested)
         return renderer, str(renderer.media_type)
-
-
-def preferred_format(accept: str, renderers: Sequence[BaseRenderer]) -> str:
-    """The format with the highest quality in an Accept header; of equal ones the first."""
-    formats = {renderer.media_type: renderer.format for renderer in renderers} | _JSON_MEDIA_TYPES
-    best, best_quality = "", 0.0
-    for item in accept.split(","):
-        media_type, *parameters = (word.strip().lower() for word in item.split(";"))
-        quality = next((read_quality(text[2:]) for text in parameters if text.startswith("q=")), 1.0)
-        if media_type in formats and quality > best_quality:
-            best, best_quality = str(formats[media_type]), quality
-    if not best:
-        raise NotAcceptable("Served are application/json, application/x-ndjson and text/csv.")
-    return best
-
-
-def read_quality(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 class MetadataNegotiation(BaseContentNegotiation):

@@ -1,6 +1,5 @@
-"""Headers of requests and responses: version, preferences, ETags, caching."""
+"""Headers of requests and responses: versions, preferences, caching."""
 
-import datetime as dt
 import re
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +15,18 @@ Response = TypeVar("Response", bound=HttpResponseBase)
 
 API_VERSION = "2.0"
 _VERSION_SPELLINGS = ("2", "2.0")
+
+
+#: The versions of OData that a client may be limited to; a response is one of 4.0, which later clients read.
+_ODATA_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
+
+
+def check_odata_version(request: HttpRequest) -> None:
+    """Refuse a client that reads or sends no version 4 (OData 4.01, Protocol 8.1.5 and 8.2.7)."""
+    for name in ("OData-MaxVersion", "OData-Version"):
+        version = request.headers.get(name, "").partition(";")[0].strip()
+        if version and not _ODATA_VERSIONS.fullmatch(version):
+            raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
 
 def check_version(options: QueryOptions, request: HttpRequest) -> None:
@@ -38,49 +49,52 @@ def check_version(options: QueryOptions, request: HttpRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """The supported preferences of a Prefer header; ``applied`` is the value of Preference-Applied."""
+    """The supported preferences of a Prefer header.
+
+    ``result`` is ``minimal`` or ``representation``, empty when neither is preferred.
+    """
 
     max_page_size: int | None = None
-    minimal: bool = False
-    applied: str = ""
+    result: str = ""
+    omits_nulls: bool = False
+
+    def applied(self, has_pages: bool = False, is_write: bool = False, has_body: bool = True) -> str:
+        """The value of Preference-Applied: the preferences that count for a response of this kind."""
+        applied = []
+        if has_pages and self.max_page_size:
+            applied.append(f"odata.maxpagesize={self.max_page_size}")
+        if is_write and self.result:
+            applied.append(f"return={self.result}")
+        if has_body and self.omits_nulls:
+            applied.append("omit-values=nulls")
+        return ", ".join(applied)
 
 
-_PAGE_SIZE = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?(\d{1,9})\"?", re.IGNORECASE)
-_MINIMAL = re.compile(r"return\s*=\s*\"?minimal\"?", re.IGNORECASE)
+_PREFERENCE = re.compile(r"([\w.-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]+)))?[^,]*")
 
 
 def read_preferences(request: HttpRequest) -> Preferences:
-    """Parse the Prefer header; unknown preferences are ignored, as RFC 7240 says."""
-    text = request.META.get("HTTP_PREFER", "")
-    size, minimal = _PAGE_SIZE.search(text), _MINIMAL.search(text) is not None
-    max_page_size = min(int(size[1]), settings.API_MAX_PAGE_SIZE) if size else 0
-    applied = [f"odata.maxpagesize={max_page_size}"] if max_page_size else []
-    applied += ["return=minimal"] if minimal else []
-    return Preferences(max_page_size or None, minimal, ", ".join(applied))
+    """Parse the Prefer header; the first of two counts, unknown ones are ignored (RFC 7240)."""
+    values: dict[str, str] = {}
+    for name, quoted, word in _PREFERENCE.findall(request.META.get("HTTP_PREFER", "")):
+        values.setdefault(name.lower().removeprefix("odata."), (quoted or word).lower())
+    size, result = values.get("maxpagesize", ""), values.get("return", "")
+    max_page_size = min(int(size), settings.API_MAX_PAGE_SIZE) if _PAGE_SIZE.fullmatch(size) else 0
+    return Preferences(
+        max_page_size or None,
+        result if result in ("minimal", "representation") else "",
+        values.get("omit-values") == "nulls",
+    )
 
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND = dt.timedelta(microseconds=1)
-
-
-def make_etag(modified: dt.datetime | None) -> str:
-    """A weak ETag of the time of the last change in UTC microseconds; empty without a time."""
-    return f'W/"{(modified - _EPOCH) // _MICROSECOND:x}"' if modified is not None else ""
-
-
-def matches_etag(header: str, etag: str) -> bool:
-    """Whether an If-Match or If-None-Match header names ``etag``; compared weakly, as OData does."""
-    if header.strip() == "*":
-        return True
-    opaque = etag.removeprefix("W/")
-    return any(item.strip().removeprefix("W/") == opaque for item in header.split(","))
+_PAGE_SIZE = re.compile("[0-9]{1,9}")
 
 
 def add_protocol_headers(response: Response) -> Response:
     """The headers of every response of the interface."""
     response["OData-Version"] = "4.0"
     response["api-supported-versions"] = API_VERSION
-    response["Cache-Control"] = "no-store"
+    response.headers.setdefault("Cache-Control", "no-store")
     response.headers.setdefault("Content-Security-Policy", settings.DATA_SECURITY_POLICY)
     response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion"
     return response

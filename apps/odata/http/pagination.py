@@ -19,20 +19,24 @@ _READABLE = "$,()/:@'*"
 
 
 class KeysetPagination(BasePagination):
-    """Pages of API_PAGE_SIZE records, or as many as the Prefer header asks for."""
+    """Pages of API_PAGE_SIZE records, with $top of API_TOP_PAGE_SIZE, or as many as Prefer asks for.
+
+    A client that names a $top often reads one page only, so the usual ones (1,000) fit into it.
+    """
 
     def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
         self.view = view
         self.preferences = read_preferences(request)
-        self.reader = view.make_reader(queryset, view.query_options)
-        self.page = self.reader.page(self.preferences.max_page_size or settings.API_PAGE_SIZE)
+        self.reader = view.reader(queryset, view.query_options)
+        default = settings.API_PAGE_SIZE if view.query_options.top is None else settings.API_TOP_PAGE_SIZE
+        self.page = self.reader.page(self.preferences.max_page_size or default)
         return self.page.records
 
     def get_paginated_response(self, data: list[str]) -> Response:
         token = self.page.next_token
         next_link = "" if token is None else self.next_link(token)
         page = self.view.rendered(self.reader, data, count=self.page.count, next_link=next_link)
-        applied = self.preferences.applied
+        applied = self.preferences.applied(has_pages=True)
         return Response(page, headers={"Preference-Applied": applied} if applied else None)
 
     def next_link(self, token: str) -> str:

@@ -1,5 +1,6 @@
 """Views: the viewset that every resource derives from, the service document, $metadata, unknown addresses."""
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_script_prefix
 from django.utils.module_loading import import_string
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -25,6 +27,7 @@ from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import BadQuery, NotFound, PreconditionFailed
+from apps.odata.etags import make_etag, matches_etag
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSDLJSONRenderer,
@@ -39,9 +42,8 @@ from apps.odata.http.formats import (
 )
 from apps.odata.http.headers import (
     add_protocol_headers,
+    check_odata_version,
     check_version,
-    make_etag,
-    matches_etag,
     read_preferences,
 )
 from apps.odata.http.pagination import KeysetPagination
@@ -81,8 +83,8 @@ class ODataView(APIView):
 
     @cached_property
     def base_url(self) -> str:
-        """``https://host/api/``, which all links begin with."""
-        return self.request.build_absolute_uri("/api/")
+        """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
+        return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
 
     @cached_property
     def query_string(self) -> bytes:
@@ -104,6 +106,7 @@ class ODataView(APIView):
     def query_options(self) -> QueryOptions:
         options = parse_options(self.query_string, self.own_options)
         check_version(options, self.request)
+        check_odata_version(self.request)
         return options
 
     def refuse_plain_filters(self) -> None:
@@ -153,9 +156,12 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
 
-    def make_reader(self, rows: QuerySet[Any], options: QueryOptions, item: bool = False) -> JsonReader:
+    def reader(self, rows: QuerySet[Any], options: QueryOptions, item: bool = False) -> JsonReader:
+        """A reader of records, which have their ETags when the request names a level of metadata."""
+        renderer: Any = self.request.accepted_renderer
+        has_etags = renderer.format == "json" and renderer.requested.metadata in ("minimal", "full")
         caller: Any = self.request.auth
-        return JsonReader(self.entity_set, rows, options, item, caller, self.base_url)
+        return JsonReader(self.entity_set, rows, options, item, has_etags, caller, self.base_url)
 
     def rendered(
         self,
@@ -167,7 +173,10 @@ class ODataViewSet(GenericViewSet, ODataView):
     ) -> RenderedRecords:
         """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
         context = f"{reader.context}/$entity" if bare else reader.context
-        return RenderedRecords(f"{self.base_url}$metadata#{context}", records, bare, count, next_link)
+        entity_set = self.entity_set
+        return RenderedRecords(
+            self.base_url, context, records, entity_set.type, entity_set.name, bare, count, next_link
+        )
 
     # --- reading --------------------------------------------------------------------------------------
 
@@ -177,7 +186,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
-        reader = self.make_reader(rows, self.query_options)
+        reader = self.reader(rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
             content_type=f"{renderer.media_type}; charset=utf-8",
@@ -193,7 +202,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
         rows = self.filter_queryset(self.get_queryset())
-        return Response(b"%d" % self.make_reader(rows, self.query_options).count())
+        return Response(b"%d" % self.reader(rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""
@@ -204,13 +213,15 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.refuse_plain_filters()
         if request.accepted_renderer.format != "json":
             raise BadQuery("One record is served as application/json.", target="$format")
-        reader = self.make_reader(self.get_queryset(), options, item=True)
+        reader = self.reader(self.get_queryset(), options, item=True)
         record, modified = reader.record(self.read_key(key))
         etag = make_etag(modified)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
             return Response(status=304, headers={"ETag": etag})
-        return respond({"ETag": etag}, self.rendered(reader, [record], bare=True))
+        applied = read_preferences(request).applied()
+        headers = {"ETag": etag, "Preference-Applied": applied}
+        return respond(headers, self.rendered(reader, [record], bare=True))
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -236,10 +247,12 @@ class ODataViewSet(GenericViewSet, ODataView):
         preferences = read_preferences(request)
         keys = created.keys
         location = f"{self.base_url}{self.entity_set.name}({keys[0]})" if len(keys) == 1 else ""
-        headers = {"Location": location, "Preference-Applied": preferences.applied}
-        if preferences.minimal:
+        is_minimal = preferences.result == "minimal"
+        applied = preferences.applied(is_write=True, has_body=not is_minimal)
+        headers = {"Location": location, "Preference-Applied": applied}
+        if is_minimal:
             return respond({**headers, "OData-EntityId": location}, status=204)
-        reader = self.make_reader(self.get_queryset(), EXPAND_ALL)
+        reader = self.reader(self.get_queryset(), EXPAND_ALL)
         return respond(headers, self.rendered(reader, reader.records(keys), bare=created.bare), 201)
 
     def store(self, request: Request) -> Created:
@@ -262,11 +275,13 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_updated(self, request: Request, record_key: Any) -> Response:
         """The record after a write with its ETag, without a body when that is preferred."""
-        reader = self.make_reader(self.get_queryset(), EXPAND_ALL, item=True)
+        reader = self.reader(self.get_queryset(), EXPAND_ALL, item=True)
         record, modified = reader.record(record_key)
         preferences = read_preferences(request)
-        headers = {"ETag": make_etag(modified), "Preference-Applied": preferences.applied}
-        if preferences.minimal:
+        is_minimal = preferences.result == "minimal"
+        applied = preferences.applied(is_write=True, has_body=not is_minimal)
+        headers = {"ETag": make_etag(modified), "Preference-Applied": applied}
+        if is_minimal:
             return respond(headers, status=204)
         return respond(headers, self.rendered(reader, [record], bare=True))
 
@@ -312,9 +327,15 @@ class MetadataView(ODataView):
         return [value for name, value in parameters(self.query_string) if name.lower() in names]
 
     def get(self, request: Request) -> Response:
+        """The document, or 304 when the caller has it: it changes with the version of the service only."""
         self.refuse_plain_filters()
         is_xml = request.accepted_renderer.format == "xml"
-        return Response(csdl_xml(get_service()) if is_xml else csdl_json(get_service()))
+        document = csdl_xml(get_service()) if is_xml else csdl_json(get_service())
+        etag = f'W/"{hashlib.blake2b(document, digest_size=8).hexdigest()}"'
+        headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+        if matches_etag(request.META.get("HTTP_IF_NONE_MATCH", ""), etag):
+            return Response(status=304, headers=headers)
+        return Response(document, headers=headers)
 
 
 class UnknownAddressView(ODataView):

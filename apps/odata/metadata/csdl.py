@@ -8,7 +8,6 @@ type. Responses have either only when it is expanded.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -30,8 +29,6 @@ from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
 
 CONTAINER = "Container"
-#: The names of types, members and members of enumerations.
-IDENTIFIER = re.compile(r"[^\W\d]\w{0,127}")
 #: Times have microseconds.
 TIME_PRECISION = 6
 
@@ -115,10 +112,13 @@ class TypeCollector:
         self.entity_types: dict[str, dict[str, Any]] = {}
         self.nested_types: dict[str, dict[str, Any]] = {}
         self.enum_types: dict[str, dict[str, Any]] = {}
+        #: The qualified names of the types of the declarations.
+        self.type_names: dict[StructuredType, str] = {}
         self.names = {entity_set.name for entity_set in service.entity_sets} | {CONTAINER}
 
     def schema(self) -> dict[str, Any]:
         for entity_set in self.service.entity_sets:
+            self.type_names[entity_set.type] = self.qualified(entity_set.name)
             described = self.structured(entity_set.type, has_expand_notes=True)
             self.entity_types[entity_set.name] = {
                 **described,
@@ -162,11 +162,9 @@ class TypeCollector:
     def enumeration(self, prop: StructuralProperty) -> str:
         """The qualified name of the enumeration type of a property."""
         class_ = prop.enum
-        numbers = {name: number for number, name in prop.numbers.items()}
-        unused = (number for number in range(len(prop.choices) * 2) if number not in prop.numbers)
         described = {
             "$Kind": "EnumType",
-            **{name: numbers[name] if name in numbers else next(unused) for name in prop.choices},
+            **prop.member_values,
             **description(vars(class_).get("__doc__") if class_ is not None else ""),
         }
         name = class_.__name__ if class_ is not None else prop.name
@@ -181,11 +179,12 @@ class TypeCollector:
         name = type_.declaration.type_name or type_.declaration.__name__.removesuffix("Type")
         if name in described:  # in many clients' languages a class cannot have a member of its own name
             name += "Type"
+        self.type_names[type_] = self.add_type(name, type_.name, described, self.nested_types)
         nullable = not navigation.many and (not navigation.steps or navigation.relation.null)
         has_key = not navigation.is_complex
         return {
             **({"$Kind": "NavigationProperty"} if has_key else {}),
-            "$Type": self.add_type(name, type_.name, described, self.nested_types),
+            "$Type": self.type_names[type_],
             **({"$Collection": True} if navigation.many else {}),
             **({"$Nullable": True} if nullable else {}),
             **({"$ContainsTarget": True} if has_key else {}),
@@ -289,7 +288,7 @@ def navigation_bindings(type_: StructuredType, path: str = "") -> Iterator[tuple
 
 def is_enumeration(prop: StructuralProperty) -> bool:
     """Whether the values of a property are the members of an enumeration type, which are identifiers."""
-    return bool(prop.choices) and all(IDENTIFIER.fullmatch(name) for name in prop.choices)
+    return bool(prop.member_values)
 
 
 def primitive_type(prop: StructuralProperty) -> dict[str, Any]:

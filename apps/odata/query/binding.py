@@ -7,6 +7,7 @@ that an index can answer; only below a ``not`` or another operator the compariso
 """
 
 import datetime as dt
+from operator import ge, gt, le, lt
 from typing import Any
 
 from django.db.models import Exists, Subquery
@@ -20,6 +21,7 @@ from apps.odata.query.functions import Constant
 from apps.odata.query.operands import NO_CONTEXT, KnownValue, Operand, RequestContext
 from apps.odata.query.paths import PathBinder
 
+_ORDERED_VALUES = {"gt": gt, "ge": ge, "lt": lt, "le": le}
 #: The comparison with its sides exchanged.
 _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 
@@ -88,9 +90,22 @@ class Binder(PathBinder):
         if isinstance(right, KnownValue):
             if right.kind is ValueKind.NULL:
                 return compare_with_null(operator, left)
+            if left.enum is not None and left.enum.member_values and operator in sql.ORDERED:
+                return self.enum_comparison(operator, left, right, exact)
             right = self.convert(right, left)
         self.check_comparable(operator, left, right)
         return compare(operator, left, right, exact)
+
+    def enum_comparison(self, operator: str, left: Operand, right: KnownValue, exact: bool) -> Any:
+        """An order comparison of an enumeration: by the values that its members have in $metadata."""
+        assert left.enum is not None
+        values = left.enum.member_values
+        least = values[self.enum_member(right, left.enum)]
+        names = [name for name, value in values.items() if _ORDERED_VALUES[operator](value, least)]
+        if not names:
+            return sql.NEVER()
+        condition = sql.in_list(len(names))(left.sql, *(Constant(ValueKind.ENUM, name) for name in names))
+        return sql.IS_TRUE(condition) if exact and left.nullable else condition
 
     def pair(self, left: Expression, right: Expression) -> tuple[Operand | KnownValue, Operand | KnownValue]:
         """Both sides of a comparison; an undeclared word beside an enumeration is one of its members."""
@@ -133,6 +148,8 @@ class Binder(PathBinder):
         operand = self.operand(node.operand)
         if isinstance(operand, KnownValue):
             operand = self.constant(operand)
+        if not node.options:
+            return sql.NEVER()
         options = [self.option(option, operand) for option in node.options]
         values = [
             self.convert(option, operand).sql for option in options if option.kind is not ValueKind.NULL

@@ -27,7 +27,7 @@ _TOKEN = re.compile(
   | (?P<datetime>{_DATE}[Tt]{_TIME}(?:[Zz]|[-+\ ][0-9]{{2}}:[0-9]{{2}})?+(?![\w:]))
   | (?P<date>{_DATE}(?![\w-]))
   | (?P<time>{_TIME}(?![\w:]))
-  | (?P<number>[-+]?[0-9]++(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.]))
+  | (?P<number>[-+]?[0-9]++(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+[dDfFlLmM]?+(?![\w.]))
   | (?P<typed>{_NAME}'(?:[^']++|'')*+')
   | (?P<string>'(?:[^']++|'')*+')
   | (?P<dollar>\$[A-Za-z]++)
@@ -39,7 +39,9 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-_UNSUPPORTED_TYPES = ("duration", "binary", "geography", "geometry")
+#: Literals of types that no property has.
+_UNUSED_TYPES = ("duration", "binary")
+_GEO_TYPES = ("geography", "geometry")
 
 
 class Token(NamedTuple):
@@ -119,13 +121,18 @@ class Lexer:
     def literal(self, token: Token) -> Literal:
         text = token.text
         if token.kind == "number":
+            # Suffixes of older versions, which clients still send: 12.50m, 7L.
+            text = text.rstrip("dDfFlLmM")
+            token = token._replace(text=text)
             if text.lstrip("+-").isdigit() and len(text) <= MAX_DIGITS:
                 return Literal(token.at, ValueKind.INTEGER, int(text))
             return Literal(token.at, ValueKind.DECIMAL, self.decimal(token))
         if token.kind == "typed":
             type_name, _, quoted = text.partition("'")
-            if type_name.lower() in _UNSUPPORTED_TYPES:
+            if type_name.lower() in _GEO_TYPES:
                 self.fail_unsupported(f"A {type_name.lower()} value")
+            if type_name.lower() in _UNUSED_TYPES:
+                self.fail(f"no member is compared with a {type_name.lower()} value", token.at)
             return Literal(token.at, ValueKind.ENUM, EnumLiteral(type_name, unquote("'" + quoted)))
         kind, read = _LITERALS[token.kind]
         try:

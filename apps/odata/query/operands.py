@@ -1,8 +1,10 @@
 """Operands of $filter and $orderby: SQL values, known values, and literals in the type of a property."""
 
 import datetime as dt
+import decimal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -29,13 +31,18 @@ KIND_OF_EDM = {
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A value in SQL; ``name`` is its name in errors, ``enum`` the property whose choices are its values."""
+    """A value in SQL.
+
+    ``name`` is its name in errors, ``enum`` the property whose choices are its values, ``scale`` the number
+    of its decimal places where that is fixed.
+    """
 
     kind: ValueKind
     sql: Any
     nullable: bool
     name: str
     enum: StructuralProperty | None = None
+    scale: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,9 @@ class LiteralBinder:
             kind, value = ValueKind.DATETIME, in_utc(midnight, self.zone)
         elif kinds == (ValueKind.DATETIME, ValueKind.DATE):
             kind, value = ValueKind.DATE, self.to_local(self.to_utc(value)).date()
-        elif known.kind is other.kind or {*kinds} <= {*NUMBERS}:
+        elif {*kinds} <= {*NUMBERS}:
+            return self.constant(KnownValue(known.kind, within_scale(value, other.scale)))
+        elif known.kind is other.kind:
             return self.constant(known)
         else:
             self.fail(f"{other.name} is {other.kind.value}; {known.name} is {known.kind.value}.")
@@ -149,6 +158,21 @@ class LiteralBinder:
             return utc.astimezone(self.zone)
         except OverflowError:
             return (dt.datetime.min if utc.year == 1 else dt.datetime.max).replace(tzinfo=self.zone)
+
+
+def within_scale(number: int | Decimal, scale: int | None) -> int | Decimal:
+    """A number to compare a column of ``scale`` decimal places with, in digits that engines compare alike.
+
+    One with more places lies between two values of the column, as their middle does.
+    """
+    if scale is None or isinstance(number, int):
+        return number
+    step = Decimal(1).scaleb(-scale)
+    below = number.quantize(step, decimal.ROUND_FLOOR, _ENOUGH_DIGITS)
+    return number if below == number else below + step / 2
+
+
+_ENOUGH_DIGITS = decimal.Context(prec=200)
 
 
 def in_utc(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
-from apps.odata.errors import BadQuery, NotAcceptable, NotSupported
+from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.ast import Expression, Literal, SortTerm
+from apps.odata.query.media_types import MediaType, parse_format
 from apps.odata.query.parser import parse_expression, parse_orderby
 
 MAX_PARAMETERS = 100
@@ -66,13 +67,13 @@ class ExpandItem:
 class QueryOptions(NestedOptions):
     """The options of a whole query string.
 
-    ``format`` is ``json``, ``ndjson`` or ``csv``. ``aliases`` maps ``@name`` to its value. ``service`` holds
+    ``aliases`` maps ``@name`` to its value. ``service`` holds
     the service's own parameters by their documented spelling, ``plain`` all others: filters as
     ``(name, value)``, in their order.
     """
 
     search: str | None = None
-    format: str | None = None
+    format: MediaType | None = None
     skiptoken: str | None = None
     aliases: Mapping[str, Literal] = field(default_factory=dict)
     service: Mapping[str, str] = field(default_factory=dict)
@@ -184,27 +185,6 @@ def parse_count(text: str, target: str) -> bool:
     if word not in ("true", "false"):
         raise BadQuery(f"{target} must be true or false.", target=target)
     return word == "true"
-
-
-_FORMATS = {
-    "json": "json",
-    "application/json": "json",
-    "ndjson": "ndjson",
-    "application/x-ndjson": "ndjson",
-    "csv": "csv",
-    "text/csv": "csv",
-}
-
-
-def parse_format(text: str, target: str) -> str:
-    name, *words = (word.strip().lower() for word in text.split(";"))
-    if name not in _FORMATS:
-        raise NotAcceptable(
-            f"The format {name[:60]} is not served; json is, and ndjson and csv for exports.", target=target
-        )
-    if "ieee754compatible=true" in words:
-        raise NotAcceptable("Numbers are not served as strings (IEEE754Compatible=true).", target=target)
-    return _FORMATS[name]
 
 
 def parse_select(text: str, target: str) -> tuple[tuple[str, ...], ...]:

@@ -40,15 +40,20 @@ FUNCTIONS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("contains", "startswith", "endswith", "indexof", "concat"), (2,)),
     "substring": (2, 3),
 }
-#: Functions of OData 4.01 that this service does not have. The engines have different dialects of patterns,
-#: and matchesPattern can be made to run for hours.
-UNSUPPORTED_FUNCTIONS = frozenset(
-    (
-        *("matchespattern", "hassubset", "hassubsequence", "case", "cast", "isof", "isdefined"),
-        *("fractionalseconds", "totaloffsetminutes", "totalseconds", "maxdatetime", "mindatetime"),
-        *("geo.distance", "geo.length", "geo.intersects"),
-    )
-)
+#: Functions of OData 4.01 on types that this service does not have.
+UNSUPPORTED_FUNCTIONS = frozenset(("cast", "isof", "geo.distance", "geo.length", "geo.intersects"))
+#: Functions of OData 4.01 that are refused, with what does the same. The engines have different dialects of
+#: patterns, and matchesPattern can be made to run for hours.
+REFUSED_FUNCTIONS = {
+    "matchespattern": "contains, startswith and endswith are offered",
+    **dict.fromkeys(("hassubset", "hassubsequence"), "any and all look into lists"),
+    "case": "and, or and not are offered",
+    "isdefined": "ne null is offered",
+    "fractionalseconds": "second is offered",
+    "totaloffsetminutes": "all times have the offset of the organisation's zone",
+    "totalseconds": "no member is a duration",
+    **dict.fromkeys(("maxdatetime", "mindatetime"), "give the time itself"),
+}
 
 
 def parse_expression(text: str, target: str = "$filter") -> Expression:
@@ -142,6 +147,8 @@ class Parser(Lexer):
     def options(self) -> tuple[ast.Literal | ast.Alias | ast.Path, ...]:
         self.expect("(")
         options: list[ast.Literal | ast.Alias | ast.Path] = []
+        if self.accept(")"):
+            return ()
         while True:
             option = self.primary()
             if not isinstance(option, ast.Literal | ast.Alias | ast.Path):
@@ -193,16 +200,21 @@ class Parser(Lexer):
         return self.path(token)
 
     def path_from_record(self, token: Token) -> Expression:
-        if token.text.lower() != "$it":
-            self.fail_unsupported(token.text)
+        name = token.text.lower()
+        if name not in ("$it", "$this"):
+            self.fail(
+                f"{token.text[:40]!r} cannot stand here; a path begins with a name, $it or $this", token.at
+            )
         if self.token.text != "/":
-            self.fail("a name is expected after '$it'", token.at)
-        return self.path(token._replace(text="$it"))
+            self.fail(f"a name is expected after {name!r}, such as {name}/Name", token.at)
+        return self.path(token._replace(text=name))
 
     def call(self, token: Token) -> Expression:
         function = token.text.lower()
         if function in UNSUPPORTED_FUNCTIONS:
             self.fail_unsupported(f"The function {token.text}")
+        if function in REFUSED_FUNCTIONS:
+            self.fail(f"the function {token.text} is not offered; {REFUSED_FUNCTIONS[function]}", token.at)
         if function not in FUNCTIONS:
             close = difflib.get_close_matches(function, FUNCTIONS, n=1)
             hint = f" (is {close[0]} meant?)" if close else ""
@@ -238,7 +250,7 @@ class Parser(Lexer):
 
     def count(self, path: ast.Path, token: Token) -> Expression:
         if token.text.lower() != "$count":
-            self.fail_unsupported(f"{token.text} in a path")
+            self.fail(f"{token.text[:40]!r} cannot stand in a path; $count can, behind a list", token.at)
         if not self.accept("("):
             return ast.Count(path.at, path)
         option = self.advance().text.lower()

@@ -71,6 +71,7 @@ class PathBinder(LiteralBinder):
             position.nullable or prop.nullable,
             name,
             enum,
+            0 if kind is ValueKind.INTEGER else prop.edm.scale,
         )
 
     def object(self, target: Position, owner: Position, name: str) -> Operand:
@@ -87,6 +88,8 @@ class PathBinder(LiteralBinder):
 
     def start(self, path: Path) -> tuple[Position, tuple[str, ...]]:
         """The record at the start of a path, and the other segments."""
+        if path.segments[0] == "$this":
+            return Position(self.scopes[0], self.root, self.scopes[0].prefix), path.segments[1:]
         for scope in reversed(self.scopes):
             if scope.variable == path.segments[0]:
                 return Position(scope, scope.type, scope.prefix), path.segments[1:]

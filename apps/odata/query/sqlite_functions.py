@@ -2,12 +2,15 @@
 
 import datetime as dt
 import decimal
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
+
+from apps.odata.etags import make_etag
 
 #: Fractional digits of a quotient, the same on both engines.
 QUOTIENT_DIGITS = 12
@@ -24,6 +27,7 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
         for name, function in functions.items():
             driver.create_function(name, arguments, function, deterministic=True)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
+    driver.create_function("odata_etag", 1, etag_json, deterministic=True)
 
 
 def datetime_json(stored: str | None) -> str | None:
@@ -39,6 +43,13 @@ def datetime_json(stored: str | None) -> str | None:
         start, _, fraction = text.partition(".")
         text = f"{start}.{fraction[:6].rstrip('0')}{fraction[6:]}"
     return f'"{text}"'
+
+
+def etag_json(stored: str | None) -> str | None:
+    """The ETag of a stored UTC time as JSON."""
+    if stored is None:
+        return None
+    return json.dumps(make_etag(dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC)))
 
 
 def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -69,8 +69,9 @@ def filter_rows(
 class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
-    ``item``: the request is for one record. ``caller`` sent it; without one, no navigation property leads to
-    another entity set. ``base_url`` is what links begin with.
+    ``item``: the request is for one record. ``has_etags``: each record begins with its ``@odata.etag``.
+    ``caller`` sent the request; without one, no navigation property leads to another entity set. ``base_url``
+    is what links begin with.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class JsonReader:
         rows: QuerySet[Any],
         options: QueryOptions,
         item: bool = False,
+        has_etags: bool = False,
         caller: Caller | None = None,
         base_url: str = "",
     ) -> None:
@@ -88,6 +90,9 @@ class JsonReader:
         self.request = RequestContext(options.aliases, caller, base_url)
         self.projection = bind_projection(entity_set.type, options, item, caller)
         self.has_set_lists = bool(find_set_list(self.projection))
+        if has_etags and entity_set.etag_field:
+            selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
+            self.projection = replace(self.projection, selection=selection)
         self.context = f"{entity_set.name}{self.projection.select_list}"
         self.connection = connections[rows.db]
         set_database_zone(self.connection)

@@ -33,11 +33,12 @@ class Selection:
     """Which members of an object are in the response.
 
     ``names`` are the properties (``None``: all), ``navigations`` the expanded navigation properties, each
-    with its own selection.
+    with its own selection. ``etag_field`` is the field of ``@odata.etag``, empty without one.
     """
 
     names: frozenset[str] | None = None
     navigations: tuple[tuple[str, Selection], ...] = ()
+    etag_field: str = ""
 
     def properties_of(self, type_: StructuredType) -> list[tuple[str, StructuralProperty]]:
         """The selected properties with their names."""
@@ -266,7 +267,11 @@ class PostgreSQLDialect:
         self, type_: StructuredType, alias: str, selection: Selection, depth: int, lists: frozenset[str]
     ) -> list[tuple[str, str]]:
         """The members of the object in the row ``alias``; ``lists`` become placeholders."""
-        pairs = [
+        pairs = []
+        if selection.etag_field:
+            steps = fields_on_path(type_.model, selection.etag_field, type_.name)
+            pairs.append(("@odata.etag", self.etag(column_sql(steps, alias, depth))))
+        pairs += [
             (name, self.value(prop, column_sql(prop.steps, alias, depth)))
             for name, prop in selection.properties_of(type_)
         ]
@@ -322,6 +327,10 @@ class PostgreSQLDialect:
         """A text with a key between two parameters, as a JSON string."""
         return f"%s||{column}::text||%s"
 
+    def etag(self, column: str) -> str:
+        """The ETag of a time, as ``odata.etags`` makes it."""
+        return f"'W/\"'||to_hex((extract(epoch from {column})*1000000)::bigint)||'\"'"
+
     def record(self, members: list[tuple[str, str]], source: str = "") -> str:
         return f"(SELECT row_to_json(_r) FROM ({self.row(members)}{source}) _r)"
 
@@ -370,6 +379,9 @@ class SQLiteDialect(PostgreSQLDialect):
 
     def link(self, key: StructuralProperty, column: str) -> str:
         return f"json_quote(%s||trim({self.value(key, column)},'\"')||%s)"
+
+    def etag(self, column: str) -> str:
+        return f"odata_etag({column})"
 
     def record(self, members: list[tuple[str, str]], source: str = "") -> str:
         return f"(SELECT {self.object(members)}{source})"

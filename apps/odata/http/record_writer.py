@@ -1,0 +1,103 @@
+"""Records written again for a media type or preference that differs from the JSON of the database.
+
+Control information of ``odata.metadata=full``, numbers as strings (``IEEE754Compatible=true``), and records
+without nulls (``omit-values=nulls``). docs/decisions.md has what it costs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from apps.odata.declaration.schema import StructuralProperty, StructuredType
+from apps.odata.declaration.service import get_service
+from apps.odata.metadata.csdl import TypeCollector, is_enumeration
+
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+#: Types whose values a client recognises by their JSON (JSON Format 4.5.3).
+_PLAIN_TYPES = ("Edm.String", "Edm.Boolean")
+_LONG_NUMBERS = ("Edm.Int64", "Edm.Decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWriter:
+    """Writes records of one collection.
+
+    ``base_url`` is that of the service, which links in records begin with.
+    """
+
+    base_url: str
+    is_full: bool = False
+    has_text_numbers: bool = False
+    omits_nulls: bool = False
+
+    def write(self, records: Sequence[str], type_: StructuredType, path: str) -> list[str]:
+        """The records of the collection at ``path`` (``Claim``)."""
+        return [_encode(self.members(_decode(record), type_, path)).decode() for record in records]
+
+    def members(self, record: dict[str, Any], type_: StructuredType, path: str) -> dict[str, Any]:
+        """A record or a nested object with its control information first."""
+        written: dict[str, Any] = {}
+        if self.is_full:
+            written["@odata.type"] = f"#{collected_types().type_names[type_]}"
+            if type_.key is not None and type_.key.name in record:
+                path = f"{path}({record[type_.key.name]})"
+                written["@odata.id"] = written["@odata.editLink"] = self.base_url + path
+        for name, value in record.items():
+            if name in type_.navigations:
+                self.add_navigation(written, type_, name, value, path)
+            elif value is not None or not self.omits_nulls:
+                self.add_property(written, type_.properties.get(name), name, value)
+        if self.is_full and type_.key is not None:
+            self.add_links(written, type_, path)
+        return written
+
+    def add_property(
+        self, written: dict[str, Any], prop: StructuralProperty | None, name: str, value: Any
+    ) -> None:
+        if self.is_full and prop is not None and value is not None:
+            type_name = type_name_of(prop)
+            if type_name not in _PLAIN_TYPES:
+                written[f"{name}@odata.type"] = f"#{type_name.removeprefix('Edm.')}"
+        is_long = prop.edm.name in _LONG_NUMBERS if prop is not None else is_number(value)
+        written[name] = str(value) if self.has_text_numbers and is_long and value is not None else value
+
+    def add_navigation(
+        self, written: dict[str, Any], type_: StructuredType, name: str, value: Any, path: str
+    ) -> None:
+        nested = type_.navigations[name].type
+        if isinstance(value, list):
+            written[name] = [self.members(item, nested, f"{path}/{name}") for item in value]
+        elif value is not None:
+            written[name] = self.members(value, nested, f"{path}/{name}")
+        elif not self.omits_nulls:
+            written[name] = None
+
+    def add_links(self, written: dict[str, Any], type_: StructuredType, path: str) -> None:
+        for name, navigation in type_.navigations.items():
+            if not navigation.is_complex:
+                link = f"{self.base_url}{path}/{name}"
+                written[f"{name}@odata.associationLink"] = f"{link}/$ref"
+                written[f"{name}@odata.navigationLink"] = link
+
+
+def is_number(value: Any) -> bool:
+    """Whether a member without a declaration (``LineItems@odata.count``) is a number."""
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def type_name_of(prop: StructuralProperty) -> str:
+    return collected_types().enumeration(prop) if is_enumeration(prop) else prop.edm.name
+
+
+@lru_cache(maxsize=1)
+def collected_types() -> TypeCollector:
+    """The names that $metadata has for the types of the service."""
+    collector = TypeCollector(get_service())
+    collector.schema()
+    return collector
