@@ -16,6 +16,8 @@ from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.custom_fields import AnsweredAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 
+MERGE = Page("merge", "Merge", "merge", permission="change")
+
 
 class DuplicateForm(forms.Form):
     """Which record is the duplicate."""
@@ -31,10 +33,7 @@ class DuplicateForm(forms.Form):
 class MergingAdmin(AnsweredAdmin):
     """Records of which two may be one person or organisation."""
 
-    record_pages: ClassVar[Any] = (
-        Page("merge", "Merge", "merge", permission="change"),
-        *AnsweredAdmin.record_pages,
-    )
+    record_pages: ClassVar[Any] = (MERGE, *AnsweredAdmin.record_pages)
 
     def merge_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """Choose the duplicate, compare both, and merge it into this record; of a merged one, undo that."""

@@ -123,7 +123,7 @@ class ClientAdmin(MergingAdmin):
 
     warnings = CLIENT_WARNINGS
     applies_to = AppliesTo.CLIENT
-    record_pages = (OVERVIEW, *AnsweredAdmin.record_pages)
+    record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     main_page = "overview"
     overview_fields = (
         *("business_number", "unique_code", "business_phone", "business_phone2", "web_address"),
@@ -164,6 +164,7 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
     """Participants, their representatives, and people at clients."""
 
     form = ContactForm
+    record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     applies_to = AppliesTo.CONTACT
     overview_fields = (
         *("scheme_number", "scheme_price_guide_region", "birthday", "phone1", "phone2", "primary_email"),
