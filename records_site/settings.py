@@ -283,6 +283,9 @@ API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
 API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
 API_MAX_LINES = env.int("API_MAX_LINES", 100)
 API_MAX_DEPTH = env.int("API_MAX_DEPTH", 32)
+API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", 100)
+API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", 10)  # after which no further request is begun
+API_MAX_BATCH_RESPONSE_BYTES = env.int("API_MAX_BATCH_RESPONSE_BYTES", 64 * 1024 * 1024)
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_PER_DAY = env.int("API_REQUESTS_PER_DAY", 0)  # 0: no quota
 API_TOKEN_SECONDS = env.int("API_TOKEN_SECONDS", 3600)
@@ -290,6 +293,7 @@ API_IDEMPOTENCY_SECONDS = env.int("API_IDEMPOTENCY_SECONDS", 24 * 3600)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.access.authentication.BatchAuthentication",
         "apps.access.authentication.BearerAuthentication",
         "apps.access.authentication.BasicAuthentication",
         "apps.access.authentication.StaffSessionAuthentication",

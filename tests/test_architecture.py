@@ -49,6 +49,7 @@ DOMAIN_FILES = {
 OWN_FILES: dict[str, dict[str, str]] = {
     "people": {
         "authentication": "a backend of Django's",
+        "duplicates": "which contacts may be one person, read only",
     },
     "documents": {
         "storage": "a storage backend of Django's",

@@ -10,6 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models.functions import Concat, Lower
 
 from apps.core.models import (
     Consent,
@@ -263,6 +264,10 @@ class Client(Addressed, Record):
         return self.business_name
 
 
+#: The name of a person as duplicates are sought, in one index.
+FULL_NAME = Lower(Concat("first_name", models.Value(" "), "last_name"))
+
+
 class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
@@ -291,6 +296,7 @@ class Contact(Person, Record):
             models.Index(fields=["modify_date", "guid"], name="people_contact_modified"),
             models.Index(fields=["scheme_number"], name="people_contact_scheme_number"),
             models.Index(fields=["last_name", "first_name"], name="people_contact_by_name"),
+            models.Index(FULL_NAME, name="people_contact_full_name"),
             index_of_given("client"),
             index_of_given("role"),
             index_of_given("representative"),
