@@ -69,7 +69,14 @@ def table_of(
     options = parse_options(urlencode({**filter_option, **shown_by(names)}, safe="$/(),;=*"))
     reader = JsonReader(entity_set, filter_rows(entity_set, records, options), options)
     wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
-    return wanted, reader.stream()
+    # $select answers keys as well, which a file has only where somebody chose them.
+    chosen = [column for column in wanted if not names or is_chosen(column.name, names)]
+    return chosen, reader.stream()
+
+
+def is_chosen(name: str, names: Sequence[str]) -> bool:
+    """Whether a column is one of those chosen, or of a part that was chosen as a whole."""
+    return any(name == each or name.startswith(f"{each}/") for each in names)
 
 
 def shown_by(names: Sequence[str]) -> dict[str, str]:
