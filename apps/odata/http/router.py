@@ -68,6 +68,20 @@ class ODataRouter(SimpleRouter):
                     True,
                     {},
                 ),
+                Route(
+                    rf"^{{prefix}}{key}/(?P<members>.+/\$(?:count|value))/?$",
+                    {"get": "member_text"},
+                    "{basename}-member-text",
+                    True,
+                    {"renderer_classes": (PlainTextRenderer,)},
+                ),
+                Route(
+                    rf"^{{prefix}}{key}/(?P<members>.+?)/?$",
+                    {"get": "member"},
+                    "{basename}-member",
+                    True,
+                    {},
+                ),
             )
         ),
     ]

@@ -93,7 +93,8 @@ class BatchProcessor:
                 for request in group.requests
             ]
         self.responses.update((response.id, response) for response in responses)
-        self.responses[group.name] = error or responses[-1]
+        if responses:
+            self.responses[group.name] = error or responses[-1]
         return GroupResponse(group.name, responses, error)
 
     def serve(self, request: IndividualRequest) -> IndividualResponse:
