@@ -32,11 +32,27 @@ def index_of_given(name: str) -> models.Index:
     )
 
 
+def merged_into() -> models.ForeignKey[Any, Any]:
+    """The record that a duplicate was merged into; it has few, so its index has only those."""
+    return models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="merged_records",
+        editable=False,
+        db_index=False,
+    )
+
+
 class Role(Lookup, Record):
     """What somebody does, and what they may do in the back office."""
 
     permissions = models.ManyToManyField(Permission, blank=True)
     all_permissions = models.BooleanField(default=False, help_text="May do everything, now and later.")
+    requires_second_factor = models.BooleanField(
+        default=False,
+        help_text="Staff of this role add an authenticator app or a passkey before they do anything else.",
+    )
 
     class Meta(Record.Meta):
         ordering = ("name",)
@@ -168,9 +184,11 @@ class Staff(Person, AbstractBaseUser, Record):
     )
     teams = models.ManyToManyField(Team, blank=True, related_name="staff")
 
+    authenticator_set: Any  # second factors and recovery codes, of allauth.mfa
+
     objects: ClassVar[StaffManager] = StaffManager()
 
-    USERNAME_FIELD = "primary_email"
+    USERNAME_FIELD = EMAIL_FIELD = "primary_email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     secret_columns = frozenset({"password"})
     unrecorded_columns = frozenset({"last_login"})
@@ -208,6 +226,11 @@ class Staff(Person, AbstractBaseUser, Record):
     def granted(self) -> frozenset[str]:
         """The permissions of the role, as ``app.codename``."""
         return self.role.permission_codes()
+
+    @property
+    def lacks_second_factor(self) -> bool:
+        """Whether the role requires an authenticator app or a passkey, and there is none."""
+        return self.role.requires_second_factor and not self.authenticator_set.exists()
 
     def covers(self, role: Role) -> bool:
         """Whether their own role grants everything that another does.
@@ -247,12 +270,19 @@ class Client(Addressed, Record):
         "Contact", null=True, blank=True, on_delete=models.PROTECT, related_name="key_contact_of"
     )
 
+    merged_into = merged_into()
+
     class Meta(Record.Meta):
         ordering = ("business_name", "guid")
         indexes = (
             models.Index(fields=["creation_date", "guid"], name="people_client_newest"),
             models.Index(fields=["modify_date", "guid"], name="people_client_modified"),
             models.Index(fields=["business_number"], name="people_client_business_number"),
+            models.Index(
+                fields=["merged_into"],
+                name="people_client_merged_into",
+                condition=models.Q(merged_into__isnull=False),
+            ),
         )
         constraints = (
             models.UniqueConstraint(
@@ -288,6 +318,7 @@ class Contact(Person, Record):
     account_manager = models.ForeignKey(
         Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
     )
+    merged_into = merged_into()
 
     class Meta(Record.Meta):
         ordering = ("last_name", "first_name", "guid")
@@ -301,6 +332,7 @@ class Contact(Person, Record):
             index_of_given("role"),
             index_of_given("representative"),
             index_of_given("account_manager"),
+            index_of_given("merged_into"),
         )
 
 

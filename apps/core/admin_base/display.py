@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+from django.contrib import admin
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
@@ -49,6 +50,10 @@ def short_period(first: dt.date, last: dt.date) -> str:
 
 def count_days(number: int) -> str:
     return "1 day" if number == 1 else f"{number:,} days"
+
+
+def count_records(number: int) -> str:
+    return "1 record" if number == 1 else f"{number:,} records"
 
 
 def days_since(moment: dt.datetime) -> int:
@@ -102,5 +107,6 @@ def list_url(model: Any, **filters: Any) -> str:
 
 
 def record_link(record: Any) -> str:
-    """A link to the form of a record."""
-    return link(admin_url(record, "change", record.pk), record)
+    """A link to the main page of a record."""
+    page: Any = admin.site.get_model_admin(type(record))
+    return link(page.record_url(record), record)

@@ -83,7 +83,7 @@ def member_schema(member: Json) -> Json:
     name = type_.rpartition(".")[2]
     schema = primitive(member) if type_.startswith("Edm.") else reference(name)
     if member.get("$Kind") == "NavigationProperty" and "$ContainsTarget" not in member:
-        # By name only: sets refer to each other in circles, which Swagger UI follows for a minute.
+        # By name only: the sets refer to each other in circles.
         schema = {"type": "object", "title": name}
     if member.get("$Collection"):
         return list_schema(schema) | notes
