@@ -23,6 +23,7 @@ urlpatterns = [
         name="autocomplete",
     ),
     path("admin/search/", admin.site.admin_view(search_page), name="palette"),
+    path("admin/", include("apps.people.authentication.urls")),
     path("admin/", admin.site.urls),
 ]
 

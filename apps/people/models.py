@@ -37,6 +37,10 @@ class Role(Lookup, Record):
 
     permissions = models.ManyToManyField(Permission, blank=True)
     all_permissions = models.BooleanField(default=False, help_text="May do everything, now and later.")
+    requires_second_factor = models.BooleanField(
+        default=False,
+        help_text="Staff of this role add an authenticator app or a passkey before they do anything else.",
+    )
 
     class Meta(Record.Meta):
         ordering = ("name",)
@@ -168,9 +172,11 @@ class Staff(Person, AbstractBaseUser, Record):
     )
     teams = models.ManyToManyField(Team, blank=True, related_name="staff")
 
+    authenticator_set: Any  # second factors and recovery codes, of allauth.mfa
+
     objects: ClassVar[StaffManager] = StaffManager()
 
-    USERNAME_FIELD = "primary_email"
+    USERNAME_FIELD = EMAIL_FIELD = "primary_email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     secret_columns = frozenset({"password"})
     unrecorded_columns = frozenset({"last_login"})
@@ -208,6 +214,11 @@ class Staff(Person, AbstractBaseUser, Record):
     def granted(self) -> frozenset[str]:
         """The permissions of the role, as ``app.codename``."""
         return self.role.permission_codes()
+
+    @property
+    def lacks_second_factor(self) -> bool:
+        """Whether the role requires an authenticator app or a passkey, and there is none."""
+        return self.role.requires_second_factor and not self.authenticator_set.exists()
 
     def covers(self, role: Role) -> bool:
         """Whether their own role grants everything that another does.

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from apps.access.callers import EVERYTHING, ApplicationCaller
 from apps.access.services import issue_token, register_application
 from bench.bare import bare
+from bench.batch import batch
 from bench.bounds import bounds
 from bench.calling import Caller
 from bench.servers import servers
@@ -18,6 +19,7 @@ from bench.speed import speed
 MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
     "speed": speed,
     "bare": bare,
+    "batch": batch,
     "bounds": bounds,
     "servers": servers,
 }
