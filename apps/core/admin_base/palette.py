@@ -11,7 +11,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import BooleanField, Func, Q, QuerySet, Value
 from django.db.models.constants import LOOKUP_SEP
 from django.db.models.functions import Lower
@@ -113,11 +113,15 @@ def in_columns(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
 # --- misspelt names -------------------------------------------------------------------------------------
 
 
-class IsSimilar(Func):
-    """Whether two texts have enough of their trigrams in common; the search indexes find such texts."""
+#: From this share of common trigrams on, PostgreSQL takes a word for similar to one of a text.
+WORD_SIMILARITY = 0.4
+
+
+class HasSimilarWord(Func):
+    """Whether a text has a word that is similar to another text; the search indexes find such texts."""
 
     template = "%(expressions)s"
-    arg_joiner = " %% "
+    arg_joiner = " %%> "
     output_field = BooleanField()
 
 
@@ -125,13 +129,16 @@ def find_misspelt(records: QuerySet[Any], columns: Sequence[str], words: Sequenc
     """Records with names that are spelt much like the words, the most similar first."""
     if has_trigrams():
         similar = (
-            reduce(or_, [Q(IsSimilar(Lower(column), Value(word))) for column in columns]) for word in words
+            reduce(or_, [Q(HasSimilarWord(Lower(column), Value(word))) for column in columns])
+            for word in words
         )
-        candidates = records.filter(reduce(and_, similar))[:COMPARED_NAMES]
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL pg_trgm.word_similarity_threshold = %s", [WORD_SIMILARITY])
+            candidates = list(records.filter(reduce(and_, similar))[:COMPARED_NAMES])
     else:
         starts = [word[:SAME_LETTERS] for word in words]
         alike = in_columns(columns, starts, "startswith")
-        candidates = lower(records, columns).filter(alike)[:COMPARED_NAMES]
+        candidates = list(lower(records, columns).filter(alike)[:COMPARED_NAMES])
     ranked = [(similarity(record, columns, words), record) for record in candidates]
     near = sorted((each for each in ranked if each[0] >= SIMILARITY), key=lambda each: -each[0])
     return [record for _, record in near[:RESULT_LIMIT]]
