@@ -197,3 +197,30 @@ def test_a_key_may_be_an_alias(api, records):
     refused(api.get("claim(@k)"), 400, "InvalidQuery")
     refused(api.get("claim(@k)", {"@k": "5"}), 400)
     refused(api.get("claim(@k)", {"@k": "null"}), 400)
+
+
+def test_an_id_names_a_record(api, records):
+    key = records.whole["Claim"]
+    alone = ok(api.get(f"claim({key})", {"$select": "Total"}))
+    for identifier in (
+        f"claim({key})",
+        f"/api/Claim({key})",
+        f"http://testserver/api/Claim(ClaimGuid={key})",
+    ):
+        answer = api.get("$entity", {"$id": identifier, "$select": "Total"})
+        assert (ok(answer), answer["ETag"]) == (alone, api.get(f"claim({key})")["ETag"])
+    for wrong, status in (
+        ({}, 400),
+        ({"$id": ""}, 400),
+        ({"$id": "claim"}, 404),
+        ({"$id": "claim(1)"}, 400),
+        ({"$id": f"claim({key})/LineItems"}, 404),
+        ({"$id": f"http://evil.example/api/claim({key})"}, 404),
+        ({"$id": "/admin/"}, 404),
+        ({"$id": "claim(00000000-0000-0000-0000-000000000000)"}, 404),
+        ({"$id": f"claim({key})", "$top": "1"}, 400),
+        ({"$id": f"claim({key})", "$nothing": "1"}, 400),
+    ):
+        assert api.get("$entity", wrong).status_code == status, wrong
+    staff = Caller(an_application("staff.read", name="Staff only"))
+    refused(staff.get("$entity", {"$id": f"claim({key})"}), 403)

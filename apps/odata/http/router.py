@@ -9,6 +9,7 @@ from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
 from apps.odata.declaration.resource import Resource
 from apps.odata.http.batch.views import BatchView
+from apps.odata.http.entity_view import EntityView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
 from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 
@@ -124,6 +125,7 @@ def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResol
         address(r"^$", ServiceDocumentView, "service-document"),
         address(r"^\$metadata/?$", MetadataView, "metadata"),
         address(r"^\$batch/?$", BatchView, "batch"),
+        address(r"^\$entity/?$", EntityView, "entity"),
         *router.urls,
         address(r"", UnknownAddressView),
     ]
