@@ -51,9 +51,7 @@ class LoginView(auth_views.LoginView):
             **admin.site.each_context(self.request),
             title="Log in",
             # Of the form of the passkey, which is django-allauth's.
-            redirect_field=format_html(
-                '<input type="hidden" name="next" value="{}">', self.get_redirect_url()
-            ),
+            redirect_field=format_html('<input type="hidden" name="next" value="{}">', target),
             providers=get_adapter().list_providers(self.request),
             lacks_administrator=not administrators().exists(),
             **context,
