@@ -22,6 +22,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from apps.odata.apply.reader import TransformedReader
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
@@ -164,7 +165,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def rendered(
         self,
-        reader: JsonReader,
+        reader: JsonReader | TransformedReader,
         records: Sequence[str],
         bare: bool = False,
         count: int | None = None,
@@ -174,7 +175,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         context = f"{reader.context}/$entity" if bare else reader.context
         entity_set = self.entity_set
         return RenderedRecords(
-            self.base_url, context, records, entity_set.type, entity_set.name, bare, count, next_link
+            self.base_url, context, records, reader.record_type, entity_set.name, bare, count, next_link
         )
 
     # --- reading --------------------------------------------------------------------------------------
@@ -185,6 +186,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
+        if self.query_options.apply is not None:
+            raise BadQuery("What $apply makes is served as application/json.", target="$apply")
         reader = JsonReader(self.entity_set, rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
@@ -200,13 +203,15 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
+        if self.query_options.apply is not None:
+            raise BadQuery("$apply counts with aggregate($count as Number).", target="$apply")
         rows = self.filter_queryset(self.get_queryset())
         return Response(b"%d" % JsonReader(self.entity_set, rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""
         options = self.query_options
-        for name in ("filter", "orderby", "top", "skip", "search", "skiptoken"):
+        for name in ("filter", "orderby", "top", "skip", "search", "skiptoken", "apply", "compute"):
             if getattr(options, name) not in (None, ()):
                 raise BadQuery(f"${name} is for collections; this address is one record.", target=f"${name}")
         self.refuse_plain_filters()

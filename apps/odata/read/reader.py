@@ -52,8 +52,11 @@ def filter_rows(entity_set: EntitySet, rows: QuerySet[Any], options: QueryOption
 class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
-    ``item``: the request is for one record. ``has_etags``: each record begins with its ``@odata.etag``.
+    ``next_option`` is the option that begins the next page. ``item``: the request is for one record.
+    ``has_etags``: each record begins with its ``@odata.etag``.
     """
+
+    next_option = "$skiptoken"
 
     def __init__(
         self,
@@ -73,6 +76,10 @@ class JsonReader:
         self.context = f"{entity_set.name}{self.projection.select_list}"
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
+
+    @property
+    def record_type(self) -> StructuredType:
+        return self.entity_set.type
 
     @property
     def json(self) -> RecordJson:
