@@ -14,6 +14,11 @@ from apps.odata.query.parser import Parser
 MAX_TRANSFORMATIONS = 16
 MAX_ITEMS = 32
 
+#: The transformations that are offered; those of Data Aggregation 3 that are missing need windows over rows.
+TRANSFORMATIONS = (
+    *("aggregate", "bottomcount", "compute", "concat", "filter", "groupby", "identity"),
+    *("orderby", "search", "skip", "top", "topcount"),
+)
 METHODS = ("sum", "min", "max", "average", "countdistinct")
 
 
@@ -150,10 +155,10 @@ class TransformationParser(Parser):
         }
 
     def fail_unknown_transformation(self, name: str, at: int) -> NoReturn:
-        known = [*self.readers(), "identity"]
-        close = difflib.get_close_matches(name.lower(), known, n=1)
+        close = difflib.get_close_matches(name.lower(), TRANSFORMATIONS, n=1)
         hint = f" (is {close[0]} meant?)" if close else ""
-        self.fail(f"there is no transformation {name[:40]!r}{hint}; {', '.join(known)} are offered", at)
+        offered = ", ".join(TRANSFORMATIONS)
+        self.fail(f"there is no transformation {name[:40]!r}{hint}; {offered} are offered", at)
 
     # --- transformations ------------------------------------------------------------------------------
 
