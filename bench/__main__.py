@@ -14,6 +14,7 @@ from tests import postgres
 WANTED = {
     "speed": (1_000, 3_000),
     "bare": (1_000, 3_000),
+    "batch": (1_000, 100),
     "bounds": (200_000, 200_000),
     "sums": (1_000, 200_000),
     "servers": (20_000, 3_000),

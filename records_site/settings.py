@@ -53,9 +53,16 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "rest_framework",
     "django_filters",
     "drf_spectacular",
@@ -90,9 +97,10 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.people.authentication.sessions.StaffAuthenticationMiddleware",
     "apps.core.middleware.BackOfficeAuthorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -110,6 +118,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "apps.people.authentication.views.back_office_page",
             ],
         },
     },
@@ -160,14 +169,17 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # The login is unique without regard to case, through its normalised column.
 SILENCED_SYSTEM_CHECKS = ["auth.W004"]
-LOGIN_URL = reverse_lazy("admin:login")
+LOGIN_URL = LOGOUT_REDIRECT_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", 12 * 3600)
+SESSION_COOKIE_AGE = SESSION_SECONDS = env.int("SESSION_SECONDS", 12 * 3600)  # since signing in
+SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", 3600)  # without a request
+PASSWORD_RESET_TIMEOUT = env.int("PASSWORD_LINK_HOURS", 24) * 3600
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
-AXES_HANDLER = "apps.people.authentication.LoginAttempts"
+DEVICE_COOKIE_NAME = "device"  # of a device on which somebody has signed in
+AXES_HANDLER = "apps.people.authentication.attempts.LoginAttempts"
 AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", 10)  # of one login from one address
 LOGIN_FAILURE_LIMIT_PER_ADDRESS = env.int("LOGIN_FAILURE_LIMIT_PER_ADDRESS", 100)  # over all logins
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -175,13 +187,64 @@ AXES_COOLOFF_TIME = dt.timedelta(minutes=env.int("LOGIN_LOCKED_MINUTES", 15))
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_USERNAME_FORM_FIELD = "username"
-AXES_USERNAME_CALLABLE = "apps.people.authentication.normalised_login"
+AXES_USERNAME_CALLABLE = "apps.people.authentication.attempts.counted_login"
 AXES_CLIENT_IP_CALLABLE = "apps.access.throttling.client_address"
-AXES_LOCKOUT_CALLABLE = "apps.people.authentication.locked_out_response"
+AXES_LOCKOUT_CALLABLE = "apps.people.authentication.attempts.locked_out_response"
 AXES_HTTP_RESPONSE_CODE = 429
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username"]  # in log lines; the address is what a guard looks for
 AXES_ENABLE_ADMIN = False
+
+ACCOUNT_ADAPTER = "apps.people.authentication.adapters.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = ACCOUNT_USER_MODEL_EMAIL_FIELD = "primary_email"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]  # nobody signs up; a check compares them
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_NOTIFICATIONS = True  # of changes of second factors
+MFA_ADAPTER = "apps.people.authentication.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_FORMS = {
+    "authenticate": "apps.people.authentication.forms.CodeForm",
+    "reauthenticate": "apps.people.authentication.forms.CodeAgainForm",
+    "authenticate_webauthn": "apps.people.authentication.forms.PasskeyForm",
+    "reauthenticate_webauthn": "apps.people.authentication.forms.PasskeyAgainForm",
+    "login_webauthn": "apps.people.authentication.forms.PasskeyLoginForm",
+    "add_webauthn": "apps.people.authentication.forms.NewPasskeyForm",
+}
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # an email is given by an administrator
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+USERSESSIONS_TRACK_ACTIVITY = True  # the list shows the last use, which the middleware above notes
+MFA_TOTP_TOLERANCE = 1  # periods of 30 seconds: clocks differ, and people need time to type
+#: Sign-in by the organisation's identity provider (OpenID Connect), where there is one.
+OIDC_NAME = env.str("OIDC_NAME", "Single sign-on")
+OIDC_TRUSTS_EMAIL = env.bool("OIDC_TRUSTS_EMAIL", False)  # it never says whether an email is verified
+OIDC_ASKS_SECOND_FACTOR = env.bool("OIDC_ASKS_SECOND_FACTOR", False)  # so that roles need no other
+SOCIALACCOUNT_ADAPTER = "apps.people.authentication.adapters.SingleSignOnAdapter"
+SOCIALACCOUNT_LOGIN_ON_GET = True  # a link: form-action 'self' would stop a form's redirection
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": []}}
+if env.str("OIDC_SERVER_URL", ""):
+    SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"] = [
+        {
+            "provider_id": "oidc",
+            "name": OIDC_NAME,
+            "client_id": env.str("OIDC_CLIENT_ID"),
+            "secret": env.str("OIDC_CLIENT_SECRET"),
+            "settings": {"server_url": env.str("OIDC_SERVER_URL")},
+        }
+    ]
+
+# --- mail: printed on standard output without a server to send it ---------------------------------------
+
+EMAIL_HOST = env.str("MAIL_HOST", "")
+EMAIL_PORT = env.int("MAIL_PORT", 587)
+EMAIL_HOST_USER = env.str("MAIL_USER", "")
+EMAIL_HOST_PASSWORD = env.str("MAIL_PASSWORD", "")
+EMAIL_USE_SSL = EMAIL_PORT == 465
+EMAIL_USE_TLS = env.bool("MAIL_TLS", not EMAIL_USE_SSL)
+EMAIL_TIMEOUT = 10
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
 # --- transport ----------------------------------------------------------------------------------------
 
@@ -191,6 +254,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 if HTTPS:
     # Browsers take such a name over https only, and from no other host of the domain.
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
+    DEVICE_COOKIE_NAME = "__Host-device"
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -220,7 +284,7 @@ BACK_OFFICE_SCRIPT_SOURCES = [SELF, UNSAFE_EVAL]
 #: Powers of a browser that no page of ours needs.
 PERMISSIONS_POLICY = (
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), "
-    "microphone=(), midi=(), payment=(), publickey-credentials-get=(), usb=(), xr-spatial-tracking=()"
+    "microphone=(), midi=(), payment=(), usb=(), xr-spatial-tracking=()"
 )
 #: What a browser may do with data: nothing.
 DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -281,6 +345,9 @@ API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
 API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
 API_MAX_LINES = env.int("API_MAX_LINES", 100)
 API_MAX_DEPTH = env.int("API_MAX_DEPTH", 32)
+API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", 100)
+API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", 10)  # after which no further request is begun
+API_MAX_BATCH_RESPONSE_BYTES = env.int("API_MAX_BATCH_RESPONSE_BYTES", 64 * 1024 * 1024)
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_PER_DAY = env.int("API_REQUESTS_PER_DAY", 0)  # 0: no quota
 API_TOKEN_SECONDS = env.int("API_TOKEN_SECONDS", 3600)
@@ -288,6 +355,7 @@ API_IDEMPOTENCY_SECONDS = env.int("API_IDEMPOTENCY_SECONDS", 24 * 3600)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.access.authentication.BatchAuthentication",
         "apps.access.authentication.BearerAuthentication",
         "apps.access.authentication.BasicAuthentication",
         "apps.access.authentication.StaffSessionAuthentication",
@@ -359,6 +427,11 @@ if env.str("DOCUMENTS_S3_BUCKET", ""):
 BACKUP_PASSPHRASE = env.str("BACKUP_PASSPHRASE", "")
 BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is the passphrase
 
+# --- personal data ------------------------------------------------------------------------------------
+
+#: Years after the last service during which nobody's records are erased.
+RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
+
 # --- the back office ----------------------------------------------------------------------------------
 
 UNFOLD = {
@@ -366,6 +439,13 @@ UNFOLD = {
     "SITE_HEADER": "Records Service",
     "SITE_SYMBOL": "folder_shared",
     "SITE_URL": "/",
+    "ACCOUNT": {
+        "navigation": [
+            {"title": "Change password", "link": reverse_lazy("admin:password_change")},
+            {"title": "Two-factor authentication", "link": reverse_lazy("mfa_index")},
+            {"title": "Sessions", "link": reverse_lazy("usersessions_list")},
+        ],
+    },
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("favicon.svg")},
     ],

@@ -21,6 +21,7 @@ urlpatterns = [
         admin.site.admin_view(RecordAutocompleteView.as_view(admin_site=admin.site)),
         name="autocomplete",
     ),
+    path("admin/", include("apps.people.authentication.urls")),
     path("admin/", admin.site.urls),
 ]
 

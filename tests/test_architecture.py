@@ -49,7 +49,8 @@ DOMAIN_FILES = {
 # What a domain has besides, each with the reason why none of the files above is its place.
 OWN_FILES: dict[str, dict[str, str]] = {
     "people": {
-        "authentication": "a backend of Django's",
+        "authentication": "sign-in: a backend of Django's, and what django-allauth asks",
+        "duplicates": "which contacts may be one person, read only",
     },
     "documents": {
         "storage": "a storage backend of Django's",

@@ -29,6 +29,7 @@ from apps.access.throttling import count_failure
 from apps.core import history
 from apps.odata import clock
 from apps.odata.errors import Forbidden, Unauthenticated
+from apps.odata.http.batch.batched_request import BatchedRequest
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'
@@ -84,6 +85,16 @@ class BearerAuthentication(ApiAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, ApplicationCaller] | None:
         token = authorization(request, "bearer")
         return None if token is None else self.accept(request, find_application_by_token(token))
+
+
+class BatchAuthentication(ApiAuthentication):
+    """The caller of a batch, for the requests in it, while the check of the token is recent."""
+
+    def authenticate(self, request: Request) -> tuple[Any, ApplicationCaller] | None:
+        batched = request._request
+        if not isinstance(batched, BatchedRequest) or not batched.is_checked:
+            return None
+        return NO_USER, batched.caller
 
 
 class BasicAuthentication(ApiAuthentication):

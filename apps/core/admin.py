@@ -2,8 +2,10 @@
 
 from typing import Any, ClassVar
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.admin import ModelAdmin
@@ -13,7 +15,7 @@ from unfold.views import ChangeList
 
 from apps.core import history_display
 from apps.core.admin_base import RecordAdmin, fieldset
-from apps.core.models import Change, Subscriber
+from apps.core.models import Change, Subscriber, TimestampedModel
 from apps.core.services import save_settings
 
 admin.site.unregister(Group)  # permissions are granted by roles
@@ -57,6 +59,13 @@ class SubscriberAdmin(RecordAdmin):
         return super().get_object(request, "1", from_field) or Subscriber(pk=1)
 
 
+def may_view(request: HttpRequest, model: type[Model]) -> bool:
+    """Whether a person may view the records of a model."""
+    if admin.site.is_registered(model):
+        return bool(admin.site.get_model_admin(model).has_view_permission(request))
+    return request.user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
+
+
 class HistoryChangeList(ChangeList):
     """A page of the history with its display lines: a query for each model, not for each line."""
 
@@ -70,7 +79,7 @@ class HistoryChangeList(ChangeList):
 
 @admin.register(Change)
 class ChangeAdmin(ModelAdmin):
-    """All changes of all records, to be read only."""
+    """The changes of all records that the person may view, to be read only."""
 
     menu_group = "Administration"
     menu_order = 920
@@ -87,6 +96,14 @@ class ChangeAdmin(ModelAdmin):
     show_full_result_count = False
     search_fields = ("record_key", "application", "request_id")
     search_help_text = "A record's identifier, an application, a request id"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Change]:
+        changes = super().get_queryset(request)
+        if request.user.is_superuser:
+            return changes  # of records as well that only another version of the service has
+        models = [model for model in apps.get_models() if issubclass(model, TimestampedModel)]
+        labels = [model._meta.label_lower for model in models if may_view(request, model)]
+        return changes.filter(record_type__in=labels)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
         return HistoryChangeList

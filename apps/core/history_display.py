@@ -29,6 +29,7 @@ COLOURS = {
     Change.Kind.ARCHIVED: "warning",
     Change.Kind.RESTORED: "success",
     Change.Kind.DELETED: "danger",
+    Change.Kind.ERASED: "danger",
 }
 
 

@@ -187,6 +187,8 @@ class Change(models.Model):
         ARCHIVED = "Archived"
         RESTORED = "Restored"
         DELETED = "Deleted"
+        EXPORTED = "Exported"
+        ERASED = "Erased"
 
     class Channel(models.TextChoices):
         API = "API"

@@ -132,6 +132,10 @@ class KeyReused(ODataError, status=422, code="IdempotencyKeyReused"):
     """An Idempotency-Key of another request."""
 
 
+class FailedDependency(ODataError, status=424):
+    """A request of a batch that was not served, because another one failed."""
+
+
 class TooManyRequests(ODataError, status=429):
     """A rate of requests above the caller's limit."""
 

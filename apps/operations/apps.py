@@ -1,4 +1,4 @@
-"""Backups, verification and the move between databases."""
+"""Backups, verification, the move between databases, and the records of one person."""
 
 from django.apps import AppConfig
 

@@ -32,7 +32,7 @@ BLOCK_BYTES = 256 * 1024
 
 
 class OperationError(Exception):
-    """A backup, restore or move cannot be made; the text is the reason for the operator."""
+    """What an operator asked for cannot be done; the text is the reason."""
 
 
 # --- values on SQLite -----------------------------------------------------------------------------------

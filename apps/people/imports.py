@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,9 @@ from apps.core.importing.definition import CleanedText, ImportDefinition, Relate
 from apps.core.models import normalised
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.declaration.values import WireValueError
+from apps.odata.write.drafts import Draft, Issue
 from apps.people.choices import state_code
+from apps.people.duplicates import duplicate_warnings
 from apps.people.models import CustomField
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
@@ -198,3 +200,6 @@ class ContactImport(ImportDefinition):
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
     warnings = PERSON_WARNINGS
+
+    def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:
+        return duplicate_warnings(drafts)

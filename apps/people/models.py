@@ -10,6 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models.functions import Concat, Lower
 
 from apps.core.models import (
     Consent,
@@ -36,6 +37,10 @@ class Role(Lookup, Record):
 
     permissions = models.ManyToManyField(Permission, blank=True)
     all_permissions = models.BooleanField(default=False, help_text="May do everything, now and later.")
+    requires_second_factor = models.BooleanField(
+        default=False,
+        help_text="Staff of this role add an authenticator app or a passkey before they do anything else.",
+    )
 
     class Meta(Record.Meta):
         ordering = ("name",)
@@ -167,9 +172,11 @@ class Staff(Person, AbstractBaseUser, Record):
     )
     teams = models.ManyToManyField(Team, blank=True, related_name="staff")
 
+    authenticator_set: Any  # second factors and recovery codes, of allauth.mfa
+
     objects: ClassVar[StaffManager] = StaffManager()
 
-    USERNAME_FIELD = "primary_email"
+    USERNAME_FIELD = EMAIL_FIELD = "primary_email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     secret_columns = frozenset({"password"})
     unrecorded_columns = frozenset({"last_login"})
@@ -207,6 +214,11 @@ class Staff(Person, AbstractBaseUser, Record):
     def granted(self) -> frozenset[str]:
         """The permissions of the role, as ``app.codename``."""
         return self.role.permission_codes()
+
+    @property
+    def lacks_second_factor(self) -> bool:
+        """Whether the role requires an authenticator app or a passkey, and there is none."""
+        return self.role.requires_second_factor and not self.authenticator_set.exists()
 
     def covers(self, role: Role) -> bool:
         """Whether their own role grants everything that another does.
@@ -263,6 +275,10 @@ class Client(Addressed, Record):
         return self.business_name
 
 
+#: The name of a person as duplicates are sought, in one index.
+FULL_NAME = Lower(Concat("first_name", models.Value(" "), "last_name"))
+
+
 class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
@@ -291,6 +307,7 @@ class Contact(Person, Record):
             models.Index(fields=["modify_date", "guid"], name="people_contact_modified"),
             models.Index(fields=["scheme_number"], name="people_contact_scheme_number"),
             models.Index(fields=["last_name", "first_name"], name="people_contact_by_name"),
+            models.Index(FULL_NAME, name="people_contact_full_name"),
             index_of_given("client"),
             index_of_given("role"),
             index_of_given("representative"),

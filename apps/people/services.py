@@ -14,15 +14,18 @@ from types import MappingProxyType
 from typing import Any
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, UNUSABLE_PASSWORD_SUFFIX_LENGTH
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import models, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.core import archive, history, saving
-from apps.core.models import Subscriber, TimestampedModel
+from apps.core.models import Subscriber, TimestampedModel, normalised
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
+from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
 from apps.people.models import (
     Client,
     Contact,
@@ -262,6 +265,22 @@ def enable_logins(staff: QuerySet[Staff]) -> int:
     return change_logins(staff.exclude(disable_login_date=None), disable_login_date=None)
 
 
+def record_password_link(staff: Staff) -> None:
+    """Write to the history that the author made a link: whoever opens it chooses the password."""
+    history.write_entries(Staff, [staff.pk], "Changed", {"password link": [None, "created"]})
+
+
+@transaction.atomic
+def remove_second_factors(staff: QuerySet[Staff]) -> int:
+    """Remove the second factors and recovery codes of staff who have lost them; how many had any."""
+    concerned = list(staff.filter(authenticator__isnull=False).distinct().order_by("pk"))
+    for person in concerned:
+        before = sorted(str(factor) for factor in person.authenticator_set.all())
+        person.authenticator_set.all().delete()
+        history.write_entries(Staff, [person.pk], "Changed", {"second factors": [before, []]})
+    return len(concerned)
+
+
 @transaction.atomic
 def archive_staff(staff: QuerySet[Staff]) -> int:
     """Archive staff, which ends their sessions; how many were current."""
@@ -325,6 +344,71 @@ def lock_administration() -> None:
     """Wait for others who remove administrators: two requests must not each remove the other's last one."""
     roles = Role.objects.filter(all_permissions=True).order_by("pk").select_for_update(no_key=True)
     list(roles.values_list("pk"))
+
+
+# --- logins by email: of the first administrator, of the command, of the demo ----------------------------
+
+ADMINISTRATOR = "Administrator"
+
+
+def find_staff(email: str) -> Staff | None:
+    return Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
+
+
+@transaction.atomic
+def save_login(
+    email: str,
+    password: str,
+    first_name: str | None = None,
+    last_name: str | None = None,
+    role: str | None = None,
+) -> Staff:
+    """The staff member with that email and password; created when there is none, as an administrator.
+
+    The names of a new one are taken from the email where they are not given. ``ValidationError`` says what is
+    wrong with the email, the role or the password.
+    """
+    existing = find_staff(email)
+    staff = existing or unsaved_staff(email, first_name, last_name)
+    if existing is None or role is not None:
+        staff.role = load_role(role or ADMINISTRATOR)
+    validate_password(password, staff)
+    staff.clean_fields(exclude=["password"])
+    staff.set_password(password)
+    try:
+        if existing is not None:
+            change_logins(Staff.objects.filter(pk=staff.pk), password=staff.password, role=staff.role)
+            return staff
+        names = ("primary_email", "use_primary_email", "first_name", "last_name", "role", "password")
+        create_staff([StaffDraft({name: getattr(staff, name) for name in names}, given=names)])
+        return staff
+    except ValidationFailed as failed:
+        raise ValidationError([issue.message for _, issue in failed.issues]) from None
+
+
+def unsaved_staff(email: str, first_name: str | None, last_name: str | None) -> Staff:
+    """``ValidationError`` for what is no email address: the names would be taken from it."""
+    validate_email(email)
+    local_part, _, domain = email.partition("@")
+    return Staff(
+        primary_email=email,
+        use_primary_email=True,
+        first_name=first_name or local_part,
+        last_name=last_name or domain,
+    )
+
+
+def load_role(name: str) -> Role:
+    """The role of that name; the administrator's is created when it does not exist."""
+    found = Role.objects.filter(name_key=normalised(name)).first()
+    if found is not None:
+        return found
+    if normalised(name) != normalised(ADMINISTRATOR):
+        existing = ", ".join(Role.objects.values_list("name", flat=True)[:20]) or "none yet"
+        raise ValidationError(f"There is no role {name}. Roles: {existing}.")
+    values = {"name": ADMINISTRATOR, "all_permissions": True}
+    (key,) = create_roles([RoleDraft(dict(values), given=values)])
+    return Role.objects.get(pk=key)
 
 
 # --- handover of a leaver's work ------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class RequestParser(HTTPRequestParser):
         self.body_limit = settings.API_MAX_BODY_BYTES
         if self.is_anonymous:
             self.body_limit = min(self.body_limit, MAX_ANONYMOUS_BYTES)
-        elif self.headers.get("CONTENT_TYPE", "").lower().startswith("multipart/"):
+        elif self.headers.get("CONTENT_TYPE", "").lower().startswith("multipart/form-data"):
             upload = settings.DOCUMENT_MAX_FILES * (settings.DOCUMENT_MAX_BYTES + MAX_FIELD_BYTES)
             self.body_limit = max(self.body_limit, upload)
 

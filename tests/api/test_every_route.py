@@ -21,8 +21,19 @@ PUBLIC = {
     "/.well-known/security.txt": "where a vulnerability is reported",
     "/admin/login/": "where one signs in",
     "/admin/logout/": "ends the session that there is",
+    "/admin/account/logout/": "ends a sign-in that has begun",
+    "/admin/account/password/": "asks for a mail with a link",
+    "/admin/account/password/unknown/unknown/": "says that a link is not valid",
+    "/admin/account/factors/webauthn/login/": "where one signs in with a passkey",
+    "/admin/account/provider/error/": "a sign-in elsewhere has failed",
+    "/admin/account/provider/cancelled/": "a sign-in elsewhere was given up",
     "/admin/jsi18n/": "texts of Django's scripts",
 }
+OWN_FACTORS = (
+    "", "authenticate/", "reauthenticate/", "totp/activate/", "totp/deactivate/", "webauthn/",
+    "webauthn/add/", "webauthn/reauthenticate/", "webauthn/keys/0/edit/", "webauthn/keys/0/remove/",
+    "recovery-codes/", "recovery-codes/generate/", "recovery-codes/download/",
+)  # fmt: skip
 #: Pages of the back office for whoever is signed in: a reason each.
 FOR_ALL_STAFF = {
     "/admin/": "the home page shows what the role may see",
@@ -30,8 +41,16 @@ FOR_ALL_STAFF = {
     "/admin/password_change/done/": "one's own password",
     "/admin/autocomplete/": "suggests records that the role may see; tested below",
     "/admin/search/": "finds pages of the menu that the role may see",
+    "/admin/account/confirm/": "asks for one's own password again",
+    "/admin/account/sessions/": "one's own sessions",
+    **{f"/admin/account/factors/{name}": "one's own second factors" for name in OWN_FACTORS},
 }
-FREE_WORDS = {"<str:name>": "archive"}
+FREE_WORDS = {
+    "<str:name>": "archive",
+    "<uidb64>/<token>": "unknown/unknown",
+    "<str:token>": "unknown",
+    "<int:pk>": "0",
+}
 NO_RECORD = "none"
 
 

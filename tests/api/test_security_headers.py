@@ -22,8 +22,8 @@ from tests.people.records import a_staff_member, an_administrator
 ROOT = Path(__file__).resolve().parents[2]
 CONTACT = "mailto:security@example.org"
 YEAR = 365 * 24 * 3600
-#: A static file, and what a load balancer asks.
-OTHER_PUBLIC = ("/static/", "/livez", "/readyz")
+#: A static file, and what a load balancer and monitoring ask.
+OTHER_PUBLIC = ("/static/", "/livez", "/readyz", "/metrics")
 
 
 def faults(response, address=""):
@@ -138,7 +138,8 @@ def https(monkeypatch, tmp_path):
     monkeypatch.setenv("HTTPS", "true")
     monkeypatch.setenv("VAR_DIR", str(tmp_path))
     chosen = runpy.run_path(str(ROOT / "records_site" / "settings.py"))
-    names = [name for name in chosen if name.startswith(("SECURE_", "SESSION_", "CSRF_COOKIE", "REFUSAL_"))]
+    starts = ("SECURE_", "SESSION_", "CSRF_COOKIE", "DEVICE_", "REFUSAL_")
+    names = [name for name in chosen if name.startswith(starts)]
     with override_settings(HTTPS=True, **{name: chosen[name] for name in names}):
         yield
 
@@ -184,7 +185,7 @@ def test_behind_tls_cookies_are_bound_to_https_and_to_this_host(https, db):
     client.post(
         "/admin/login/", {"username": person.primary_email, "password": "a long enough secret"}, secure=True
     )
-    assert {"__Host-sessionid", "__Host-csrftoken"} == client.cookies.keys() - {"messages"}
+    assert {"__Host-sessionid", "__Host-csrftoken", "__Host-device"} == client.cookies.keys() - {"messages"}
     for cookie in client.cookies.values():
         assert (cookie["secure"], cookie["httponly"], cookie["path"], cookie["domain"]) == (
             True,

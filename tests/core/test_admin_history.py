@@ -228,6 +228,19 @@ def test_whoever_may_only_look_changes_nothing(client):
             assert client.get(page_of(other, page)).status_code == 403
 
 
+def test_the_history_of_all_records_shows_only_those_that_somebody_may_view(client):
+    organisation = a_client(business_name="Acme")
+    a_contact(first_name="Mia", last_name="Nguyen")
+    Change.objects.create(
+        at=clock.now(), record_type="sales.opportunity", record_key="1", kind="Changed", channel="Command"
+    )
+    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_client")), BACKEND)
+    found = get_unrendered(client, "/admin/core/change/").context["cl"].result_list
+    assert {(each.record_type, each.record_key) for each in found} == {
+        ("people.client", str(organisation.pk))
+    }
+
+
 def test_the_menu_shows_only_what_somebody_may_see(client):
     client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
     page = client.get("/admin/").content.decode()

@@ -11,6 +11,7 @@ from django.test.utils import override_settings
 from apps.operations.services.backups import create_backup
 from tests.demo.loading import load_demo
 from tests.operations.databases import all_rows, default_database, enter_support_categories
+from tests.operations.persons import a_participant
 
 SIZES = {
     **{"clients": 2, "staff": 2, "contacts": 6, "documents": 3},
@@ -74,3 +75,10 @@ def empty_installation(databases, tmp_path, settings):
 def cheap_passphrases(monkeypatch):
     """A guess costs half a second on purpose; not here."""
     monkeypatch.setattr("apps.operations.encryption.WORK_FACTOR", 2)
+
+
+@pytest.fixture
+def participant(db, settings, tmp_path):
+    """A participant with a record of every model; their documents lie in a folder of this test."""
+    settings.STORAGES = document_settings(tmp_path / "files")
+    return a_participant()

@@ -109,6 +109,27 @@ def test_a_record_with_a_warning_is_stored_and_the_warning_is_shown(client, ada)
     assert Client.objects.get().business_number == "12"
 
 
+def add_contact(client, **fields):
+    page = get_unrendered(client, "/admin/people/contact/add/")
+    answer = client.post(
+        "/admin/people/contact/add/", form_data(page, first_name="Mia", last_name="Nguyen", **fields)
+    )
+    assert answer.status_code == 302
+    return Contact.objects.latest("creation_date")
+
+
+def test_whether_a_contacts_email_is_used_follows_whether_there_is_one(client, ada):
+    assert not add_contact(client).use_primary_email  # nothing stops a participant without an email
+    contact = add_contact(client, primary_email="mia@example.org")
+    assert contact.use_primary_email
+    for email in ("", "mia@example.com"):
+        client.post(
+            page_of(contact), form_data(get_unrendered(client, page_of(contact)), primary_email=email)
+        )
+        contact.refresh_from_db()
+        assert (contact.primary_email, contact.use_primary_email) == (email or None, bool(email))
+
+
 def test_a_scheme_number_may_have_blanks_and_is_stored_without(client, ada):
     add(
         client,

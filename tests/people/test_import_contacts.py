@@ -11,6 +11,7 @@ from django.core.management import call_command
 from apps.core.models import Change
 from apps.people.models import Client, Contact, Role, Staff
 from tests.people.import_files import GOOD, HEADER, a_csv, imported, rows_of
+from tests.people.records import a_contact
 
 pytestmark = pytest.mark.django_db
 
@@ -214,6 +215,23 @@ def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
     ]
     assert "Did it lose its leading zero: 0870? It is “870”." in result.lines[0]
     assert set(Contact.objects.values_list("state", flat=True)) == {"NT", "TAS", "Tassie"}
+
+
+def test_somebody_who_is_there_already_is_imported_with_a_warning(tmp_path):
+    a_contact(first_name="Al", last_name="Orr", primary_email="al@example.org")
+    rows = (
+        "AL,ORR,AL@example.org,431000101,02/03/1990,0400,,,,,",
+        "Bo,Orr,al@example.org,431000102,02/03/1990,0400,,,,,",
+        "Bo,Orr,bo@example.org,431000103,02/03/1990,0400,,,,,",
+    )
+    result = imported("contact", a_csv(tmp_path, *rows))
+    assert result.out.startswith("3 rows: 3 new, 0 changed, 0 unchanged, 0 rejected; 2 rows with warnings.")
+    same = "Make sure that this is somebody else, or use that record."
+    assert [line.partition(": warning ")[2] for line in result.lines] == [
+        f"PossibleDuplicate: Al Orr has the same name and email. {same} It is “AL@example.org”.",
+        f"PossibleDuplicate: An earlier record has the same name and birthday. {same} It is “02/03/1990”.",
+    ]
+    assert Contact.objects.count() == 4
 
 
 def test_blanks_and_invisible_characters_are_removed(tmp_path):

@@ -1,10 +1,13 @@
 """The form of a record: its input becomes a draft, which the services of the record check and store."""
 
 import datetime as dt
+import re
+from collections import Counter
 from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.http import QueryDict
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
@@ -14,6 +17,8 @@ from apps.odata.declaration.values import WireValueError, parse_datetime
 from apps.odata.write.drafts import Draft, Issue
 
 EMPTY: tuple[Any, ...] = (None, "", [])
+#: The fields with the warnings that were shown, and the button that confirms them.
+CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 
 
 def fieldset(title: str | None, *lines: Any, style: str = "", description: str | None = None) -> Any:
@@ -48,18 +53,21 @@ class LocalTimeField(forms.SplitDateTimeField):
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
-    ``record_admin`` is set by ``RecordAdmin.get_form``. ``warnings`` do not stop anybody: they are shown once
-    the record is stored.
+    ``record_admin`` is set by ``RecordAdmin.get_form``. ``warnings`` are shown once the record is stored, and
+    those ``to_confirm`` before: nothing is saved until the person presses "Save anyway".
     """
 
     record_admin: ClassVar[Any]
     draft_class: ClassVar[type[Draft]] = Draft
+
+    data: QueryDict
 
     opened_version = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.warnings: list[Issue] = []
+        self.to_confirm: list[Issue] = []
         if not self.is_new:
             self.fields["opened_version"].initial = self.version
 
@@ -80,7 +88,26 @@ class RecordForm(forms.ModelForm):
             self.add_issue(issue)
         if not self.errors:
             self.warnings += self.record_admin.find_warnings(draft)
+            self.to_confirm += self.record_admin.find_warnings_to_confirm(draft)
         return cleaned
+
+    def is_valid(self) -> bool:
+        """Not while a warning is unconfirmed: only those that were on the screen are confirmed."""
+        if not super().is_valid():
+            return False
+        confirmed = self.data.getlist(CONFIRMED) if SAVE_ANYWAY in self.data else ()
+        return not Counter(map(warning_token, self.to_confirm)) - Counter(confirmed)
+
+    def warning_rows(self) -> list[dict[str, str]]:
+        """The warnings to confirm as the page lists them; ``token`` is sent back when they are confirmed."""
+        return [
+            {**self.warning_labels(issue), "message": issue.message, "token": warning_token(issue)}
+            for issue in self.to_confirm
+        ]
+
+    def warning_labels(self, issue: Issue) -> dict[str, str]:
+        """The ``label`` and the ``place`` of a warning."""
+        return {"label": code_label(issue.code), "place": ""}
 
     def draft(self) -> Draft:
         """What the form asks for. Of an existing record only what was changed here is given.
@@ -126,3 +153,13 @@ class RecordForm(forms.ModelForm):
             formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT"),
         )
         self.add_error(None, forms.ValidationError(message, code="Stale"))
+
+
+def warning_token(issue: Issue) -> str:
+    """The identity of a warning: with another amount it is another warning."""
+    return f"{issue.code}: {issue.message}"
+
+
+def code_label(code: str) -> str:
+    """``PossibleDuplicate`` as a label: ``Possible duplicate``."""
+    return capfirst(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", code).lower())

@@ -141,6 +141,17 @@ class RecordAdmin(ArchivingAdmin):
         """What is unusual about a draft that can be stored."""
         return [issue for _, issue in apply_rules([draft], self.warnings)]
 
+    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+        """What is likely to be a mistake: the person confirms it before anything is saved."""
+        return []
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        form = context["adminform"].form
+        warnings = form.warning_rows() if form.is_bound and not form.errors else []
+        return super().render_change_form(request, {"warnings": warnings, **context}, *args, **options)
+
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         record = super().get_object(request, object_id, from_field)
         if record is None or request.method != "POST" or not connection.in_atomic_block:

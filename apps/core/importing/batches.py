@@ -122,6 +122,7 @@ class BatchImporter:
         if self.has_references:
             for number, issue in attach_references(self.entity_set.type, drafts):
                 self.add_error(records[number], issue)
+        warnings = list(self.definition.find_warnings(drafts))
         rejected = [record for record in records if record.is_rejected]
         for record in rejected:
             assert record.draft is not None
@@ -134,7 +135,8 @@ class BatchImporter:
             if len(left) == len(waiting):
                 raise RuntimeError("a service rejected drafts without saying which")
             waiting = left
-        for number, issue in apply_rules(drafts, self.definition.warnings):
+        kept = [(number, issue) for number, issue in warnings if not records[number].is_rejected]
+        for number, issue in (*kept, *apply_rules(drafts, self.definition.warnings)):
             self.add_warning(records[number], issue)
 
     def call(self, service: Service, records: Sequence[ReadRecord]) -> bool:

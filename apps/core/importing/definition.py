@@ -1,12 +1,12 @@
 """What an import does beyond the declaration of the interface: as an app defines it, as the user asks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from apps.odata.declaration.resource import Navigation, Property
-from apps.odata.write.drafts import Rule
+from apps.odata.write.drafts import Draft, Issue, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,10 @@ class ImportDefinition:
     create: Callable[..., Any] | None = None
     update: Callable[..., Any] | None = None
     folder: Path
+
+    def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:
+        """Further warnings, found for a whole batch before it is saved: they keep nothing out either."""
+        return ()
 
     def close(self) -> None:
         """Called when the import has ended, however it ended."""

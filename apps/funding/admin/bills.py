@@ -138,7 +138,7 @@ class BillAdmin(BillListAdmin):
         return list(record.line_items.select_related(*references).order_by("position", "pk"))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        self.store(obj, form.draft(), ignore_warnings=bool(form.warnings))
+        self.store(obj, form.draft(), ignore_warnings=bool(form.to_confirm))
         last = form.lines.filled_rows()[-1]
         request.session[LAST_BOOK] = str(last.cleaned_data["price_book"].pk)
 
@@ -168,7 +168,7 @@ class BillAdmin(BillListAdmin):
             "is_invalid": form.is_bound and not form.adds_rows and form.has_errors,
             "rows": form.lines,
             "limit": form.lines.max_num,
-            "warnings": form.warning_rows(),
+            "warnings": form.warning_rows() if form.is_bound else [],
             "then": pressed_button(request),
             "cost_centres": self.cost_centre_names(),
             "today": clock.today().isoformat(),

@@ -1,7 +1,6 @@
 """The form of a claim or an invoice with its lines, and the warnings to confirm."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -13,10 +12,10 @@ from django.forms.utils import flatatt
 from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.text import capfirst
 
 from apps.core.admin_base import RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
+from apps.core.admin_base.forms import code_label
 from apps.core.models import normalised
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, WarningCode
@@ -208,8 +207,6 @@ def initial_row(line: LineItem) -> dict[str, Any]:
 
 # --- the bill -------------------------------------------------------------------------------------------
 
-#: The fields with the warnings that were shown, and the button that confirms them.
-CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 #: The button for more rows, for browsers without scripts.
 MORE = "_more"
 
@@ -221,7 +218,6 @@ class BillForm(RecordForm):
     """
 
     last_price_book: ClassVar[str | None] = None
-    data: QueryDict
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -279,11 +275,7 @@ class BillForm(RecordForm):
         return draft
 
     def is_valid(self) -> bool:
-        """Not while a warning is unconfirmed: only those that were on the screen are confirmed."""
-        if not super().is_valid() or self.has_errors or self.adds_rows:
-            return False
-        confirmed = self.data.getlist(CONFIRMED) if SAVE_ANYWAY in self.data else ()
-        return not Counter(map(warning_token, self.warnings)) - Counter(confirmed)
+        return super().is_valid() and not self.has_errors and not self.adds_rows
 
     @property
     def has_errors(self) -> bool:
@@ -294,9 +286,12 @@ class BillForm(RecordForm):
     def add_issue(self, issue: Issue) -> None:
         """Put an issue on its field, on its row, or above the form."""
         name, *path = (issue.field,) if isinstance(issue.field, str) else issue.field
+        if issue.severity == "warning":
+            self.to_confirm.append(issue)
+            return
         # On the field itself its name is not needed.
         message = "Required." if REQUIRED.fullmatch(issue.message) else issue.message
-        if name != LINES or issue.severity == "warning":
+        if name != LINES:
             super().add_issue(replace(issue, message=message))
             return
         rows = self.lines.filled_rows()
@@ -310,18 +305,10 @@ class BillForm(RecordForm):
             column if column in row.fields else None, forms.ValidationError(message, code=issue.code)
         )
 
-    def warning_rows(self) -> list[dict[str, str]]:
-        """The warnings as the page lists them; ``token`` is sent back when they are confirmed."""
+    def warning_labels(self, issue: Issue) -> dict[str, str]:
         type_ = get_service().by_model[self._meta.model].type
-        return [
-            {
-                "label": WarningCode(issue.code).label,
-                "place": place_label(wire_target(type_, issue.field, issue.code)),
-                "message": issue.message,
-                "token": warning_token(issue),
-            }
-            for issue in self.warnings
-        ]
+        place = place_label(wire_target(type_, issue.field, issue.code))
+        return {"label": WarningCode(issue.code).label, "place": place}
 
 
 def use_typed_days(form: forms.BaseForm) -> None:
@@ -343,16 +330,6 @@ def with_more_rows(data: QueryDict) -> QueryDict:
 
 REQUIRED = re.compile(r"\w+ is required\.")
 PLACE = re.compile(r"(?:LineItems\[(\d+)\]/?)?(.*)")
-
-
-def warning_token(issue: Issue) -> str:
-    """The identity of a warning: with another amount it is another warning."""
-    return f"{issue.code}: {issue.message}"
-
-
-def code_label(code: str) -> str:
-    """``PriceOverCap`` as a label: ``Price over cap``."""
-    return capfirst(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", code).lower())
 
 
 def place_label(place: str | None) -> str:

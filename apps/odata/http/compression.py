@@ -17,7 +17,7 @@ from django.utils.cache import patch_vary_headers
 #: Less fits into one packet.
 MIN_BYTES = 1_400
 
-_DATA = re.compile(r"application/(json|xml|x-ndjson)|text/csv")
+_DATA = re.compile(r"application/(json|xml|x-ndjson)|multipart/mixed|text/csv")
 _REFUSED = re.compile(r"\bgzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 

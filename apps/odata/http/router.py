@@ -8,6 +8,7 @@ from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
 from apps.odata.declaration.resource import Resource
+from apps.odata.http.batch.views import BatchView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
 from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 
@@ -108,6 +109,7 @@ def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResol
     urls = [
         address(r"^$", ServiceDocumentView, "service-document"),
         address(r"^\$metadata/?$", MetadataView, "metadata"),
+        address(r"^\$batch/?$", BatchView, "batch"),
         *router.urls,
         address(r"", UnknownAddressView),
     ]

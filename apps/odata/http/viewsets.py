@@ -19,6 +19,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
@@ -29,6 +30,7 @@ from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import BadQuery, NotFound, PreconditionFailed
 from apps.odata.etags import make_etag, matches_etag
+from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSDLJSONRenderer,
@@ -78,6 +80,10 @@ class ODataView(APIView):
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
         return add_protocol_headers(super().finalize_response(request, response, *args, **kwargs))
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        """None for a request of a batch, which was counted with it before a transaction was open."""
+        return [] if isinstance(self.request._request, BatchedRequest) else super().get_throttles()
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(status=204)

@@ -211,7 +211,17 @@ class TypeCollector:
             f"@{_CAPABILITIES}.QuerySegmentSupported": True,
             f"@{_CAPABILITIES}.AsynchronousRequestsSupported": False,
             f"@{_CAPABILITIES}.CrossJoinSupported": False,
-            f"@{_CAPABILITIES}.BatchSupported": False,
+            f"@{_CAPABILITIES}.BatchSupported": True,
+            f"@{_CAPABILITIES}.BatchContinueOnErrorSupported": True,
+            f"@{_CAPABILITIES}.BatchSupport": {
+                "Supported": True,
+                "ContinueOnErrorSupported": True,
+                "ReferencesInRequestBodiesSupported": True,
+                "ReferencesAcrossChangeSetsSupported": True,
+                "EtagReferencesSupported": True,
+                "RequestDependencyConditionsSupported": False,
+                "SupportedFormats": ["multipart/mixed", "application/json"],
+            },
             f"@{_CAPABILITIES}.FilterFunctions": sorted(FUNCTIONS),
             **{entity_set.name: self.entity_set(entity_set) for entity_set in self.service.entity_sets},
         }

@@ -190,6 +190,53 @@ def service_paths() -> Json:
             {"application/xml": {"schema": TEXT}, JSON: {"schema": {"type": "object"}}},
             error_responses("401", "429"),
         ),
+        f"{ROOT}$batch": {"post": batch_operation()},
+    }
+
+
+def batch_operation() -> Json:
+    request = object_schema(
+        {
+            "id": {**TEXT, "description": "Names the request in dependsOn, and as $id in URLs and bodies."},
+            "method": {**TEXT, "enum": ["get", "post", "put", "patch", "delete"]},
+            "url": {
+                **TEXT,
+                "examples": ["client?$top=5"],
+                "description": "Relative to the service, or absolute.",
+            },
+            "atomicityGroup": {**TEXT, "description": "The requests of a group all succeed or none."},
+            "dependsOn": list_schema(TEXT),
+            "headers": {"type": "object", "additionalProperties": TEXT},
+            "body": {},
+        },
+        required=["id", "method", "url"],
+    )
+    response = object_schema(
+        {"id": TEXT, "atomicityGroup": TEXT, "status": COUNT, "headers": {"type": "object"}, "body": {}},
+        required=["id", "status"],
+    )
+    requests = {**list_schema(request), "maxItems": settings.API_MAX_BATCH_REQUESTS}
+    prefer = "continue-on-error=false ends a batch at its first error, continue-on-error does not."
+    operation = service_operation(
+        "sendBatch",
+        "Several requests in one",
+        [*parameter_refs("apiVersion", "idempotencyKey"), parameter("Prefer", "header", prefer, TEXT)],
+        {
+            JSON: {"schema": object_schema({"responses": list_schema(response)}, required=["responses"])},
+            "multipart/mixed": {"schema": TEXT},
+        },
+        error_responses("400", "401", "413", "415", "429"),
+    )["get"]
+    return {
+        **operation,
+        "security": [{"oauth2": []}, {"basic": []}],
+        "requestBody": {
+            "required": True,
+            "content": {
+                JSON: {"schema": object_schema({"requests": requests}, required=["requests"])},
+                "multipart/mixed": {"schema": TEXT},
+            },
+        },
     }
 
 

@@ -4,13 +4,17 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.html import format_html
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, fieldset
+from apps.core.admin_base.display import admin_url, link
 from apps.core.models import Subscriber
+from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
 from apps.people.choices import AppliesTo
+from apps.people.duplicates import MESSAGE, describe, find_duplicates
 from apps.people.models import Client, Contact
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
@@ -77,6 +81,20 @@ class PersonForm(AnsweredForm):
         return "".join(number.split()) if number else None
 
 
+class ContactForm(PersonForm):
+    """Whether a contact's primary email is used follows whether there is one."""
+
+    def draft(self) -> Draft:
+        draft = super().draft()
+        if "primary_email" in draft.invalid:
+            return draft
+        changed = {"primary_email", "use_primary_email"}.intersection(self.changed_data)
+        if draft.primary_email is None or (not self.is_new and changed == {"primary_email"}):
+            draft.fill("use_primary_email", draft.primary_email is not None)
+            draft.given |= {"use_primary_email"}
+        return draft
+
+
 class PersonAdmin(AnsweredAdmin):
     """What the pages of staff and contacts have in common."""
 
@@ -136,6 +154,7 @@ class ClientAdmin(AnsweredAdmin):
 class ContactAdmin(PersonAdmin):
     """Participants, their representatives, and people at clients."""
 
+    form = ContactForm
     applies_to = AppliesTo.CONTACT
     menu_group = "People"
     menu_order = 30
@@ -167,6 +186,15 @@ class ContactAdmin(PersonAdmin):
         *ADDRESSES,
         PERSONAL,
     )
+
+    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+        """A person who is there already, with a link to that record."""
+        found = [(each, each.contact) for each in find_duplicates([draft]) if each.contact is not None]
+        links = [link(admin_url(contact, "change", contact.pk), describe(contact)) for _, contact in found]
+        return [
+            Issue("PossibleDuplicate", each.field, format_html(MESSAGE, other, each.shared))
+            for (each, _), other in zip(found, links, strict=True)
+        ]
 
     def autocomplete_label(self, record: Any) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)

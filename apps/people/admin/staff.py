@@ -3,15 +3,15 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.forms import SetPasswordForm
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget, UnfoldBooleanWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
@@ -19,24 +19,17 @@ from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
 from apps.people.admin.roles import CoveredAdmin
+from apps.people.authentication.forms import PasswordForm, PasswordLinkForm, password_link
 from apps.people.choices import AppliesTo
 from apps.people.models import Role, Staff
 from apps.people.services import (
     archive_leaver,
-    change_logins,
     disable_logins,
     enable_logins,
+    record_password_link,
+    remove_second_factors,
     with_enabled_login,
 )
-
-
-class PasswordForm(SetPasswordForm):
-    """A new password, given twice and checked by the password rules."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        for name in ("new_password1", "new_password2"):
-            self.fields[name].widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
 
 
 class HandoverForm(forms.Form):
@@ -94,7 +87,13 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     search_help_text = "Name, email, initials, code or phone"
     number_columns = ("phone1", "phone2", "home_phone")
     ordering = ("last_name", "first_name", "guid")
-    actions = ("archive_selected", "restore_selected", "disable_logins", "enable_logins")
+    actions = (
+        "archive_selected",
+        "restore_selected",
+        "disable_logins",
+        "enable_logins",
+        "remove_second_factors",
+    )
     fieldsets = (
         fieldset(
             None,
@@ -134,23 +133,44 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not change:
-            messages.info(request, f"{obj} has no password yet, so cannot sign in until one is set.")
+            messages.info(
+                request, f"{obj} has no password yet: set one, or make a link by which they choose it."
+            )
 
     # --- passwords and logins
 
     def password_page(self, request: HttpRequest, record: Staff) -> HttpResponse:
-        """Set somebody's password; it is shown to nobody and written nowhere."""
+        """Set somebody's password, which is written nowhere, or make a link by which they choose one."""
+        if "link" in request.POST or "mail" in request.POST:
+            return self.password_link_page(request, record)
         form = PasswordForm(record, request.POST or None)
         if form.is_valid():
-            form.save(commit=False)
-            change_logins(Staff.objects.filter(pk=record.pk), password=record.password)
+            form.save()
             if record.pk == request.user.pk:
                 update_session_auth_hash(request, record)
             self.message_user(request, f"{record} has a new password.", messages.SUCCESS)
             return redirect(self.page_url("change", record.pk))
+        title = f"Password of {record}"
+        can_mail = bool(settings.EMAIL_HOST)
         return self.render_page(
-            request, "people/set_password.html", f"Password of {record}", record, form=form
+            request, "people/set_password.html", title, record, form=form, can_mail=can_mail
         )
+
+    def password_link_page(self, request: HttpRequest, record: Staff) -> HttpResponse:
+        """Mail the link to the person, or show it for the administrator to hand over."""
+        record_password_link(record)
+        if "mail" not in request.POST:
+            title = f"Link for {record}"
+            hours = settings.PASSWORD_RESET_TIMEOUT // 3600
+            link = password_link(request, record)
+            return self.render_page(
+                request, "people/password_link_made.html", title, record, link=link, hours=hours
+            )
+        form = PasswordLinkForm({"email": record.primary_email})
+        if form.is_valid():
+            form.save(request=request, use_https=request.is_secure())
+            self.message_user(request, f"A mail to {record.primary_email} is on its way.", messages.SUCCESS)
+        return redirect(self.page_url("change", record.pk))
 
     @action(description="Disable login", permissions=["change"])
     def disable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
@@ -163,6 +183,11 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     def enable_logins(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
         count = enable_logins(self.changeable(request, queryset))
         self.message_user(request, f"{count or 'No'} logins enabled.")
+
+    @action(description="Remove two-factor authentication", permissions=["change"])
+    def remove_second_factors(self, request: HttpRequest, queryset: QuerySet[Staff]) -> None:
+        count = remove_second_factors(self.changeable(request, queryset))
+        self.message_user(request, f"{count or 'No'} people had second factors, which are removed.")
 
     # --- handover
 

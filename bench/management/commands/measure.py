@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from apps.access.callers import EVERYTHING, ApplicationCaller
 from apps.access.services import issue_token, register_application
 from bench.bare import bare
+from bench.batch import batch
 from bench.bounds import bounds
 from bench.calling import Caller
 from bench.servers import servers
@@ -19,6 +20,7 @@ from bench.sums import sums
 MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
     "speed": speed,
     "bare": bare,
+    "batch": batch,
     "bounds": bounds,
     "sums": sums,
     "servers": servers,

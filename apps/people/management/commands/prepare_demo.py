@@ -13,7 +13,8 @@ from apps.access.models import ApiApplication
 from apps.access.services import register_application, renew_secret
 from apps.core import archive
 from apps.core.models import normalised
-from apps.people.management.commands.create_staff_login import find_staff, new_password, save_login
+from apps.people.management.commands.create_staff_login import new_password
+from apps.people.services import find_staff, save_login
 
 EMAIL = "admin@demo.example"
 APPLICATION = "Demo"

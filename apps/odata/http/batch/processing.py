@@ -1,0 +1,187 @@
+"""The requests of a batch, served one after the other by the views of their addresses."""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import DatabaseError, IntegrityError, transaction
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
+from django.urls import resolve
+from rest_framework.request import Request
+
+from apps.odata import clock
+from apps.odata.errors import (
+    BadQuery,
+    Conflict,
+    FailedDependency,
+    NotAcceptable,
+    NotFound,
+    ODataError,
+    TooCostly,
+    TooLarge,
+)
+from apps.odata.http.batch.batched_request import BatchedRequest, batched_environ
+from apps.odata.http.batch.messages import (
+    AtomicityGroup,
+    BatchItem,
+    BatchResponse,
+    GroupResponse,
+    IndividualRequest,
+    IndividualResponse,
+)
+from apps.odata.http.batch.references import resolve_references
+from apps.odata.http.exceptions import error_response
+from apps.odata.write.dispatch import is_lost_race
+
+#: Headers that the response to the batch has for all of them.
+_HEADERS_OF_BATCH = frozenset({"cache-control", "content-security-policy", "vary", "api-supported-versions"})
+
+
+#: Seconds in which the requests of a batch have its caller; later ones look their token up again.
+CALLER_SECONDS = 1
+_ORIGIN = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
+
+
+class BatchProcessor:
+    """Serves the requests of one batch.
+
+    ``batch`` is its request, ``base_url`` the address of the service. After an error the requests that
+    are left are served only with ``continue_on_error``.
+    """
+
+    def __init__(self, batch: Request, base_url: str, continue_on_error: bool) -> None:
+        self.batch, self.base_url, self.continue_on_error = batch, base_url, continue_on_error
+        self.root = urlsplit(base_url).path.encode()
+        self.start = time.monotonic()
+        self.requests = self.response_bytes = 0
+        #: The responses so far by the identifiers of their requests; of a group by its name, one of its own.
+        self.responses: dict[str, IndividualResponse] = {}
+
+    def process(self, items: Sequence[BatchItem]) -> BatchResponse:
+        responses: list[IndividualResponse | GroupResponse] = []
+        for item in items:
+            responses.append(self.serve_group(item) if isinstance(item, AtomicityGroup) else self.serve(item))
+            if responses[-1].is_error and not self.continue_on_error:
+                break
+        return BatchResponse(responses)
+
+    def serve_group(self, group: AtomicityGroup) -> GroupResponse:
+        """Serve the requests of a group in one transaction, until one fails."""
+        responses: list[IndividualResponse] = []
+        error: IndividualResponse | None = None
+        try:
+            with transaction.atomic():
+                for request in group.requests:
+                    responses.append(self.serve(request))
+                    if responses[-1].is_error:
+                        error = responses[-1]
+                        transaction.set_rollback(True)
+                        break
+        except DatabaseError as exception:  # from what is checked when the transaction ends
+            error = self.refuse(group.requests[-1], error_of_transaction(exception))
+        if error is not None:
+            reason = FailedDependency(
+                f"Nothing of {group.name} was stored, because one of its requests failed."
+            )
+            responses = [
+                error if request.id == error.id else self.refuse(request, reason)
+                for request in group.requests
+            ]
+        self.responses.update((response.id, response) for response in responses)
+        self.responses[group.name] = error or responses[-1]
+        return GroupResponse(group.name, responses, error)
+
+    def serve(self, request: IndividualRequest) -> IndividualResponse:
+        self.requests += 1
+        try:
+            response = self.individual_response(request)
+        except ODataError as error:
+            response = self.refuse(request, error)
+        self.response_bytes += len(response.body)
+        self.responses[request.id] = response
+        return response
+
+    def refuse(self, request: IndividualRequest, error: Exception) -> IndividualResponse:
+        return read_response(request, error_response(error, self.batch))
+
+    def individual_response(self, request: IndividualRequest) -> IndividualResponse:
+        """The response of the view at the address of the request."""
+        self.check_limits()
+        if any(self.responses[name].is_error for name in request.depends_on):
+            raise FailedDependency("A request failed that this one depends on.")
+        request = resolve_references(self.with_idempotency_key(request), self.responses)
+        authorization = self.batch.META.get("HTTP_AUTHORIZATION")
+        if request.headers.get("authorization", authorization) != authorization:
+            raise BadQuery("A batch has one Authorization header, its own.", target="Authorization")
+        path, query = self.split_url(request.url)
+        is_checked = time.monotonic() - self.start < CALLER_SECONDS
+        http_request = BatchedRequest(
+            batched_environ(self.batch, request, path, query), self.batch, is_checked
+        )
+        http_request.resolver_match = match = resolve(http_request.path_info)
+        clock.reset_now()
+        response = match.func(http_request, *match.args, **match.kwargs)
+        if response.streaming:  # not closed: Django would end the request, and the connection to the database
+            raise NotAcceptable("No stream is served in a batch; ask for JSON, or send the request alone.")
+        if isinstance(response, SimpleTemplateResponse):
+            response.render()
+        own_address = self.base_url + path.decode("latin-1")
+        return read_response(request, response, "" if request.method == "POST" else own_address)
+
+    def check_limits(self) -> None:
+        """Refuse to go on after too long a time, or with too large a response."""
+        if time.monotonic() - self.start > settings.API_MAX_BATCH_SECONDS:
+            raise TooCostly(
+                f"The batch takes over {settings.API_MAX_BATCH_SECONDS:g} seconds; send what is left again."
+            )
+        limit: int = settings.API_MAX_BATCH_RESPONSE_BYTES
+        if self.response_bytes > limit:
+            raise TooLarge(f"The responses to a batch hold at most {limit:,} bytes; send what is left again.")
+
+    def with_idempotency_key(self, request: IndividualRequest) -> IndividualRequest:
+        """The request with a key made of its batch's, so that a repeated batch stores nothing twice."""
+        key = self.batch.headers.get("Idempotency-Key")
+        if key is None or request.method != "POST" or "idempotency-key" in request.headers:
+            return request
+        return replace(request, headers={**request.headers, "idempotency-key": f"{key}#{self.requests}"})
+
+    def split_url(self, url: bytes) -> tuple[bytes, bytes]:
+        """The path below the service, and the query, of a URL of any of OData's three forms."""
+        path, _, query = url.partition(b"#")[0].partition(b"?")
+        origin = _ORIGIN.match(path)
+        if origin:
+            if origin[1].decode("latin-1").lower() != self.batch.get_host().lower():
+                raise NotFound("This address is of another host.")
+            path = path[origin.end() :]
+        elif not path.startswith(b"/"):
+            return path, query
+        if not (path + b"/").lower().startswith(self.root.lower()):
+            raise NotFound(f"A batch serves the addresses below {self.root.decode()} only.")
+        return path[len(self.root) :], query
+
+
+def read_response(
+    request: IndividualRequest, response: HttpResponseBase, address: str = ""
+) -> IndividualResponse:
+    """The response to an individual request; ``address`` is the request's own."""
+    assert isinstance(response, HttpResponse)
+    headers = {name: value for name, value in response.items() if name.lower() not in _HEADERS_OF_BATCH}
+    return IndividualResponse(
+        request.id,
+        response.status_code,
+        response.reason_phrase,
+        headers,
+        response.content,
+        response.get("Location", address),
+    )
+
+
+def error_of_transaction(exception: DatabaseError) -> Exception:
+    if isinstance(exception, IntegrityError) or is_lost_race(exception):
+        return Conflict("Another request stored the same at the same time. Nothing of the group was stored.")
+    return exception

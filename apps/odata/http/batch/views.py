@@ -1,0 +1,65 @@
+"""``POST /api/$batch``: several requests in one (OData 4.01, Protocol 11.7)."""
+
+import re
+from typing import Any
+
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.odata.errors import BadBody
+from apps.odata.http.batch.batched_request import BatchedRequest
+from apps.odata.http.batch.json_format import JSONBatchParser, JSONBatchRenderer
+from apps.odata.http.batch.messages import requests_of
+from apps.odata.http.batch.multipart_format import (
+    MultipartBatchParser,
+    MultipartBatchRenderer,
+    batch_boundary,
+)
+from apps.odata.http.batch.processing import BatchProcessor
+from apps.odata.http.formats import ODataContentNegotiation
+from apps.odata.http.viewsets import ODataView
+
+_CONTINUE_ON_ERROR = re.compile(r"(?:odata\.)?continue-on-error(?:\s*=\s*\"?(true|false)\"?)?", re.IGNORECASE)
+
+
+class BatchNegotiation(ODataContentNegotiation):
+    """The format of the request, unless an Accept header leaves only the other one."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        in_kind, other = sorted(
+            renderers, key=lambda renderer: renderer.media_type not in request.content_type.lower()
+        )
+        accept = request.META.get("HTTP_ACCEPT", "").lower()
+        is_other = other.media_type in accept and in_kind.media_type not in accept and "*/*" not in accept
+        renderer = other if is_other else in_kind
+        return renderer, renderer.media_type
+
+
+class BatchView(ODataView):
+    """All requests of a batch, in their order. A batch counts as as many requests as it holds."""
+
+    parser_classes = (MultipartBatchParser, JSONBatchParser)
+    renderer_classes = (MultipartBatchRenderer, JSONBatchRenderer)
+    content_negotiation_class: type[BaseContentNegotiation] = BatchNegotiation
+
+    def post(self, request: Request) -> Response:
+        self.refuse_plain_filters()
+        if isinstance(request._request, BatchedRequest):
+            raise BadBody("A batch holds no other batch.")
+        items = self.parse_body(request)
+        for _ in range(1, sum(len(requests_of(item)) for item in items)):
+            self.check_throttles(request)
+        preference = _CONTINUE_ON_ERROR.search(request.META.get("HTTP_PREFER", ""))
+        is_json = request.content_type.lower().startswith("application/json")
+        continue_on_error = preference[1] != "false" if preference else is_json
+        batch = BatchProcessor(request, self.base_url, continue_on_error).process(items)
+        renderer: Any = request.accepted_renderer
+        content_type = renderer.media_type
+        if renderer.format == "multipart":
+            content_type += f"; boundary={batch_boundary(batch)}"
+        headers = {"Preference-Applied": preference[0]} if preference else None
+        return Response(batch, content_type=content_type, headers=headers)

@@ -1,0 +1,25 @@
+"""Arguments that the commands about a person share."""
+
+from django.core.management.base import CommandParser
+
+from apps.core.models import normalised
+from apps.operations.tables import OperationError
+from apps.people.models import Staff
+
+
+def add_person_arguments(parser: CommandParser) -> None:
+    parser.add_argument("person", metavar="CONTACT", help="a guid, a scheme number or a unique code")
+    parser.add_argument("--by", metavar="EMAIL", required=True, help="the login of who does it")
+    parser.add_argument(
+        "--own-client",
+        action="store_true",
+        help="with the contact's client record and its documents, where it stands for the person alone",
+    )
+
+
+def staff_member(login: str) -> Staff:
+    """The staff member of that login, which is open. Raises ``OperationError`` otherwise."""
+    found = Staff.objects.filter(primary_email_key=normalised(login)).first()
+    if found is None or not found.is_active:
+        raise OperationError(f"Nobody signs in as {login}.")
+    return found

@@ -1,0 +1,211 @@
+"""The erasure of one person's records after their retention, with a certificate of what was removed.
+
+The books keep their amounts: claims, invoices, their lines and provider invoices stay without anything
+about the person, under a contact without a name. Everything else that belongs to the person is deleted.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, models, transaction
+from django.db.models import ProtectedError
+
+from apps.core import history
+from apps.core.models import Change, normalised
+from apps.documents.storage import delete_files, document_storage
+from apps.funding.models import ProviderInvoice
+from apps.odata import clock
+from apps.operations.personal_records import batches
+from apps.operations.services.erasure_plans import (
+    KEPT_COLUMNS,
+    RECORD_COLUMNS,
+    ErasurePlan,
+    RemovedFile,
+    check_erasure,
+    model_label,
+    plan_erasure,
+)
+from apps.operations.tables import OperationError
+from apps.people.models import Client, Contact, Staff
+
+#: The text of a required column that lost its value.
+ERASED = "Erased"
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRows:
+    """The rows of one model: what became of them, and the SHA-256 of what they were (``hash_rows``)."""
+
+    label: str
+    rows: int
+    kept: bool
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The proof of an erasure. It names nobody but the staff member who answers for it."""
+
+    contact: str
+    erased_at: str
+    erased_by: str
+    last_service: str | None
+    retention_years: int
+    records: dict[str, RemovedRows]
+    changes_without_values: int
+    files: list[RemovedFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What was done. ``remaining_files`` could not be deleted yet; ``sweep_documents`` deletes them."""
+
+    certificate: Certificate
+    sha256: str
+    remaining_files: list[str]
+
+
+def erase_person(person: Contact, client: Client | None, by: Staff, certificate_file: Path) -> Erasure:
+    """Erase the records of a person, all or nothing, and write the certificate into a new file.
+
+    Raises ``OperationError`` with every rule that is broken, and when others rest on the client record.
+    """
+    with ExitStack() as written:
+        with transaction.atomic():
+            overwrite_deleted_rows()
+            # Nobody adds a record of the contact until it is done: their insert needs this row.
+            person = Contact.objects.select_for_update().get(pk=person.pk)
+            plan = plan_erasure(person, client)
+            check_erasure(plan)
+            certificate = make_certificate(plan, by)
+            remove_records(plan)
+            text = json.dumps(asdict(certificate), indent=1)
+            sha256 = hashlib.sha256(text.encode()).hexdigest()
+            record_erasure(plan, sha256)
+            write_certificate(certificate_file, text)
+            # There is no certificate of an erasure that was not committed.
+            written.callback(certificate_file.unlink)
+        written.pop_all()
+    # A file that a crash leaves here has no document any more: the sweep deletes it.
+    storage_keys = [file.storage_key for file in plan.files]
+    delete_files(storage_keys)
+    storage = document_storage()
+    return Erasure(certificate, sha256, [key for key in storage_keys if storage.exists(key)])
+
+
+def overwrite_deleted_rows() -> None:
+    """SQLite leaves the bytes of deleted rows in its file otherwise; PostgreSQL's vacuum reuses theirs."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA secure_delete = ON")
+
+
+def make_certificate(plan: ErasurePlan, by: Staff) -> Certificate:
+    return Certificate(
+        contact=str(plan.person.pk),
+        erased_at=clock.now().astimezone(dt.UTC).isoformat(timespec="seconds"),
+        erased_by=by.primary_email,
+        last_service=plan.last_service.isoformat() if plan.last_service else None,
+        retention_years=settings.RETENTION_YEARS,
+        records={
+            model._meta.label: RemovedRows(
+                model_label(model), len(keys), model in KEPT_COLUMNS, hash_rows(model, keys)
+            )
+            for model, keys in plan.keys.items()
+            if keys
+        },
+        changes_without_values=len(plan.changes),
+        files=plan.files,
+    )
+
+
+def hash_rows(model: type[models.Model], keys: list[Any]) -> str:
+    """SHA-256 of the rows in the order of their keys: each a JSON list of texts and a line feed."""
+    total = hashlib.sha256()
+    for batch in batches(keys):
+        for row in model._base_manager.filter(pk__in=batch).order_by("pk").values_list():
+            texts = [None if value is None else str(history.json_value(value)) for value in row]
+            total.update((json.dumps(texts, ensure_ascii=False) + "\n").encode())
+    return total.hexdigest()
+
+
+def remove_records(plan: ErasurePlan) -> None:
+    """Clear the columns of what stays first: it refers to what is deleted then, owners last."""
+    for model, keys in plan.keys.items():
+        if model in KEPT_COLUMNS:
+            update_all(model, keys, cleared_columns(model) | owned_by(model, plan.person))
+    try:
+        for model, keys in reversed(plan.keys.items()):
+            if model not in KEPT_COLUMNS:
+                for batch in batches(keys):
+                    model._base_manager.filter(pk__in=batch).delete()
+    except ProtectedError as error:
+        names = ", ".join(sorted({str(each._meta.verbose_name) for each in error.protected_objects}))
+        raise OperationError(f"Records of others rest on these: {names}. Nothing was erased.") from None
+    update_all(Change, plan.changes, {"differences": None})
+
+
+def update_all(model: type[models.Model], keys: Iterable[Any], values: dict[str, Any]) -> None:
+    for batch in batches(list(keys)):
+        model._base_manager.filter(pk__in=batch).update(**values)
+
+
+def owned_by(model: type[models.Model], person: Contact) -> dict[str, Any]:
+    """A provider invoice that named no participant names the contact now: it must name something."""
+    return {"contact": person} if model is ProviderInvoice else {}
+
+
+def cleared_columns(model: type[models.Model]) -> dict[str, Any]:
+    """The values of the columns that are not kept: null, their default, or ``ERASED``."""
+    kept = KEPT_COLUMNS[model] | RECORD_COLUMNS
+    cleared = {
+        column.name: cleared_value(column)
+        for column in model._meta.concrete_fields
+        if column.name not in kept
+    }
+    # Whoever copies changed records by their ModifyDate copies the erasure too.
+    return {**cleared, "modify_date": clock.now()}
+
+
+def cleared_value(column: Any) -> Any:
+    if hasattr(column, "text_field"):
+        return normalised(cleared_value(column.model._meta.get_field(column.text_field)))
+    if column.null:
+        return None
+    return column.get_default() if column.has_default() else ERASED
+
+
+def record_erasure(plan: ErasurePlan, sha256: str) -> None:
+    """The history keeps who erased what, by counts: ``{records: [before, after]}``."""
+    counts = {
+        model_label(model): [len(keys), len(keys) if model in KEPT_COLUMNS else 0]
+        for model, keys in plan.keys.items()
+        if keys and not model._meta.auto_created
+    }
+    counts["Files"] = [len(plan.files), 0]
+    history.write_entries(
+        Contact,
+        [plan.person.pk],
+        Change.Kind.ERASED,
+        {**counts, "SHA-256 of the certificate": [None, sha256]},
+    )
+
+
+def write_certificate(path: Path, text: str) -> None:
+    """A new file, readable by its owner only. Raises ``OperationError`` when it is there already."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise OperationError(f"{path} is there already: name a new file.") from None
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

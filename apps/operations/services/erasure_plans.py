@@ -1,0 +1,212 @@
+"""What the erasure of a person removes, and the rules about when it may."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Max
+from django.utils.text import capfirst
+
+from apps.documents.models import Document
+from apps.engagements.models import ClientEngagement
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
+from apps.funding.statuses import ENDED, SETTLED
+from apps.odata import clock
+from apps.odata.errors import plural
+from apps.operations.personal_records import RecordKeys, batches, find_history, find_records, load_keys
+from apps.operations.tables import OperationError
+from apps.people.models import Client, Contact
+
+_BILL = frozenset(
+    {
+        *("contact", "staff", "entered_by", "start_date", "end_date", "external_invoice_number"),
+        *("total", "amount_paid", "paid_earlier", "funding_status", "status_date", "approved_date"),
+        *("payment_date", "resubmitted", "resubmission_of"),
+    }
+)
+_LINE = frozenset(
+    {
+        *("position", "price_book", "product", "quantity", "price", "total", "amount_paid", "tax_choice"),
+        *("first_day", "last_day"),
+    }
+)
+#: The columns that keep their values in the records that the books rest on: amounts, days, who was paid,
+#: and numbers of the books. Every other column loses its value; records of other models are deleted.
+KEPT_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
+    Contact: frozenset(),
+    Claim: _BILL
+    | {
+        *("claim_number", "claim_number_key", "provider", "provider_invoice", "send_payment_to"),
+        *("takes_provider_invoice", "missing_abn_reason_code"),
+    },
+    ClaimLine: _LINE | {"claim"},
+    Invoice: _BILL
+    | {"invoice_number", "invoice_number_key", "invoice_claim_type", "recurrence_of", "recurrence_date"},
+    InvoiceLine: _LINE | {"invoice", "is_credit_item", "cost_centre"},
+    ProviderInvoice: frozenset(
+        {
+            *("service_start_date", "service_end_date", "invoice_total", "is_reusable", "send_payment_to"),
+            *("contact", "provider", "created_by", "approval_status", "auto_approved", "is_claimed"),
+            *("actioned_by", "actioned_date"),
+        }
+    ),
+}
+#: Columns of every record that stay: its key and when it was created and archived.
+RECORD_COLUMNS = frozenset({"guid", "creation_date", "modify_date", "archive_date"})
+
+#: The last day of a service in a record of these models.
+SERVICE_DAYS: Mapping[type[models.Model], str] = {
+    ClaimLine: "last_day",
+    InvoiceLine: "last_day",
+    Claim: "end_date",
+    Invoice: "end_date",
+    ProviderInvoice: "service_end_date",
+    ClientEngagement: "plan_end_date",
+}
+#: Statuses of bills that nothing more is expected of.
+CLOSED = SETTLED | ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedFile:
+    """The file of a document."""
+
+    storage_key: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePlan:
+    """What an erasure removes: the records of a person, and their files."""
+
+    person: Contact
+    keys: RecordKeys
+    changes: list[int]
+    files: list[RemovedFile]
+    last_service: dt.date | None
+
+    @property
+    def retained_until(self) -> dt.date | None:
+        """The first day on which the records may be erased; none for a person without a service."""
+        if self.last_service is None:
+            return None
+        return years_after(self.last_service, settings.RETENTION_YEARS)
+
+    @property
+    def summary(self) -> list[str]:
+        """What becomes of the records, a line for each model."""
+        outcome = {True: "without personal data", False: "deleted"}
+        counts = {model: len(keys) for model, keys in self.keys.items() if keys}
+        return [
+            *(f"{model_label(each)}: {counts[each]:,} {outcome[each in KEPT_COLUMNS]}" for each in counts),
+            f"Values of changes: {len(self.changes):,} deleted",
+            f"Files: {len(self.files):,} deleted",
+        ]
+
+
+# --- what would be removed ------------------------------------------------------------------------------
+
+
+def plan_erasure(person: Contact, client: Client | None = None) -> ErasurePlan:
+    keys = load_keys(find_records(person, client))
+    documents = Document.objects.filter(pk__in=keys.get(Document, [])).order_by("storage_key")
+    return ErasurePlan(
+        person=person,
+        keys=keys,
+        changes=[change.pk for change in find_history(keys) if change.differences],
+        files=[RemovedFile(each.storage_key, each.size, each.sha256) for each in documents],
+        last_service=last_service(keys),
+    )
+
+
+def last_service(keys: RecordKeys) -> dt.date | None:
+    """The last day on which the person had a service or a plan."""
+    days = [
+        model._base_manager.filter(pk__in=batch).aggregate(day=Max(column))["day"]
+        for model, column in SERVICE_DAYS.items()
+        for batch in batches(keys.get(model, []))
+    ]
+    return max((day for day in days if day is not None), default=None)
+
+
+def years_after(day: dt.date, years: int) -> dt.date:
+    """The same day that many years later; 1 March for a 29 February."""
+    try:
+        return day.replace(year=day.year + years)
+    except ValueError:
+        return dt.date(day.year + years, 3, 1)
+
+
+def model_label(model: type[models.Model]) -> str:
+    return capfirst(str(model._meta.verbose_name_plural))
+
+
+# --- rules ----------------------------------------------------------------------------------------------
+
+
+def person_is_archived(plan: ErasurePlan) -> str | None:
+    if not plan.person.is_archived:
+        return "The contact is in use: archive it first."
+    return None
+
+
+def retention_is_over(plan: ErasurePlan) -> str | None:
+    until = plan.retained_until
+    if until is not None and until > clock.today():
+        return (
+            f"The last service was on {plan.last_service:%d %b %Y}: the records are kept for"
+            f" {plural(settings.RETENTION_YEARS, 'year')}, until {until:%d %b %Y}."
+        )
+    return None
+
+
+def bills_are_closed(plan: ErasurePlan) -> str | None:
+    open_bills = [
+        str(each)
+        for model in (Claim, Invoice)
+        for batch in batches(plan.keys.get(model, []))
+        for each in model._base_manager.filter(pk__in=batch, archive_date=None)
+        if each.funding_status not in CLOSED
+    ]
+    if not open_bills:
+        return None
+    return (
+        f"Claims and invoices that are not closed: {len(open_bills):,}, the first is {open_bills[0]}."
+        " Pay, cancel, reject or archive them first."
+    )
+
+
+def no_current_record_names_the_person(plan: ErasurePlan) -> str | None:
+    """Whoever is still key contact or representative of somebody has a role of today."""
+    key = plan.person.pk
+    current = {
+        "key contact of": Client.objects.filter(key_contact=key).exclude(pk__in=plan.keys.get(Client, [])),
+        "representative of": Contact.objects.filter(representative=key),
+        "support coordinator of": ClientEngagement.objects.filter(
+            support_coordinator=key, plan_end_date__gte=clock.today()
+        ),
+        "responsible for the fees of": ClientEngagement.objects.filter(
+            person_responsible_for_direct_fees=key, plan_end_date__gte=clock.today()
+        ),
+    }
+    for role, records in current.items():
+        if found := records.filter(archive_date=None).first():
+            return f"The contact is {role} {found}: change that first."
+    return None
+
+
+ERASURE_RULES = (
+    person_is_archived,
+    retention_is_over,
+    bills_are_closed,
+    no_current_record_names_the_person,
+)
+
+
+def check_erasure(plan: ErasurePlan) -> None:
+    """Raises ``OperationError`` with every reason why the records must stay."""
+    if reasons := [reason for rule in ERASURE_RULES if (reason := rule(plan))]:
+        raise OperationError("\n".join(reasons))

@@ -1,0 +1,110 @@
+"""Pages of signing in: the login, links by which people choose a password, the first administrator."""
+
+from typing import Any
+
+from allauth.account.utils import perform_login
+from allauth.socialaccount.adapter import get_adapter
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.generic import FormView
+from unfold.forms import AuthenticationForm as StaffLoginForm
+
+from apps.people.authentication.first_administrator import FirstAdministratorForm, is_valid_token
+from apps.people.authentication.forms import ChosenPasswordForm, PasswordLinkForm
+from apps.people.models import Staff
+from apps.people.services import administrators
+
+
+def back_office_page(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: the frame of the back office around pages of django-allauth and of this module."""
+    if not request.path_info.startswith("/admin/account/"):
+        return {}
+    return admin.site.each_context(request)
+
+
+class LoginView(auth_views.LoginView):
+    """The back office's login; second factors are asked for by the stages of django-allauth."""
+
+    template_name = "people/login.html"
+    authentication_form = StaffLoginForm
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            **admin.site.each_context(self.request),
+            title="Log in",
+            providers=get_adapter().list_providers(self.request),
+            lacks_administrator=not administrators().exists(),
+            **context,
+        )
+
+    def get_default_redirect_url(self) -> str:
+        return reverse("admin:index")
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response: HttpResponse = perform_login(
+            self.request, form.get_user(), redirect_url=self.get_success_url()
+        )
+        return response
+
+
+class PasswordLinkView(auth_views.PasswordResetView):
+    """Somebody who has forgotten their password asks for a mail; the answer is the same for every email."""
+
+    form_class = PasswordLinkForm
+    template_name = "people/password_link.html"
+    success_url = reverse_lazy("account_login")
+    extra_context = {"title": "Forgotten password"}
+
+    def form_valid(self, form: PasswordLinkForm) -> HttpResponse:
+        response = super().form_valid(form)
+        hours = settings.PASSWORD_RESET_TIMEOUT // 3600
+        text = f"If this is a login, a mail with a link is on its way. The link is valid for {hours} hours."
+        messages.success(self.request, text)
+        return response
+
+
+@method_decorator(never_cache, name="dispatch")
+class PasswordChoiceView(auth_views.PasswordResetConfirmView):
+    """The page of the link: somebody chooses their password."""
+
+    form_class = ChosenPasswordForm
+    template_name = "people/password_choice.html"
+    success_url = reverse_lazy("account_login")
+    extra_context = {"title": "Choose a password"}
+
+    def get_user(self, uidb64: str) -> Staff | None:
+        staff: Any = super().get_user(uidb64)
+        return staff if staff is not None and staff.is_active else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        messages.success(self.request, "Your password is set. Log in with it.")
+        return response
+
+
+@method_decorator(never_cache, name="dispatch")
+class FirstAdministratorView(FormView):
+    """The first administrator of an installation, by the address that the server printed."""
+
+    form_class = FirstAdministratorForm
+    template_name = "people/first_administrator.html"
+    extra_context = {"title": "First administrator"}
+
+    def dispatch(self, request: Any, *arguments: Any, **options: Any) -> Any:
+        if administrators().exists() or not is_valid_token(options["token"]):
+            raise Http404
+        return super().dispatch(request, *arguments, **options)
+
+    def form_valid(self, form: FirstAdministratorForm) -> HttpResponse:
+        if not form.save():
+            return self.form_invalid(form)
+        messages.success(self.request, "The service has its first administrator. Log in.")
+        return redirect("account_login")

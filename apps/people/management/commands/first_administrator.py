@@ -1,0 +1,24 @@
+"""Prints the address that makes the first administrator, while there is none."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.people.authentication.first_administrator import VALIDITY, first_administrator_path
+from apps.people.services import administrators
+
+
+class Command(BaseCommand):
+    help = "While there is no administrator: print the address of the page that makes the first one."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--url", required=True, help="where the service answers")
+
+    def handle(self, *args: Any, url: str, **options: Any) -> None:
+        if administrators().exists():
+            return
+        hours = VALIDITY.total_seconds() // 3600
+        address = url.rstrip("/") + first_administrator_path()
+        self.stdout.write(f"There is no administrator yet. Open this address within {hours:.0f} hours:")
+        self.stdout.write(f"  {address}")

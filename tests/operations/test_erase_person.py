@@ -1,0 +1,253 @@
+"""An erasure leaves nothing about the person, the amounts of the books, and a proof."""
+
+import datetime as dt
+import hashlib
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import Sum
+
+from apps.core.models import Change
+from apps.documents.models import Document
+from apps.documents.storage import document_storage
+from apps.engagements.models import ClientEngagement
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice
+from apps.funding.services.effects import recount_budgets
+from apps.odata import clock
+from apps.operations.services import erasure
+from apps.operations.services.erasure_plans import KEPT_COLUMNS, years_after
+from apps.people.models import Contact
+from tests.engagements.builders import a_plan
+from tests.funding.builders import a_claim
+from tests.operations.databases import all_rows
+from tests.operations.persons import BIRTHDAY, LAST_SERVICE, NAME, a_participant
+from tests.people.records import a_client, a_contact, a_staff_member
+
+
+@pytest.fixture
+def staff(db):
+    return a_staff_member()
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    return tmp_path / "certificate.json"
+
+
+@pytest.fixture
+def erase(staff, certificate):
+    """``erase(contact)`` by the command."""
+
+    def run(contact, **options):
+        options = {"by": staff.primary_email, "certificate": certificate, "yes": True, **options}
+        call_command("erase_person", str(contact.pk), **options)
+
+    return run
+
+
+def rows_with(*texts):
+    return [
+        (table, row)
+        for table, rows in all_rows().items()
+        for row in rows
+        if any(text.casefold() in str(value).casefold() for value in row for text in texts)
+    ]
+
+
+def test_no_row_of_any_table_holds_anything_of_the_person(participant, erase):
+    texts = (NAME, BIRTHDAY.isoformat())
+    tables = {table for table, _ in rows_with(*texts)}
+    assert {"people_contact", "funding_claim", "documents_document", "core_change"} <= tables
+    erase(participant.contact)
+    assert rows_with(*texts) == []
+
+
+def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
+    keys = participant.keys
+    clock.reset_now()
+    paid = {"total": Sum("total"), "paid": Sum("amount_paid")}
+    before = Claim.objects.filter(provider=participant.provider).aggregate(**paid)
+    erase(participant.contact)
+    assert Claim.objects.filter(provider=participant.provider).aggregate(**paid) == before
+    for model, rows in keys.items():
+        assert model._base_manager.filter(pk__in=rows).count() == (len(rows) if model in KEPT_COLUMNS else 0)
+    contact = Contact.objects.get(pk=participant.contact.pk)
+    assert (contact.full_name, contact.birthday, contact.client) == ("Erased Erased", None, None)
+    # Whoever copies what changed is told.
+    assert contact.modify_date > participant.contact.creation_date
+    assert not ClaimLine.objects.filter(claim__contact=contact).exclude(booking=None, notes=None).exists()
+    assert not any(recount_budgets())
+
+
+def test_records_of_others_stay_as_they_are(participant, erase):
+    neighbour = a_participant(provider=participant.provider)
+
+    def rows():
+        return {
+            model: list(model.objects.filter(pk__in=keys).order_by("pk").values())
+            for model, keys in kept.items()
+        }
+
+    kept = neighbour.keys
+    before, history = rows(), list(Change.objects.filter(record_key=str(neighbour.contact.pk)).values())
+    erase(participant.contact)
+    assert rows() == before
+    assert list(Change.objects.filter(record_key=str(neighbour.contact.pk)).values()) == history
+
+
+def test_the_files_are_deleted(participant, erase):
+    key = Document.objects.get(provider_invoices=participant.provider_invoice).storage_key
+    erase(participant.contact)
+    assert not document_storage().exists(key)
+
+
+def test_a_file_that_cannot_be_deleted_now_is_told(participant, erase, monkeypatch):
+    monkeypatch.setattr(erasure, "delete_files", lambda keys: None)
+    with pytest.raises(CommandError, match=r"1 file could not be deleted: \./run sweep_documents"):
+        erase(participant.contact)
+    assert not Document.objects.exists()
+
+
+def test_the_certificate_says_what_was_removed_and_names_nobody_else(participant, erase, certificate, staff):
+    contact, keys = participant.contact, participant.keys
+    claims_hash = erasure.hash_rows(Claim, keys[Claim])
+    sha256 = Document.objects.get(provider_invoices=participant.provider_invoice).sha256
+    erase(contact)
+    text = certificate.read_text()
+    proof = json.loads(text)
+    assert NAME not in text
+    assert certificate.stat().st_mode & 0o777 == 0o600
+    assert (proof["contact"], proof["erased_by"]) == (str(contact.pk), staff.primary_email)
+    assert (proof["last_service"], proof["retention_years"]) == (LAST_SERVICE.isoformat(), 7)
+    assert {label: each["rows"] for label, each in proof["records"].items()} == {
+        model._meta.label: len(rows) for model, rows in keys.items()
+    }
+    assert proof["records"]["funding.Claim"] == {
+        "label": "Claims",
+        "rows": 2,
+        "kept": True,
+        "sha256": claims_hash,
+    }
+    assert [file["sha256"] for file in proof["files"]] == [sha256]
+    change = Change.objects.get(kind="Erased")
+    assert (change.record_key, change.staff_id) == (str(contact.pk), staff.pk)
+    assert change.differences["Plans"] == [2, 0]
+    assert change.differences["SHA-256 of the certificate"] == [
+        None,
+        hashlib.sha256(text.encode()).hexdigest(),
+    ]
+
+
+def test_it_is_all_or_nothing(participant, erase, certificate, monkeypatch):
+    before = all_rows()
+    for name in ("record_erasure", "write_certificate"):
+        with monkeypatch.context() as patch:
+            patch.setattr(erasure, name, lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                erase(participant.contact)
+        assert all_rows() == before
+    assert not certificate.exists()
+    assert document_storage().exists(Document.objects.get().storage_key)
+
+
+def test_a_certificate_that_is_there_is_not_replaced(participant, erase, certificate):
+    certificate.write_text("another")
+    with pytest.raises(CommandError, match="is there already"):
+        erase(participant.contact)
+    assert certificate.read_text() == "another"
+    assert not Change.objects.filter(kind="Erased").exists()
+
+
+def test_a_second_erasure_removes_nothing_more(participant, erase, tmp_path):
+    erase(participant.contact)
+    books = list(Claim.objects.order_by("pk").values_list("pk", "total", "amount_paid"))
+    erase(participant.contact, certificate=tmp_path / "second.json")
+    assert list(Claim.objects.order_by("pk").values_list("pk", "total", "amount_paid")) == books
+
+
+# --- when it is refused ---------------------------------------------------------------------------------
+
+
+def refusal(erase, contact, **options):
+    before = all_rows()
+    with pytest.raises(CommandError) as caught:
+        erase(contact, **options)
+    assert all_rows() == before
+    return str(caught.value)
+
+
+def test_a_contact_in_use_is_refused_with_every_reason(participant, erase):
+    contact = participant.contact
+    Contact.objects.filter(pk=contact.pk).update(archive_date=None)
+    ClientEngagement.objects.filter(participant=contact).update(plan_end_date=clock.today())
+    claim = a_claim(contact=contact)
+    a_client(business_name="Acme", key_contact=contact)
+    reasons = refusal(erase, contact).splitlines()
+    assert reasons[0] == "The contact is in use: archive it first."
+    assert reasons[1].startswith(
+        f"The last service was on {clock.today():%d %b %Y}: the records are kept for 7"
+    )
+    assert reasons[2].startswith(f"Claims and invoices that are not closed: 1, the first is {claim}.")
+    assert reasons[3] == "The contact is key contact of Acme: change that first."
+
+
+def test_the_retention_ends_after_the_years_of_the_setting(participant, erase, settings, time_machine):
+    def on(day):
+        time_machine.move_to(dt.datetime.fromisoformat(f"{day}T12:00:00+00:00"))
+        clock.reset_now()
+
+    on("2023-06-29")
+    assert "kept for 7 years, until 30 Jun 2023" in refusal(erase, participant.contact)
+    settings.RETENTION_YEARS = 8
+    on("2024-06-29")
+    assert "kept for 8 years, until 30 Jun 2024" in refusal(erase, participant.contact)
+    on("2024-06-30")
+    erase(participant.contact)
+
+
+def test_years_after_the_last_day_of_a_february():
+    assert years_after(dt.date(2016, 2, 29), 7) == dt.date(2023, 3, 1)
+    assert years_after(dt.date(2016, 2, 29), 8) == dt.date(2024, 2, 29)
+
+
+@pytest.mark.parametrize("role", ["support_coordinator", "person_responsible_for_direct_fees"])
+def test_a_role_in_a_current_plan_is_refused_and_one_in_an_old_plan_is_not(participant, erase, role):
+    plan = a_plan(plan_end_date=dt.date(2999, 1, 1), **{role: participant.contact})
+    assert "change that first" in refusal(erase, participant.contact)
+    ClientEngagement.objects.filter(pk=plan.pk).update(
+        plan_start_date=LAST_SERVICE, plan_end_date=LAST_SERVICE
+    )
+    erase(participant.contact)
+    assert getattr(ClientEngagement.objects.get(pk=plan.pk), role).full_name == "Erased Erased"
+
+
+def test_a_client_record_that_others_rest_on_is_refused(participant, erase):
+    contact = participant.contact
+    a_claim(provider=contact.client)
+    assert "Records of others rest on these" in refusal(erase, contact, own_client=True)
+    erase(contact)
+
+
+def test_a_representative_of_somebody_is_refused(participant, erase):
+    represented = a_contact(representative=participant.contact)
+    assert f"representative of {represented}" in refusal(erase, participant.contact)
+
+
+def test_a_dry_run_says_what_would_go_and_removes_nothing(participant, erase, capsys, certificate):
+    before = all_rows()
+    erase(participant.contact, dry_run=True, certificate=None)
+    assert all_rows() == before
+    assert not certificate.exists()
+    lines = capsys.readouterr().out.splitlines()
+    assert {"Claims: 2 without personal data", "Plans: 2 deleted", "Files: 1 deleted"} <= set(lines)
+
+
+def test_it_asks_for_the_last_name(participant, erase, monkeypatch):
+    assert "--yes confirms it" in refusal(erase, participant.contact, yes=False)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question: "Somebody")
+    assert "not the last name" in refusal(erase, participant.contact, yes=False)
+    monkeypatch.setattr("builtins.input", lambda question: participant.contact.last_name)
+    erase(participant.contact, yes=False)
+    assert ProviderInvoice.objects.filter(contact=participant.contact, reference=None).count() == 2
