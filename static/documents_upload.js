@@ -99,6 +99,7 @@
   function upload() {
     const data = new FormData();
     data.append("csrfmiddlewaretoken", form.querySelector("[name=csrfmiddlewaretoken]").value);
+    data.append("contact", form.querySelector("[name=contact]").value);
     for (const row of rows.children) {
       data.append("Files", row.file);
       for (const field of row.querySelectorAll("[name]")) data.append(field.name, field.value);

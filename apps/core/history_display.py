@@ -178,7 +178,12 @@ def load_names(changes: Sequence[Change]) -> Names:
 
 def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
     keys = [key for text in texts if (key := key_from_text(model, text)) is not None]
-    return {str(each.pk): str(each) for each in model._default_manager.filter(pk__in=keys)}
+    records = model._default_manager.filter(pk__in=keys).order_by()
+    if admin.site.is_registered(model):
+        # A name may have another record's in it: that of a plan has the participant's.
+        page: Any = admin.site.get_model_admin(model)
+        records = records.select_related(*(page.list_select_related or ()))
+    return {str(each.pk): str(each) for each in records}
 
 
 def key_from_text(model: type[models.Model], text: str) -> Any:

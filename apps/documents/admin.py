@@ -17,7 +17,16 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, RelatedDropdo
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter, LookupAdmin, Page, RecordAdmin, fieldset
+from apps.core.admin_base import (
+    ArchivedFilter,
+    DateTimeRangeFilter,
+    LookupAdmin,
+    Page,
+    RecordAdmin,
+    fieldset,
+    record_panel,
+    register_panels,
+)
 from apps.core.admin_base.display import link
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
@@ -27,7 +36,7 @@ from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import ErrorDetail, ODataError, plural
-from apps.people.models import Client
+from apps.people.models import Client, Contact, Staff
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
 
@@ -35,7 +44,7 @@ STAFF, CATEGORIES, CLIENTS, NAMES = (each.name for each in PARALLEL_LISTS)
 
 
 class UploadForm(forms.Form):
-    """The category and client of all files of an upload, for the files without their own."""
+    """The category and client of all files of an upload, for the files without their own; the participant."""
 
     category = forms.ModelChoiceField(
         queryset=DocumentCategory.objects.none(),
@@ -46,14 +55,19 @@ class UploadForm(forms.Form):
     client = forms.ModelChoiceField(
         queryset=Client.objects.filter(archive_date=None), required=False, label="Client of all files"
     )
+    contact = forms.ModelChoiceField(
+        queryset=Contact.objects.filter(archive_date=None), required=False, label="Participant of all files"
+    )
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        category, client = cast("Any", self.fields["category"]), cast("Any", self.fields["client"])
+        category = cast("Any", self.fields["category"])
         category.queryset = DocumentCategory.objects.filter(archive_date=None)
-        client.widget = AutocompleteSelect(
-            Document._meta.get_field("client"), admin.site, choices=client.choices
-        )
+        for name in ("client", "contact"):
+            field = cast("Any", self.fields[name])
+            field.widget = AutocompleteSelect(
+                Document._meta.get_field(name), admin.site, choices=field.choices
+            )
 
 
 @admin.register(DocumentCategory)
@@ -77,11 +91,14 @@ class DocumentAdmin(RecordAdmin):
     class Media:
         css: ClassVar[Any] = {"all": ["documents.css"]}
 
-    list_display = ("name", "client", "category", "created_by", "kilobytes", "creation_date", "archived")
-    list_select_related = ("client", "category", "created_by")
+    list_display = (
+        *("name", "client", "contact", "category", "created_by", "kilobytes", "creation_date", "archived"),
+    )
+    list_select_related = ("client", "contact", "category", "created_by")
     list_filter = (
         ArchivedFilter,
         ("client", AutocompleteSelectFilter),
+        ("contact", AutocompleteSelectFilter),
         ("category", RelatedDropdownFilter),
         ("created_by", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
@@ -91,7 +108,7 @@ class DocumentAdmin(RecordAdmin):
     ordering = ("-creation_date", "-guid")
     readonly_fields = ("file", "media_type", "kilobytes", "sha256", "created_by")
     fieldsets = (
-        fieldset(None, "name", ("category", "client")),
+        fieldset(None, "name", "category", ("client", "contact")),
         fieldset("File", "file", ("media_type", "kilobytes"), "sha256", "created_by"),
     )
 
@@ -129,7 +146,7 @@ class DocumentAdmin(RecordAdmin):
         """Many files at once, a row for each; without the page's script all have the same category."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = UploadForm(request.POST if request.method == "POST" else None)
+        form = UploadForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
         errors: list[str] = []
         if request.method == "POST" and form.is_valid():
             try:
@@ -171,7 +188,8 @@ class DocumentAdmin(RecordAdmin):
         with FileBatch() as file_batch:
             stored_files = [file_batch.store(file.chunks(), file.name or "") for file in files]
             entity_set = get_service().by_model[Document]
-            return create_documents_of_upload(entity_set, Upload(stored_files, lists)).keys
+            contact = form.cleaned_data["contact"]
+            return create_documents_of_upload(entity_set, Upload(stored_files, lists, contact=contact)).keys
 
 
 def preview_kind(document: Document) -> str | None:
@@ -204,3 +222,11 @@ def error_text(detail: ErrorDetail) -> str:
     located = located_detail(detail)
     place = "" if located["row"] is None else f"File {located['row'] + 1}, {located['column']}: "
     return place + detail.message
+
+
+DOCUMENT_COLUMNS = ("name", "category", "kilobytes", "created_by", "creation_date")
+register_panels(Client, record_panel(Document, DOCUMENT_COLUMNS, column="client", order=40, can_add=True))
+register_panels(Contact, record_panel(Document, DOCUMENT_COLUMNS, column="contact", order=50, can_add=True))
+register_panels(
+    Staff, record_panel(Document, DOCUMENT_COLUMNS, column="created_by", title="Uploaded", order=70)
+)

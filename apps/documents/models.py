@@ -5,7 +5,7 @@ from django.db.models.functions import Length
 from django.db.models.lookups import Exact
 
 from apps.core.models import Lookup, Record
-from apps.people.models import Client, Staff
+from apps.people.models import Client, Contact, Staff
 
 #: Hexadecimal digits of a SHA-256.
 SHA256_DIGITS = 64
@@ -32,6 +32,14 @@ class Document(Record):
     name = models.CharField(max_length=256)
     client = models.ForeignKey(
         Client, null=True, blank=True, on_delete=models.PROTECT, related_name="documents"
+    )
+    contact = models.ForeignKey(
+        Contact,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="documents",
+        verbose_name="participant",
     )
     category = models.ForeignKey(DocumentCategory, on_delete=models.PROTECT, related_name="documents")
     created_by = models.ForeignKey(

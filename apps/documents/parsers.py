@@ -27,6 +27,7 @@ from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
 from apps.odata.declaration.values import guid_reader, text_reader
 from apps.odata.errors import BadBody, TooLarge, plural
 from apps.odata.http.formats import content_length
+from apps.people.models import Contact
 
 #: Bytes of one text field, and of one header of a part.
 MAX_FIELD_BYTES = 64 * 1024
@@ -100,12 +101,14 @@ class FieldEntries:
 class Upload:
     """The files of a form, which are in the storage, and the texts of its lists.
 
-    ``digest`` is the same for the same fields and bytes, whatever boundary separates them.
+    ``digest`` is the same for the same fields and bytes, whatever boundary separates them. ``contact`` is the
+    participant of all files, which the back office asks for and the interface does not have.
     """
 
     stored_files: list[StoredFile]
     lists: Mapping[str, list[str]]
     digest: bytes = b""
+    contact: Contact | None = None
 
 
 class UploadParser(BaseParser):

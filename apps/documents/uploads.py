@@ -45,6 +45,8 @@ def read_upload(entity_set: EntitySet, upload: Upload) -> Body:
         read_list(each, upload.lists[each.name], body)
     for number, (draft, file) in enumerate(zip(body.drafts, upload.stored_files, strict=True)):
         attach_file(draft, file)
+        if upload.contact is not None:
+            draft.fill("contact", upload.contact)
         if len(draft.file_name) > MAX_FILE_NAME_LENGTH:
             message = f"A file's name may have {MAX_FILE_NAME_LENGTH} characters at most."
             body.faults.append((number, ErrorDetail("TooLong", f"{FILES}[{number}]", message)))

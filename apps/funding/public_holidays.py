@@ -40,6 +40,14 @@ def day_types(day: dt.date, state: str | None) -> frozenset[DayType]:
     return frozenset({ordinary, DayType.PUBLIC_HOLIDAY})
 
 
+def business_days_before(day: dt.date, number: int) -> dt.date:
+    """The business day that is so many business days before a day; no state's own holidays count."""
+    while number:
+        day -= dt.timedelta(days=1)
+        number -= DayType.WEEKDAY in day_types(day, None)
+    return day
+
+
 DAYS_OF_THE_WEEK = (*[DayType.WEEKDAY] * 5, DayType.SATURDAY, DayType.SUNDAY)
 
 

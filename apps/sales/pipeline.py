@@ -92,7 +92,10 @@ class StageColumn:
 
 
 def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT) -> list[StageColumn]:
-    """A column for every current stage, and for archived ones that are not empty; three queries."""
+    """A column for every current stage, and for archived ones that are not empty.
+
+    Three queries; without cards (``limit`` 0) two.
+    """
     chance = Case(
         When(IS_WON, then=Value(Decimal(100))),
         When(IS_LOST, then=Value(ZERO)),
@@ -109,7 +112,9 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
             weighted=Sum(FIRST_YEAR_VALUE * chance, output_field=AMOUNT),
         )
     )
-    cards = first_cards(opportunities, "stage_id", ("-modify_date", "-id"), limit)
+    cards: dict[Any, list[Card]] = {}
+    if limit:
+        cards = first_cards(opportunities, "stage_id", ("-modify_date", "-id"), limit)
     columns = {
         stage.pk: StageColumn(stage) for stage in OpportunityStage.objects.order_by("position", "name")
     }
@@ -118,7 +123,7 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
         column.count = row["number"]
         column.upfront, column.recurring = in_cents(row["upfront"]), in_cents(row["recurring"])
         column.weighted = in_cents(row["weighted"] / 100)
-        column.cards = cards[row["stage_id"]]
+        column.cards = cards.get(row["stage_id"], [])
     return [column for column in columns.values() if column.count or not column.stage.is_archived]
 
 

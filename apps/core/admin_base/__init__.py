@@ -2,18 +2,29 @@
 
 from apps.core.admin_base.filters import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.forms import RecordForm, fieldset
+from apps.core.admin_base.home import HOME_PANELS, Figure, FigureGroup, HomeContent, HomePanel
 from apps.core.admin_base.pages import Page
-from apps.core.admin_base.record_admin import LookupAdmin, RecordAdmin, RecordAutocompleteView
+from apps.core.admin_base.panels import Panel, record_panel, register_panels
+from apps.core.admin_base.record_admin import OVERVIEW, LookupAdmin, RecordAdmin, RecordAutocompleteView
 
 __all__ = [
+    "HOME_PANELS",
+    "OVERVIEW",
     "ArchivedFilter",
     "ConditionFilter",
     "Conditions",
     "DateTimeRangeFilter",
+    "Figure",
+    "FigureGroup",
+    "HomeContent",
+    "HomePanel",
     "LookupAdmin",
     "Page",
+    "Panel",
     "RecordAdmin",
     "RecordAutocompleteView",
     "RecordForm",
     "fieldset",
+    "record_panel",
+    "register_panels",
 ]

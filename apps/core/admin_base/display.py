@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+from django.contrib import admin
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
@@ -102,5 +103,6 @@ def list_url(model: Any, **filters: Any) -> str:
 
 
 def record_link(record: Any) -> str:
-    """A link to the form of a record."""
-    return link(admin_url(record, "change", record.pk), record)
+    """A link to the main page of a record."""
+    page: Any = admin.site.get_model_admin(type(record))
+    return link(page.record_url(record), record)

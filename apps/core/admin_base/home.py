@@ -1,17 +1,86 @@
-"""The menu of the back office, its home page, and the label of the installation."""
+"""The menu of the back office, its home page, and the label of the installation.
 
-from collections.abc import Iterable
+Each app registers its panels of the home page; a person sees those of the records that they may view.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.text import capfirst
 
 from apps.core import history_display
+from apps.core.admin_base.charts import BarChart
 
-RECENT_CHANGES = 12
+RECENT_CHANGES = 8
+
+
+# --- panels ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How many records a list has, with the address of that list.
+
+    ``text`` replaces the number where nobody counts further, ``note`` stands below it.
+    """
+
+    label: str
+    count: int
+    link: str
+    note: str = ""
+    text: str = ""
+    is_urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FigureGroup:
+    """Figures under a heading of their own; ``nothing`` is said where there are none."""
+
+    title: str
+    figures: Sequence[Figure]
+    nothing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HomeContent:
+    """What a panel shows: figures, a chart, or both; ``links`` are (label, address) beside the title."""
+
+    groups: Sequence[FigureGroup] = ()
+    chart: BarChart | None = None
+    links: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HomePanel:
+    """A section of the home page, for those who may view the model's records."""
+
+    title: str
+    model: type[Model]
+    order: int
+    content: Callable[[HttpRequest], HomeContent | None]
+
+
+HOME_PANELS: list[HomePanel] = []
+
+
+def home_panels(request: HttpRequest) -> list[tuple[HomePanel, HomeContent]]:
+    """The panels that this person may view and that have content, in their order."""
+    allowed = [
+        panel
+        for panel in sorted(HOME_PANELS, key=lambda panel: panel.order)
+        if admin.site.get_model_admin(panel.model).has_view_permission(request)
+    ]
+    contents = [(panel, panel.content(request)) for panel in allowed]
+    return [(panel, content) for panel, content in contents if content is not None]
+
+
+# --- the menu -------------------------------------------------------------------------------------------
 
 
 def menu(request: HttpRequest) -> list[dict[str, Any]]:
@@ -59,11 +128,12 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
 
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """The context of the first page: the menu as cards, and the person's own last changes."""
+    """The context of the first page: the panels, the menu as cards, and the person's own last changes."""
     recent = history_display.changes_by(request.user)[:RECENT_CHANGES]
     return {
         **context,
-        "title": "Back office",
+        "title": "Home",
+        "panels": home_panels(request),
         "cards": [group for group in menu(request) if group["title"]],
         "recent_lines": history_display.history_lines(recent),
     }

@@ -45,6 +45,8 @@ class PageAdmin(ModelAdmin):
     list_pages: ClassVar[Sequence[Page]] = ()
     #: Pages of one record: ``def plan_page(self, request, record)``.
     record_pages: ClassVar[Sequence[Page]] = ()
+    #: The page that a link to a record opens: the form, or one of ``record_pages``.
+    main_page: ClassVar[str] = "change"
 
     def url_name(self, page: str) -> str:
         """The name of one of this model's pages, without ``admin:``."""
@@ -53,6 +55,10 @@ class PageAdmin(ModelAdmin):
     def page_url(self, page: str, *arguments: Any) -> str:
         """The address of a page beside the list, or of one of a record's pages."""
         return reverse(f"admin:{self.url_name(page)}", args=arguments)
+
+    def record_url(self, record: Any) -> str:
+        """The address of a record's main page."""
+        return self.page_url(self.main_page, record.pk)
 
     def get_urls(self) -> list[URLPattern]:
         addresses = [

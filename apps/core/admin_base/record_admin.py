@@ -4,23 +4,37 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
+from django.contrib.admin.utils import label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from unfold.views import ChangeList
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
+from apps.core.admin_base.display import record_link
 from apps.core.admin_base.filters import ArchivedFilter, searched_digits, with_digits
 from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
+from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 
 HISTORY_PAGE_SIZE = 50
+
+#: The page with everything about one record.
+OVERVIEW = Page("overview", "Overview", "dashboard")
+
+
+class RecordChangeList(ChangeList):
+    """A list whose rows lead to the main pages of their records."""
+
+    def url_for_result(self, result: Any) -> str:
+        return str(self.model_admin.record_url(result))
 
 
 class RecordAdmin(ArchivingAdmin):
@@ -56,8 +70,13 @@ class RecordAdmin(ArchivingAdmin):
     number_columns: ClassVar[Sequence[str]] = ()
     actions: ClassVar[Any] = ("archive_selected", "restore_selected")
     warn_unsaved_form = True
+    #: The columns at the top of the record's overview.
+    overview_fields: ClassVar[Sequence[str]] = ()
 
     # --- the list and the form
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return RecordChangeList
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         """Without the mark of archived records while there are none in the list."""
@@ -199,6 +218,37 @@ class RecordAdmin(ArchivingAdmin):
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         return None
+
+    # --- the overview
+
+    def overview_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+        """Everything about the record that this person may view."""
+        context = {"details": self.overview_details(request, record), **overview_context(request, record)}
+        return self.render_page(
+            request,
+            "admin/overview.html",
+            str(record),
+            record,
+            record_links=[
+                each for each in self.record_links(request, record) if each["title"] != OVERVIEW.title
+            ],
+            **context,
+        )
+
+    def overview_details(self, request: HttpRequest, record: Any) -> list[tuple[str, Any]]:
+        """The labels and texts at the top; a reference is a link for those who may view its record."""
+        return [
+            (str(label_for_field(name, self.model, self)), self.overview_text(request, record, name))
+            for name in self.overview_fields
+            if getattr(record, name, None) not in (None, "")
+        ]
+
+    def overview_text(self, request: HttpRequest, record: Any, name: str) -> Any:
+        value = getattr(record, name)
+        if isinstance(value, models.Model) and self.admin_site.is_registered(type(value)):
+            page = self.admin_site.get_model_admin(type(value))
+            return record_link(value) if page.has_view_permission(request) else value
+        return cell_text(self, record, name)
 
     # --- history
 

@@ -1,8 +1,11 @@
 """The back office of service bookings, category budgets and support categories."""
 
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import F, Model, Q
+from django.db.models.lookups import LessThan, LessThanOrEqual
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -10,7 +13,14 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
+from apps.core.admin_base import (
+    ArchivedFilter,
+    ConditionFilter,
+    Conditions,
+    LookupAdmin,
+    RecordAdmin,
+    fieldset,
+)
 from apps.core.admin_base.display import admin_url, format_amount, link
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
@@ -24,6 +34,33 @@ from apps.engagements.spending import Spending
 from apps.engagements.validation import BudgetDraft
 from apps.odata import clock
 
+#: From this share on, a budget is nearly spent.
+NEARLY_SPENT = Decimal("0.9")
+
+
+class SpentFilter(ConditionFilter):
+    """How far the budgets of the current plans are spent."""
+
+    title = "spent"
+    parameter_name = "spent"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return spent_conditions()
+
+
+def spent_conditions() -> Conditions:
+    """The conditions that little or nothing is left of the budgets of plans that cover today."""
+    today = clock.today()
+    ended = Q(engagement__plan_end_date__lt=today) | Q(engagement__no_active_plan_from_date__lte=today)
+    current = Q(engagement__plan_start_date__lte=today, engagement__archive_date=None) & ~ended
+    spent = F("used_elsewhere") + F("claimed") + F("waiting")
+    nearly = Q(budget__gt=0) & Q(LessThanOrEqual(F("budget") * NEARLY_SPENT, spent))
+    over = Q(LessThan(F("budget"), spent))
+    return {
+        "nearly": (f"Nearly spent ({NEARLY_SPENT:.0%} or more)", current & nearly & ~over),
+        "over": ("Overspent", current & over),
+    }
+
 
 class BudgetAdmin(RecordAdmin):
     """The base of service bookings and category budgets."""
@@ -33,7 +70,7 @@ class BudgetAdmin(RecordAdmin):
     record_pages = ()
     actions = ()
     readonly_fields = ("claimed", "paid", "waiting")  # the sums of claims
-    list_filter: ClassVar[Any] = (("management_type", ChoicesDropdownFilter),)
+    list_filter: ClassVar[Any] = (SpentFilter, ("management_type", ChoicesDropdownFilter))
     list_select_related = ("engagement__participant", "category")
     search_fields: ClassVar[Any] = (
         "engagement__participant__first_name",

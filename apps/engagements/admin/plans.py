@@ -11,7 +11,17 @@ from django.utils.text import capfirst
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordAdmin, fieldset
+from apps.core.admin_base import (
+    ArchivedFilter,
+    ConditionFilter,
+    Conditions,
+    Page,
+    Panel,
+    RecordAdmin,
+    fieldset,
+    record_panel,
+    register_panels,
+)
 from apps.core.admin_base.display import (
     admin_url,
     count_days,
@@ -21,9 +31,11 @@ from apps.core.admin_base.display import (
     short_day,
     two_lines,
 )
+from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
 from apps.odata import clock
+from apps.people.models import Client, Contact
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +62,28 @@ class PlanPeriodFilter(ConditionFilter):
     parameter_name = "stage"
 
     def conditions(self, model: type[Model]) -> Conditions:
-        today = clock.today()
-        started, ended = Q(plan_start_date__lte=today), ended_before(today)
-        ends_within = {
-            str(days): (
-                f"Ends within {days} days",
-                started & ~ended & ended_before(today + dt.timedelta(days=days + 1)),
-            )
-            for days in (30, 60, 90)
-        }
-        return {
-            "": ("Not ended", ~ended),
-            "current": ("Current", started & ~ended),
-            **ends_within,
-            "ended": ("Ended", ended),
-            "coming": ("Still to start", ~started),
-            "all": ("All", Q()),
-        }
+        return period_conditions()
+
+
+def period_conditions() -> Conditions:
+    """The conditions of plans by their dates."""
+    today = clock.today()
+    started, ended = Q(plan_start_date__lte=today), ended_before(today)
+    ends_within = {
+        str(days): (
+            f"Ends within {days} days",
+            started & ~ended & ended_before(today + dt.timedelta(days=days + 1)),
+        )
+        for days in (30, 60, 90)
+    }
+    return {
+        "": ("Not ended", ~ended),
+        "current": ("Current", started & ~ended),
+        **ends_within,
+        "ended": ("Ended", ended),
+        "coming": ("Still to start", ~started),
+        "all": ("All", Q()),
+    }
 
 
 def ended_before(day: dt.date) -> Q:
@@ -112,6 +129,7 @@ class ClientEngagementAdmin(RecordAdmin):
     number_columns = ("participant__scheme_number",)
     ordering = ("plan_end_date", "guid")
     record_pages = (Page("plan", "Budgets", "bar_chart"), *RecordAdmin.record_pages)
+    main_page = "plan"
     fieldsets = (
         fieldset(
             None,
@@ -188,12 +206,8 @@ class ClientEngagementAdmin(RecordAdmin):
     # --- the page of a plan
 
     def plan_page(self, request: HttpRequest, record: ClientEngagement) -> HttpResponse:
-        """How a plan and each of its budgets is spent, and how long they will last."""
-        today = clock.today()
-        budgets = sorted(
-            record.budgets.select_related("category", "engagement"),
-            key=lambda budget: (budget.category.number if budget.category else 99, str(budget.pk)),
-        )
+        """How a plan and each of its budgets is spent, and what was claimed on it."""
+        budgets = list(record.budgets.all())
         allocated = sum((budget.budget for budget in budgets), ZERO)
         return self.render_page(
             request,
@@ -201,16 +215,23 @@ class ClientEngagementAdmin(RecordAdmin):
             str(record),
             record,
             plan=record,
-            plan_spending=record.spending(budgets, today),
+            plan_spending=record.spending(budgets, clock.today()),
             time_left=self.time(record)[1],
             managers=self.managers(record),
             allocated=allocated,
             unallocated=record.total_budget_amount - allocated,
             over_allocated=allocated - record.total_budget_amount,
-            budgets=[budget_section(budget, today) for budget in budgets],
-            add_link=self.add_budget_url(request, record),
-            budget_lists=self.budget_list_links(request),
+            **overview_context(request, record),
         )
+
+    def budgets_context(self, request: HttpRequest, record: ClientEngagement) -> dict[str, Any]:
+        """The section of the budgets on the page of a plan."""
+        return {
+            "plan": record,
+            "budgets": [budget_section(budget) for budget in load_budgets(record)],
+            "add_link": self.add_budget_url(request, record),
+            "budget_lists": self.budget_list_links(request),
+        }
 
     def budget_list_links(self, request: HttpRequest) -> list[tuple[str, str]]:
         """The name of each list that may be viewed, and its address up to the key of a budget."""
@@ -227,12 +248,100 @@ class ClientEngagementAdmin(RecordAdmin):
         return admin_url(model, "add", engagement=plan.pk)
 
 
-def budget_section(budget: Budget, today: dt.date) -> dict[str, Any]:
+def load_budgets(plan: ClientEngagement) -> list[Budget]:
+    """The budgets of a plan by their categories."""
+    return sorted(
+        plan.budgets.select_related("category", "engagement"),
+        key=lambda budget: (budget.category.number if budget.category else 99, str(budget.pk)),
+    )
+
+
+def budget_section(budget: Budget) -> dict[str, Any]:
     """A budget on the page of its plan."""
-    spending = budget.spending(today)
+    spending = budget.spending(clock.today())
     return {
         "record": budget,
         "spending": spending,
         "bar": spending_bar(spending),
         "link": admin_url(budget, "change", budget.pk),
     }
+
+
+# --- panels ---------------------------------------------------------------------------------------------
+
+
+def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, Any]:
+    page = admin.site.get_model_admin(ClientEngagement)
+    assert isinstance(page, ClientEngagementAdmin)
+    return page.budgets_context(request, plan)
+
+
+def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:
+    """The plans that cover today, each with its budgets and how long they last."""
+    page: Any = admin.site.get_model_admin(ClientEngagement)
+    plans = [plan for plan in contact.engagements.filter(archive_date=None) if plan.is_current]
+    sections = []
+    for plan in plans:
+        budgets = load_budgets(plan)
+        spending = plan.spending(budgets, clock.today())
+        sections.append(
+            {
+                "plan": plan,
+                "link": page.record_url(plan),
+                "spending": spending,
+                "bar": spending_bar(spending),
+                "time_left": page.time(plan)[1],
+                "budgets": [budget_section(budget) for budget in budgets],
+            }
+        )
+    return {"plans": sections} if sections else None
+
+
+PLAN_COLUMNS = ("period", "managers", "total", "time")
+register_panels(
+    ClientEngagement,
+    Panel(
+        model=ClientEngagement,
+        title="Budgets",
+        template="engagements/budgets.html",
+        context=budgets_context,
+        histories=lambda plan: [plan.budgets.all()],
+    ),
+)
+register_panels(
+    Contact,
+    Panel(
+        model=ClientEngagement,
+        title="Current plan",
+        order=10,
+        template="engagements/current_plans.html",
+        context=current_plans_context,
+    ),
+    record_panel(
+        ClientEngagement,
+        PLAN_COLUMNS,
+        column="participant",
+        filters={PlanPeriodFilter.parameter_name: "all"},
+        order=11,
+        can_add=True,
+    ),
+    record_panel(
+        ClientEngagement,
+        ("participant", *PLAN_COLUMNS),
+        column="support_coordinator",
+        filters={PlanPeriodFilter.parameter_name: "all"},
+        title="Coordinates plans",
+        order=81,
+    ),
+)
+register_panels(
+    Client,
+    record_panel(
+        ClientEngagement,
+        ("participant", *PLAN_COLUMNS),
+        column="plan_manager",
+        filters={PlanPeriodFilter.parameter_name: "all"},
+        title="Manages plans",
+        order=60,
+    ),
+)

@@ -1,13 +1,14 @@
 """The lists of claims and invoices: their search, filters and columns, and a tab for each status."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
 
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import (
@@ -24,18 +25,39 @@ from apps.core.admin_base.display import age, amount_cell, period_cell, two_line
 from apps.core.admin_base.filters import searched_digits, with_digits
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
-from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, WarningCode
-from apps.funding.models import AcknowledgedWarning, Bill, Claim, Invoice, resubmission_exists
+from apps.funding.models import (
+    AcknowledgedWarning,
+    Bill,
+    Claim,
+    ClaimLine,
+    Invoice,
+    InvoiceLine,
+    LineItem,
+    resubmission_exists,
+)
+from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import RESUBMITTABLE, STATUSES
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, Phase
 from apps.odata import clock
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
+PLAN = "plan"
+#: Business days for a claim to be made of a provider invoice, and for the agency to pay it.
+BUSINESS_DAYS = (5, 2)
+#: How far bills have come: label and phases of each choice.
+PROGRESS: dict[str, tuple[str, Sequence[Phase]]] = {
+    "paid": ("Paid", [Phase.PAID]),
+    "claimed": ("Claimed", [Phase.CLAIMED, Phase.CANCELLING]),
+    "approved": ("Approved", [Phase.APPROVED]),
+    "entered": ("To approve or on hold", [Phase.ENTERED]),
+    "rejected": ("Rejected or cancelled", [Phase.REJECTED, Phase.CANCELLED]),
+}
 #: Choices of the filter by warnings beside the codes.
 ANY_WARNING, NO_WARNING = "any", "none"
 #: As many people or providers are passed on by their keys.
@@ -97,6 +119,19 @@ class HoldReasonFilter(RadioFilter):
         return queryset.filter(status_reason=self.value()) if self.value() else queryset
 
 
+class PhaseFilter(ConditionFilter):
+    """How far bills have come, over all statuses of a phase."""
+
+    title = "progress"
+    parameter_name = "phase"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            name: (label, Q(funding_status__in=[key for key, row in STATUSES.items() if row.phase in phases]))
+            for name, (label, phases) in PROGRESS.items()
+        }
+
+
 class AgeFilter(ConditionFilter):
     """For how long bills have had their status."""
 
@@ -104,10 +139,26 @@ class AgeFilter(ConditionFilter):
     parameter_name = "age"
 
     def conditions(self, model: type[Model]) -> Conditions:
-        return {
-            str(days): (f"Over {days} days", Q(status_date__lt=clock.now() - dt.timedelta(days=days)))
-            for days in (7, 14, 30, 90)
-        }
+        return age_conditions("status_date")
+
+
+def age_conditions(column: str) -> Conditions:
+    """The conditions that a moment is longer ago than some days."""
+    business_days = {
+        f"{days}b": (f"Over {days} business days", Q(**{f"{column}__lt": over_business_days(days)}))
+        for days in BUSINESS_DAYS
+    }
+    days_of_the_calendar = {
+        str(days): (f"Over {days} days", Q(**{f"{column}__lt": clock.now() - dt.timedelta(days=days)}))
+        for days in (7, 14, 30, 90)
+    }
+    return business_days | days_of_the_calendar
+
+
+def over_business_days(number: int) -> dt.datetime:
+    """The moment before which something has waited for more than so many business days."""
+    day = business_days_before(clock.today(), number)
+    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
 
 
 class WarningFilter(DropdownFilter):
@@ -149,6 +200,40 @@ class BudgetFilter(RadioFilter):
         return queryset.filter(pk__in=lines_on_budget(budget)[f"{name}s"].order_by().values(name))
 
 
+class PlanFilter(RadioFilter):
+    """The plan of bills, from a link on the plan's page."""
+
+    title = "plan"
+    parameter_name = PLAN
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        plan = find_plan(request.GET.get(PLAN))
+        return [] if plan is None else [(str(plan.pk), str(plan))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        plan = find_plan(self.value())
+        return queryset if plan is None else queryset.filter(bills_on_plan(queryset.model)(plan))
+
+
+def find_plan(key: str | None) -> ClientEngagement | None:
+    guid = read_key(key)
+    return ClientEngagement.objects.select_related("participant").filter(pk=guid).first() if guid else None
+
+
+def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
+    """The condition that bills have a line on a budget of a plan."""
+    line: type[LineItem] = ClaimLine if model is Claim else InvoiceLine
+    name = "claim" if model is Claim else "invoice"
+
+    def condition(plan: ClientEngagement) -> Q:
+        # By their keys, so that each side of the condition has an index.
+        budgets = Q(booking__in=list(plan.bookings.values_list("pk", flat=True)))
+        budgets |= Q(category_budget__in=list(plan.category_budgets.values_list("pk", flat=True)))
+        return Q(pk__in=line._default_manager.filter(budgets).order_by().values(name))
+
+    return condition
+
+
 def find_budget(key: str | None) -> Budget | None:
     """The service booking, or the budget of a category, that has this key."""
     guid = read_key(key)
@@ -185,13 +270,16 @@ class BillListAdmin(ActionAdmin):
         ArchivedFilter,
         StatusFilter,
         ResubmissionFilter,
+        PhaseFilter,
         HoldReasonFilter,
         AgeFilter,
         WarningFilter,
         ("total", RangeNumericFilter),
         BudgetFilter,
+        PlanFilter,
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
+        ("creation_date", DateTimeRangeFilter),
         ("contact", AutocompleteSelectFilter),
         ("staff", AutocompleteSelectFilter),
     )

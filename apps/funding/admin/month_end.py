@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.core.admin_base.display import list_url
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, resubmission_exists
-from apps.funding.statuses import RESUBMITTABLE, SETTLED
+from apps.funding.statuses import RESUBMITTABLE, SETTLED, STATUSES
 from apps.odata import clock
 
 #: How many months month end shows.
@@ -39,9 +39,13 @@ class Cell:
 class Row:
     """A status with its cells, and their sum."""
 
-    label: str
+    status: str
     link: str
     cells: Sequence[Cell]
+
+    @property
+    def label(self) -> str:
+        return STATUSES[self.status].label
 
     @property
     def sum(self) -> Cell:
@@ -62,11 +66,11 @@ def month_end_context() -> dict[str, Any]:
     }
 
 
-def last_months() -> list[dt.date]:
+def last_months(count: int = MONTHS) -> list[dt.date]:
     """The first days of the last months, this one first."""
     today = clock.today()
     number = today.year * 12 + today.month - 1
-    return [dt.date(each // 12, each % 12 + 1, 1) for each in range(number, number - MONTHS, -1)]
+    return [dt.date(each // 12, each % 12 + 1, 1) for each in range(number, number - count, -1)]
 
 
 def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
@@ -103,7 +107,7 @@ def status_rows(cells: dict[tuple[str, Any], Cell], columns: Sequence[Any]) -> l
     statuses = {status for status, _ in cells}
     return [
         Row(
-            str(status.label),
+            status.value,
             list_url(Claim, status=status.value),
             [cells.get((status.value, column), Cell()) for column in columns],
         )

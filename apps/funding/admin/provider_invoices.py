@@ -33,7 +33,7 @@ from apps.core.models import normalised
 from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome, may_administer
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.bill_lists import find_contacts, find_providers
+from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_providers
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
@@ -89,6 +89,16 @@ class ApprovalFilter(ConditionFilter):
         return {WAITING: ("To be claimed", WAITS_FOR_CLAIM), **statuses}
 
 
+class ReceivedFilter(ConditionFilter):
+    """How long ago provider invoices were received."""
+
+    title = "received"
+    parameter_name = "age"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return age_conditions("creation_date")
+
+
 @admin.register(ProviderInvoice)
 class ProviderInvoiceAdmin(ActionAdmin):
     """Provider invoices, beside their documents."""
@@ -114,6 +124,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     list_filter = (
         ArchivedFilter,
         ApprovalFilter,
+        ReceivedFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),

@@ -8,14 +8,14 @@ from django.utils.html import format_html
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, fieldset
+from apps.core.admin_base import OVERVIEW, ArchivedFilter, fieldset, record_panel, register_panels
 from apps.core.admin_base.display import admin_url, link
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
 from apps.people.choices import AppliesTo
 from apps.people.duplicates import MESSAGE, describe, find_duplicates
-from apps.people.models import Client, Contact
+from apps.people.models import Client, Contact, Staff
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- fieldsets that several forms have ----------------------------------------------------------------
@@ -99,6 +99,8 @@ class PersonAdmin(AnsweredAdmin):
     """What the pages of staff and contacts have in common."""
 
     form = PersonForm
+    record_pages = (OVERVIEW, *AnsweredAdmin.record_pages)
+    main_page = "overview"
     warnings = PERSON_WARNINGS
 
     @display(description="name", ordering="last_name", header=True)
@@ -120,6 +122,12 @@ class ClientAdmin(AnsweredAdmin):
 
     warnings = CLIENT_WARNINGS
     applies_to = AppliesTo.CLIENT
+    record_pages = (OVERVIEW, *AnsweredAdmin.record_pages)
+    main_page = "overview"
+    overview_fields = (
+        *("business_number", "unique_code", "business_phone", "business_phone2", "web_address"),
+        *("key_contact", "external_reference"),
+    )
     menu_group = "People"
     menu_order = 20
     menu_title = "Organisations and providers"
@@ -156,6 +164,11 @@ class ContactAdmin(PersonAdmin):
 
     form = ContactForm
     applies_to = AppliesTo.CONTACT
+    overview_fields = (
+        *("scheme_number", "scheme_price_guide_region", "birthday", "phone1", "phone2", "primary_email"),
+        *("role", "client", "position_title", "representative", "representative_relationship"),
+        *("account_manager", "unique_code"),
+    )
     menu_group = "People"
     menu_order = 30
     menu_title = "Participants and contacts"
@@ -198,3 +211,15 @@ class ContactAdmin(PersonAdmin):
 
     def autocomplete_label(self, record: Any) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)
+
+
+PERSON_COLUMNS = ("full_name", "scheme_number", "phone1", "primary_email", "role")
+register_panels(
+    Contact,
+    record_panel(Contact, PERSON_COLUMNS, column="representative", title="Represents", order=80),
+)
+register_panels(Client, record_panel(Contact, PERSON_COLUMNS, column="client", title="Contacts", order=50))
+register_panels(
+    Staff,
+    record_panel(Contact, PERSON_COLUMNS, column="account_manager", title="Account manager of", order=50),
+)

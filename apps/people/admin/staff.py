@@ -70,6 +70,10 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     """Staff, who are the users of the back office."""
 
     applies_to = AppliesTo.STAFF
+    overview_fields = (
+        *("role", "position", "location", "phone1", "primary_email", "account_manager"),
+        *("employment_type", "commencement_date", "disable_login_date", "last_login"),
+    )
     menu_group = "People"
     menu_order = 10
     icon = "badge"

@@ -9,10 +9,18 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
+from apps.core.admin_base import (
+    ArchivedFilter,
+    LookupAdmin,
+    RecordAdmin,
+    fieldset,
+    record_panel,
+    register_panels,
+)
 from apps.core.admin_base.display import admin_url
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft
+from apps.people.models import Contact, Staff
 from apps.sales.admin.forms import OpportunityForm, TemplateForm
 from apps.sales.admin.pages import PipelineAdmin
 from apps.sales.choices import Outcome
@@ -206,3 +214,16 @@ class OpportunityOutcomeReasonAdmin(LookupAdmin):
     list_filter = (ArchivedFilter, ("outcome", ChoicesDropdownFilter))
     ordering = ("outcome", "name")
     fieldsets = (fieldset(None, "name", "outcome"),)
+
+
+OPPORTUNITY_COLUMNS = ("name", "stage", "outcome_label", "owner", "upfront_value_of_sale", "follow_up_date")
+register_panels(
+    Contact, record_panel(Opportunity, OPPORTUNITY_COLUMNS, column="primary_contact", order=70, can_add=True)
+)
+register_panels(
+    Staff,
+    record_panel(Opportunity, OPPORTUNITY_COLUMNS, column="owner", title="Owner of opportunities", order=60),
+    record_panel(
+        Opportunity, OPPORTUNITY_COLUMNS, column="follow_up_staff", title="Follows up opportunities", order=61
+    ),
+)

@@ -1,0 +1,137 @@
+"""Bar charts that are drawn on the server: no script, links in the bars, the colours of both themes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+WIDTH, HEIGHT = 720, 240
+LEFT, TOP, BOTTOM = 56, 12, 28
+#: The share of a column that its bar fills.
+BAR_SHARE = 0.7
+#: At most so many lines across the chart.
+GRID_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a column: what it counts, and the list that it links to."""
+
+    value: Decimal | int
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The bars of one colour, one for each column; ``colour`` is a class of ``back_office.css``."""
+
+    label: str
+    colour: str
+    bars: Sequence[Bar]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBar:
+    """A bar with its place in the drawing, and the words that describe it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    link: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Stacked bars over named columns, with a labelled axis and a legend."""
+
+    title: str
+    unit: str
+    columns: Sequence[str]
+    series: Sequence[Series]
+
+    @property
+    def width(self) -> int:
+        return WIDTH
+
+    @property
+    def height(self) -> int:
+        return HEIGHT
+
+    @property
+    def left(self) -> int:
+        return LEFT
+
+    @property
+    def bottom(self) -> int:
+        return HEIGHT - BOTTOM
+
+    @property
+    def totals(self) -> list[Decimal]:
+        bars = zip(*(each.bars for each in self.series), strict=True)
+        return [sum((Decimal(bar.value) for bar in column), Decimal(0)) for column in bars]
+
+    @property
+    def top_value(self) -> int:
+        """The value at the top of the axis: the least round one above all columns."""
+        step = self.grid_step
+        return max(1, math.ceil(max(self.totals, default=0) / step)) * step
+
+    @property
+    def grid_step(self) -> int:
+        """1, 2 or 5 times a power of ten, so that few lines reach the highest column."""
+        highest = max([Decimal(1), *self.totals])
+        steps = (factor * 10**power for power in range(15) for factor in (1, 2, 5))
+        return next(step for step in steps if step * GRID_LINES >= highest)
+
+    @property
+    def grid(self) -> list[tuple[float, int]]:
+        """The height and the value of each line across the chart."""
+        values = range(0, self.top_value + 1, self.grid_step)
+        return [(self.place(value), value) for value in values]
+
+    def place(self, value: Decimal | int) -> float:
+        """The height of a value in the drawing."""
+        return round(self.bottom - float(value) / self.top_value * (self.bottom - TOP), 1)
+
+    @property
+    def column_width(self) -> float:
+        return (WIDTH - LEFT) / max(len(self.columns), 1)
+
+    @property
+    def column_labels(self) -> list[tuple[float, str]]:
+        return [
+            (round(LEFT + (number + 0.5) * self.column_width, 1), label)
+            for number, label in enumerate(self.columns)
+        ]
+
+    @property
+    def bars(self) -> list[PlacedBar]:
+        placed = []
+        width = self.column_width * BAR_SHARE
+        for number, label in enumerate(self.columns):
+            base = Decimal(0)
+            x = LEFT + number * self.column_width + (self.column_width - width) / 2
+            for series in self.series:
+                bar = series.bars[number]
+                if not bar.value:
+                    continue
+                top, bottom = self.place(base + bar.value), self.place(base)
+                words = f"{label}, {series.label}: {bar.value:,}"
+                placed.append(
+                    PlacedBar(
+                        round(x, 1),
+                        top,
+                        round(width, 1),
+                        round(bottom - top, 1),
+                        series.colour,
+                        bar.link,
+                        words,
+                    )
+                )
+                base += bar.value
+        return placed

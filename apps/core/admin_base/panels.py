@@ -1,0 +1,154 @@
+"""The overview of one record: what refers to it, section by section, and the history of all of it.
+
+Each app registers the panels that its records are shown in, so that an app below it shows them without
+knowing them. A panel is for those who may view its kind of record.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import display_for_field, display_for_value, label_for_field, lookup_field
+from django.db.models import F, Model, Q, QuerySet
+from django.http import HttpRequest
+from django.utils.text import capfirst
+from unfold.utils import display_for_header, display_for_label
+
+from apps.core import history_display
+from apps.core.admin_base.display import admin_url, list_url
+from apps.core.models import Change
+
+#: Records shown in a panel, and entries of the history; the full lists are a click away.
+ROW_LIMIT, TIMELINE_LIMIT = 5, 20
+#: Of so many records of a panel, the newest, the timeline shows the history.
+TIMELINE_RECORDS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A section with a template of its own.
+
+    ``context`` returns ``None`` where there is nothing to show; ``histories`` are the records whose changes
+    belong to the timeline.
+    """
+
+    model: type[Model]
+    title: str = ""
+    order: int = 0
+    template: str
+    context: Callable[[HttpRequest, Any], dict[str, Any] | None]
+    histories: Callable[[Any], Sequence[QuerySet[Any]]] = lambda record: ()
+
+    @property
+    def heading(self) -> str:
+        return self.title or capfirst(str(self.model._meta.verbose_name_plural))
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return bool(admin.site.get_model_admin(self.model).has_view_permission(request))
+
+
+def record_panel(
+    model: type[Model],
+    columns: Sequence[str],
+    *,
+    column: str = "",
+    condition: Callable[[Any], Q] | None = None,
+    parameter: str = "",
+    filters: Mapping[str, str] | None = None,
+    can_add: bool = False,
+    title: str = "",
+    order: int = 0,
+) -> Panel:
+    """A panel of the current records that refer to the record, in columns of their own list.
+
+    They refer to it by ``column``, or ``condition`` finds them and ``parameter`` filters their list.
+    ``filters`` are further parameters of that list, where it would leave some of them out.
+    """
+
+    def records(record: Any) -> QuerySet[Any]:
+        found = condition(record) if condition else Q(**{column: record.pk})
+        return model._default_manager.filter(found, archive_date=None)
+
+    def context(request: HttpRequest, record: Any) -> dict[str, Any]:
+        page: Any = admin.site.get_model_admin(model)
+        newest = records(record).select_related(*(page.list_select_related or ())).order_by("-creation_date")
+        rows = list(newest[: ROW_LIMIT + 1])
+        may_add = can_add and page.has_add_permission(request) and not record.is_archived
+        query = {parameter or f"{column}__{record._meta.pk.name}__exact": record.pk, **(filters or {})}
+        return {
+            "count": len(rows) if len(rows) <= ROW_LIMIT else records(record).count(),
+            "headers": [capfirst(str(label_for_field(name, model, page))) for name in columns],
+            "rows": [
+                (page.record_url(row), [cell_text(page, row, name) for name in columns])
+                for row in rows[:ROW_LIMIT]
+            ],
+            "link": list_url(model, **query),
+            "add_link": admin_url(model, "add", **{column: record.pk}) if may_add else None,
+        }
+
+    return Panel(
+        model=model,
+        title=title,
+        order=order,
+        template="admin/record_panel.html",
+        context=context,
+        histories=lambda record: [records(record)],
+    )
+
+
+#: The panels of each model's overview; apps that depend on the model's app add theirs.
+PANELS: dict[type[Model], list[Panel]] = defaultdict(list)
+
+
+def register_panels(model: type[Model], *panels: Panel) -> None:
+    PANELS[model].extend(panels)
+
+
+def cell_text(page: Any, row: Any, name: str) -> Any:
+    """A cell as the list of the model's page shows it."""
+    column, attribute, value = lookup_field(name, row, page)
+    empty = page.get_empty_value_display()
+    if column is not None:
+        related = getattr(row, column.name) if column.is_relation else None
+        return related or display_for_field(value, column, empty)
+    label = getattr(attribute, "label", None)
+    if label and value is not None:
+        return display_for_label(value, empty, label)
+    if getattr(attribute, "header", False):
+        return display_for_header(value, empty)
+    return display_for_value(value, empty)
+
+
+# --- the overview ---------------------------------------------------------------------------------------
+
+
+def overview_context(request: HttpRequest, record: Any) -> dict[str, Any]:
+    """The panels of the record's model that this person may view, and the timeline."""
+    panels = [panel for panel in PANELS[type(record)] if panel.has_permission(request)]
+    panels.sort(key=lambda panel: (panel.order, panel.heading))
+    shown: list[tuple[Panel, dict[str, Any]]] = []
+    empty: list[tuple[Panel, dict[str, Any]]] = []
+    for panel in panels:
+        context = panel.context(request, record)
+        if context is not None:
+            (shown if context.get("count", 1) else empty).append((panel, context))
+    return {
+        "panels": shown,
+        "empty_panels": empty,
+        "timeline": history_display.history_lines(load_timeline(record, panels)),
+        "timeline_limit": TIMELINE_LIMIT,
+    }
+
+
+def load_timeline(record: Any, panels: Sequence[Panel]) -> list[Change]:
+    """The newest changes of the record and of the records in its panels."""
+    changes = Q(record_type=record._meta.label_lower, record_key=str(record.pk))
+    for records in (each for panel in panels for each in panel.histories(record)):
+        keys = records.order_by("-creation_date").values_list("pk", flat=True)[:TIMELINE_RECORDS]
+        changes |= Q(record_type=records.model._meta.label_lower, record_key__in=[str(key) for key in keys])
+    # Ordered by the bare key, PostgreSQL would read all changes backwards until it has found enough.
+    return list(Change.objects.filter(changes).order_by((F("id") + 0).desc())[:TIMELINE_LIMIT])
