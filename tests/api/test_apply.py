@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.api.caller import ok, refused
+from tests.api.caller import Caller, an_application, ok, refused
 from tests.people.builders import a_client
 from tests.sales.builders import an_opportunity
 
@@ -253,3 +253,33 @@ def test_computed_values_of_sums_can_be_filtered_and_ordered(sales):
         ("Training", Decimal("2000001142.42")),
         ("CallCold", Decimal("0.6")),
     ]
+
+
+def test_sums_are_grouped_by_members_of_other_sets(api, records):
+    claims = ok(api.get("claim", {"$expand": "Contact($select=LastName)"}))["value"]
+    body = ok(api.get("claim", {"$apply": "groupby((Contact/LastName),aggregate($count as N))"}))
+    assert body["@odata.context"].endswith("#Claim(N,Contact(LastName))")
+    assert sum(row["N"] for row in body["value"]) == len(claims)
+    names = {claim["Contact"]["LastName"] for claim in claims}
+    assert {row["Contact"]["LastName"] for row in body["value"]} == names
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        "groupby((Contact/LastName))",
+        "filter(Contact/LastName eq 'x')/aggregate($count as N)",
+        "aggregate(Contact/LastName with countdistinct as N)",
+        "compute(length(Contact/LastName) as L)/aggregate(L with max as M)",
+        "topcount(1,length(Contact/LastName))",
+        "filter(Contact/Claims/any())",
+        "aggregate(Contact/Claims/$count with sum as N)",
+        "concat(aggregate($count as N),groupby((Contact/LastName)))",
+    ],
+)
+def test_sums_along_another_set_need_its_permission(records, apply):
+    narrow = Caller(an_application("claim.read", name="narrow"))
+    assert narrow.get("claim", {"$apply": "aggregate($count as N)"}).status_code == 200
+    refused(narrow.get("claim", {"$apply": apply}), 403, "Forbidden")
+    wide = Caller(an_application("claim.read", "contact.read", name="wide"))
+    assert wide.get("claim", {"$apply": apply}).status_code == 200

@@ -19,9 +19,9 @@ from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import BadQuery
 from apps.odata.query import ast
 from apps.odata.query import functions as sql
-from apps.odata.query.ast import Expression, Literal, ValueKind
+from apps.odata.query.ast import Expression, ValueKind
 from apps.odata.query.binding import Binder, bind_filter
-from apps.odata.query.operands import KnownValue, Operand
+from apps.odata.query.operands import KnownValue, Operand, RequestContext
 from apps.odata.query.ordering import sort_keys
 from apps.odata.query.parser import MAX_LEVELS, MAX_NODES
 from apps.odata.query.search import search_condition
@@ -74,9 +74,9 @@ Rows = RecordRows | ResultRows
 class Transformer:
     """Applies the transformations of one request."""
 
-    def __init__(self, entity_set: EntitySet, aliases: Mapping[str, Literal], using: str) -> None:
+    def __init__(self, entity_set: EntitySet, request: RequestContext, using: str) -> None:
         self.entity_set = entity_set
-        self.aliases = aliases
+        self.request = request
         self.compiler = entity_set.model._base_manager.using(using).all().query.get_compiler(using)
         self.vendor = self.compiler.connection.vendor
 
@@ -110,14 +110,14 @@ class Transformer:
         match transformation:
             case Filter(condition):
                 tree = substitute(condition, rows.values)
-                return replace(rows, rows=queryset.filter(bind_filter(tree, type_, self.aliases, "$apply")))
+                return replace(rows, rows=queryset.filter(bind_filter(tree, type_, self.request, "$apply")))
             case Search(text):
                 return replace(rows, rows=queryset.filter(search_condition(self.entity_set, text)))
             case OrderBy(terms, skip, top):
                 if not skip and top is None:
                     self.fail("orderby of records stands in $orderby, or behind an aggregation")
                 terms = tuple(replace(t, expression=substitute(t.expression, rows.values)) for t in terms)
-                keys = sort_keys(type_, terms, self.aliases, "$apply")
+                keys = sort_keys(type_, terms, self.request, "$apply")
                 chosen = queryset.order_by(*(key.order_by for key in keys))
                 chosen = chosen[skip : None if top is None else skip + top]
                 model: Any = self.entity_set.model
@@ -282,8 +282,8 @@ class Transformer:
     def binder(self, rows: Rows) -> Binder:
         type_ = self.entity_set.type
         if isinstance(rows, RecordRows):
-            return Binder(type_, self.aliases, "$apply")
-        return ResultBinder(rows.result, type_, self.aliases, "$apply")
+            return Binder(type_, self.request, "$apply")
+        return ResultBinder(rows.result, type_, self.request, "$apply")
 
     def known(self, binder: Binder, operand: Operand | KnownValue) -> Operand:
         return binder.constant(operand) if isinstance(operand, KnownValue) else operand

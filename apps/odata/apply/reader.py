@@ -13,8 +13,10 @@ from django.db.models import QuerySet
 from apps.odata.apply.pipeline import RecordRows, ResultRows, Transformer
 from apps.odata.apply.results import Result, ResultColumn, row_members
 from apps.odata.clock import set_database_zone
+from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, StructuredType
 from apps.odata.errors import BadQuery
+from apps.odata.query.operands import RequestContext
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.transformations import Compute, Filter
 from apps.odata.read.reader import Page
@@ -38,6 +40,7 @@ class TransformedReader:
         entity_set: EntitySet,
         rows: QuerySet[Any],
         options: QueryOptions,
+        caller: Caller,
         has_text_numbers: bool = False,
         omits_nulls: bool = False,
     ) -> None:
@@ -45,7 +48,7 @@ class TransformedReader:
         self.has_text_numbers, self.omits_nulls = has_text_numbers, omits_nulls
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
-        self.transformer = Transformer(entity_set, options.aliases, rows.db)
+        self.transformer = Transformer(entity_set, RequestContext(options.aliases, caller), rows.db)
         parts = self.transformer.apply(RecordRows(rows), options.apply or ())
         self.records = None
         if len(parts) == 1 and isinstance(parts[0], RecordRows):
@@ -128,7 +131,7 @@ def select_items(type_: StructuredType, columns: Iterable[ResultColumn]) -> list
     nested: dict[str, list[str]] = {}
     for column in columns:
         first, *rest = column.path
-        navigation = type_.navigations.get(first)
+        navigation = type_.find_navigation(first)
         if rest and navigation is not None and not navigation.is_complex:
             nested.setdefault(first, []).append("/".join(rest))
         else:

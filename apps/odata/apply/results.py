@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -16,9 +16,9 @@ from django.utils import timezone
 from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression as Tree
-from apps.odata.query.ast import Literal, Path, ValueKind
+from apps.odata.query.ast import Path, ValueKind
 from apps.odata.query.binding import Binder
-from apps.odata.query.operands import Operand
+from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.sqlite_functions import QUOTIENT_DIGITS
 
 
@@ -78,10 +78,8 @@ class ColumnReference(Expression):
 class ResultBinder(Binder):
     """Binds expressions whose names are the columns of a result."""
 
-    def __init__(
-        self, result: Result, type_: StructuredType, aliases: Mapping[str, Literal], target: str
-    ) -> None:
-        super().__init__(type_, aliases, target)
+    def __init__(self, result: Result, type_: StructuredType, request: RequestContext, target: str) -> None:
+        super().__init__(type_, request, target)
         self.columns = result.by_name
 
     def path(self, node: Path, allow_object: bool = False) -> Operand:

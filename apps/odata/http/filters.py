@@ -18,7 +18,8 @@ class ODataFilterBackend(BaseFilterBackend):
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         if view.query_options.apply is not None:
             return queryset  # which is transformed before it is filtered
-        return filter_rows(view.entity_set, queryset, view.query_options)
+        caller: Any = request.auth
+        return filter_rows(view.entity_set, queryset, view.query_options, caller)
 
 
 class PlainFilterBackend(DjangoFilterBackend):

@@ -43,12 +43,13 @@ class KeysetPagination(BasePagination):
                 view.entity_set,
                 queryset,
                 options,
+                view.request.auth,
                 renderer.requested.has_text_numbers,
                 self.preferences.omits_nulls,
             )
             if reader.records is None:
                 return reader
-            queryset = filter_rows(view.entity_set, reader.records, options)
+            queryset = filter_rows(view.entity_set, reader.records, options, view.request.auth)
         return view.reader(queryset, options)
 
     def get_paginated_response(self, data: list[str]) -> Response:
