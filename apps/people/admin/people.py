@@ -99,6 +99,8 @@ class ContactForm(PersonForm):
 class PersonAdmin(AnsweredAdmin):
     """What the pages of staff and contacts have in common."""
 
+    palette_names = ("first_name", "last_name")
+    palette_columns = ("first_name", "last_name", "scheme_number", "unique_code")
     form = PersonForm
     record_pages = (OVERVIEW, *AnsweredAdmin.record_pages)
     main_page = "overview"
@@ -125,6 +127,8 @@ class ClientAdmin(MergingAdmin):
     applies_to = AppliesTo.CLIENT
     record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     main_page = "overview"
+    palette_names = ("business_name",)
+    palette_columns = ("business_name", "business_number", "unique_code")
     overview_fields = (
         *("business_number", "unique_code", "business_phone", "business_phone2", "web_address"),
         *("key_contact", "external_reference"),
