@@ -116,13 +116,13 @@ class TransformedReader:
         return tuple(column for column in columns if column.path in select)
 
     @property
-    def context(self) -> str:
-        """The entity set with the members of the rows, for the context URL."""
+    def select_list(self) -> str:
+        """The members of the rows, for the context URL."""
         columns: dict[str, ResultColumn] = {}
         for part in self.parts:
             result = self.transformer.with_values(part)
             columns |= {column.name: column for column in self.shown(result.columns)}
-        return f"{self.entity_set.name}({','.join(select_items(self.entity_set.type, columns.values()))})"
+        return f"({','.join(select_items(self.entity_set.type, columns.values()))})"
 
 
 def select_items(type_: StructuredType, columns: Iterable[ResultColumn]) -> list[str]:

@@ -96,7 +96,7 @@ class JsonReader:
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        self.context = f"{entity_set.name}{self.projection.select_list}"
+        self.select_list = self.projection.select_list
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
 
@@ -277,18 +277,8 @@ def record_json(
 def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
     """The rows that belong to the record of the outer query, and that $filter selects."""
     navigation, type_ = nested.navigation, nested.navigation.type
-    rows = type_.model._base_manager.all()
-    if isinstance(navigation, SetNavigation):
-        rows = navigation.entity_set.rows_for(request.caller)
-    if not navigation.many:
-        owner = "pk", navigation.path
-    elif isinstance(navigation, SetNavigation):
-        owner = navigation.owner_path, "pk"
-    else:
-        relation = navigation.relation
-        back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
-        owner = back or relation.field.name, "pk"
-    rows = rows.filter(**{owner[0]: OuterRef(owner[1])}).order_by()
+    path, owner_path = navigation.link
+    rows = navigation.rows_for(request.caller).filter(**{path: OuterRef(owner_path)}).order_by()
     if nested.options.filter is None:
         return rows
     target = f"$expand/{navigation.name}/$filter"
