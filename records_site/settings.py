@@ -455,7 +455,11 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "ENVIRONMENT": "apps.core.admin_base.home.environment_label",
     "DASHBOARD_CALLBACK": "apps.core.admin_base.home.home_page",
-    "SIDEBAR": {"navigation": "apps.core.admin_base.home.menu"},
+    "SIDEBAR": {
+        "navigation": "apps.core.admin_base.home.menu",
+        "show_search": True,
+        "command_search": True,  # its field opens the command palette
+    },
     "STYLES": [lambda request: static("back_office.css")],
     "COLORS": {
         "primary": {

@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from apps.core.admin_base import RecordAutocompleteView
+from apps.core.admin_base.palette import search_page
 from apps.odata.http.router import service_urls
 from records_site.metrics import metrics
 from records_site.service import router
@@ -21,6 +22,7 @@ urlpatterns = [
         admin.site.admin_view(RecordAutocompleteView.as_view(admin_site=admin.site)),
         name="autocomplete",
     ),
+    path("admin/search/", admin.site.admin_view(search_page), name="palette"),
     path("admin/", include("apps.people.authentication.urls")),
     path("admin/", admin.site.urls),
 ]

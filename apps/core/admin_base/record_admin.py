@@ -70,6 +70,9 @@ class RecordAdmin(ArchivingAdmin):
     number_columns: ClassVar[Sequence[str]] = ()
     actions: ClassVar[Any] = ("archive_selected", "restore_selected")
     warn_unsaved_form = True
+    #: What the command palette searches for the words: the columns, and those of them that are names.
+    palette_columns: ClassVar[Sequence[str]] = ()
+    palette_names: ClassVar[Sequence[str]] = ()
     #: The columns at the top of the record's overview.
     overview_fields: ClassVar[Sequence[str]] = ()
 
@@ -90,6 +93,10 @@ class RecordAdmin(ArchivingAdmin):
     def autocomplete_label(self, record: Any) -> str:
         """The label of a record in a list of suggestions, where several can have the same name."""
         return str(record)
+
+    def palette_label(self, record: Any) -> str:
+        """The label of a record in the command palette."""
+        return self.autocomplete_label(record)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
         """Every reference to a record with a page of its own is looked up, never listed in full."""

@@ -130,6 +130,8 @@ class ClientEngagementAdmin(RecordAdmin):
     ordering = ("plan_end_date", "guid")
     record_pages = (Page("plan", "Budgets", "bar_chart"), *RecordAdmin.record_pages)
     main_page = "plan"
+    palette_names = ("participant__first_name", "participant__last_name")
+    palette_columns = (*palette_names, "participant__scheme_number")
     fieldsets = (
         fieldset(
             None,

@@ -21,7 +21,7 @@ from unfold.contrib.filters.admin import (
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
-from apps.core.admin_base.display import age, amount_cell, period_cell, two_lines
+from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
 from apps.core.admin_base.filters import searched_digits, with_digits
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
@@ -339,6 +339,9 @@ class BillListAdmin(ActionAdmin):
             return found
         warnings = AcknowledgedWarning.objects.only("code", str(self.opts.model_name))
         return found.prefetch_related(Prefetch("acknowledged_warnings", warnings))
+
+    def palette_label(self, record: Bill) -> str:
+        return f"{record} · {record.contact} · {format_amount(record.total)}"
 
     # --- columns
 

@@ -107,6 +107,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     menu_order = 200
     icon = "inbox"
     queue_ordering = ("creation_date", "guid")
+    palette_columns = ("reference",)
     sum_column = "invoice_total"
     change_form_template = "funding/provider_invoice.html"
     list_display = (

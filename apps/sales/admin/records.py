@@ -66,6 +66,7 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
     """Opportunities, with the pages of the pipeline."""
 
     form = OpportunityForm
+    palette_columns = palette_names = ("name",)
     menu_order = 130
     icon = "handshake"
     list_display = (
