@@ -1,4 +1,4 @@
-"""The container files agree with the service: what they name is there, and nothing runs as root or writable."""
+"""The container files agree with the service; nothing runs as root, or writes but where it must."""
 
 import re
 from pathlib import Path
