@@ -40,7 +40,6 @@ from apps.odata.read.record_json import (
 #: Rows that a stream fetches at a time.
 CHUNK = 500
 
-SelectedPaths = tuple[tuple[str, ...], ...] | None
 NOTHING_COMPUTED: Mapping[str, ComputedJson] = {}
 
 #: Records of another entity set that a list inside a record shows; as many as a bill can have lines.
@@ -96,9 +95,9 @@ class JsonReader:
         self.rows = rows
         self.options = options
         self.request = RequestContext(options.aliases, caller, base_url)
-        self.computed, select = self.bind_computed(options)
-        self.projection = bind_projection(entity_set.type, replace(options, select=select), item, caller)
-        self.has_set_lists = bool(find_set_list(self.projection))
+        self.computed, selected = self.bind_computed(options)
+        self.projection = bind_projection(entity_set.type, selected, item, caller)
+        self.has_set_lists = bool(self.projection.nested_queries and find_set_list(self.projection))
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
@@ -117,8 +116,10 @@ class JsonReader:
         """The expression that renders a record."""
         return record_json(self.entity_set.type, self.projection, self.request, computed=self.computed)
 
-    def bind_computed(self, options: QueryOptions) -> tuple[dict[str, ComputedJson], SelectedPaths]:
-        """The values of $compute that $select shows, and the other members that it names."""
+    def bind_computed(self, options: QueryOptions) -> tuple[dict[str, ComputedJson], QueryOptions]:
+        """The values of $compute that $select shows, and the options without their names."""
+        if not options.compute:
+            return {}, options
         binder, select = Binder(self.entity_set.type, self.request, "$compute"), options.select
         computed: dict[str, ComputedJson] = {}
         for name, tree in expressions_of(options.compute).items():
@@ -128,10 +129,11 @@ class JsonReader:
             if isinstance(operand, KnownValue):
                 operand = binder.constant(operand)
             computed[name] = ComputedJson(operand.sql, operand.kind, operand.scale)
-        if select is None or not computed:
-            return computed, select
+        if select is None:
+            return computed, options
         shown = {name: json for name, json in computed.items() if {(name,), ("*",)} & set(select)}
-        return shown, tuple(path for path in select if path[0] not in computed)
+        others = tuple(path for path in select if path[0] not in computed)
+        return shown, replace(options, select=others)
 
     @property
     def has_prepared_statements(self) -> bool:
