@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import F, Model, Q, QuerySet, Value
 from django.db.models.functions import Replace
 from django.http import HttpRequest
+from django.utils import timezone
 from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
 from unfold.utils import parse_date_str
 
@@ -51,10 +53,14 @@ class DateTimeRangeFilter(RangeDateFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         first, last = (self.used_parameters.get(f"{self.parameter_name}_{end}") for end in ("from", "to"))
-        for operator, text in (("gte", first), ("lte", last)):
+        for operator, text, days in (("gte", first, 0), ("lt", last, 1)):
             day = parse_date_str(text) if isinstance(text, str) else None
-            if day is not None:
-                queryset = queryset.filter(**{f"{self.parameter_name}__date__{operator}": day})
+            if day is not None and day < dt.date.max:
+                # Moments rather than days are compared, so that an index finds them.
+                start = dt.datetime.combine(day + dt.timedelta(days=days), dt.time.min)
+                queryset = queryset.filter(
+                    **{f"{self.parameter_name}__{operator}": timezone.make_aware(start)}
+                )
         return queryset
 
 
