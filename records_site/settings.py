@@ -130,7 +130,9 @@ DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sq
 # Seconds, 0 without limit. Requests are short; commands import for hours, and only wait less long for locks.
 IS_SERVER = "records_site.wsgi" in sys.modules
 DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
-DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER else 60)
+# A migration that waits for a table makes everybody behind it wait.
+IS_MIGRATION = sys.argv[1:2] == ["migrate"]
+DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER or IS_MIGRATION else 60)
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
 DATABASES = {
     "default": read_database_url(

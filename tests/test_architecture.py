@@ -50,6 +50,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
     "people": {
         "authentication": "sign-in: a backend of Django's, and what django-allauth asks",
         "duplicates": "which contacts may be one person, read only",
+        "merging": "the services that merge two records and undo it",
     },
     "documents": {
         "storage": "a storage backend of Django's",

@@ -27,7 +27,7 @@ class DocumentResource(UnrestrictedResource):
     fields = (
         Key("DocumentGuid"),
         Optional("DocumentName", source="name"),
-        Optional("ClientGuid", source="client"),
+        Optional("ClientGuid", source="client", partner="Documents"),
         Required("CreatedByStaffGuid", source="created_by", write_only=True),
         ReadOnly("CreationDate"),
         ReadOnly("ArchiveDate"),

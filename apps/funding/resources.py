@@ -28,6 +28,7 @@ from apps.odata.declaration.resource import (
     Key,
     NestedType,
     Optional,
+    Property,
     ReadOnly,
     RefersTo,
     Required,
@@ -132,16 +133,21 @@ class InvoiceLineType(NestedType):
 #: When the supports of a bill were given, and when it is to be paid.
 SERVICE_DATES = Required("StartDate"), Required("EndDate"), Optional("DueDate")
 
-CLIENT_OF_THE_CONTACT = ReadOnly(
-    "ClientGuid", source="contact__client", description="The client of the contact."
-)
 
-RESPONSIBLE_STAFF = Required(
-    "StaffGuid",
-    source="staff",
-    rule_columns=STAFF_COLUMNS,
-    description="Needs the permission to view/administer funding invoices.",
-)
+def client_of_the_contact(partner: str) -> Property:
+    return ReadOnly(
+        "ClientGuid", source="contact__client", partner=partner, description="The client of the contact."
+    )
+
+
+def responsible_staff(partner: str) -> Property:
+    return Required(
+        "StaffGuid",
+        source="staff",
+        rule_columns=STAFF_COLUMNS,
+        partner=partner,
+        description="Needs the permission to view/administer funding invoices.",
+    )
 
 
 class ClaimResource(UnrestrictedResource):
@@ -171,22 +177,27 @@ class ClaimResource(UnrestrictedResource):
         ReadOnly("CreationDate"),
         ReadOnly("ArchiveDate"),
         ReadOnly("ApprovedDate"),
-        CLIENT_OF_THE_CONTACT,
+        client_of_the_contact("Claims"),
         Optional(
             "ContactGuid",
             source="contact",
             rule_columns=CONTACT_COLUMNS,
+            partner="Claims",
             description="The provider invoice's when left out; required when that has none.",
         ),
         Optional(
             "ProviderGuid",
             source="provider",
             rule_columns=PROVIDER_COLUMNS,
+            partner="ProviderClaims",
             description="The provider invoice's when left out; required when that has none.",
         ),
-        RESPONSIBLE_STAFF,
+        responsible_staff("Claims"),
         Required(
-            "ProviderInvoiceGuid", source="provider_invoice", description="One that is unused or reusable."
+            "ProviderInvoiceGuid",
+            source="provider_invoice",
+            partner="Claims",
+            description="One that is unused or reusable.",
         ),
         Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
@@ -225,9 +236,9 @@ class InvoiceResource(UnrestrictedResource):
         ReadOnly("CreationDate"),
         ReadOnly("ApprovedDate"),
         ReadOnly("ArchiveDate"),
-        CLIENT_OF_THE_CONTACT,
-        Required("ContactGuid", source="contact", rule_columns=CONTACT_COLUMNS),
-        RESPONSIBLE_STAFF,
+        client_of_the_contact("Invoices"),
+        Required("ContactGuid", source="contact", rule_columns=CONTACT_COLUMNS, partner="Invoices"),
+        responsible_staff("Invoices"),
         Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
     create, update = create_invoices, update_invoices
@@ -255,9 +266,9 @@ class ProviderInvoiceResource(UnrestrictedResource):
         ReadOnly("AutoApproved"),
         ReadOnly("ClaimOnHold"),
         ReadOnly("RejectionReason"),
-        Optional("ContactGuid", source="contact"),
-        Optional("ProviderGuid", source="provider"),
-        Optional("DocumentGuid", source="document"),
+        Optional("ContactGuid", source="contact", partner="ProviderInvoices"),
+        Optional("ProviderGuid", source="provider", partner="ProviderInvoices"),
+        Optional("DocumentGuid", source="document", partner="ProviderInvoices"),
         Optional("CreatedByStaffGuid", source="created_by"),
         ReadOnly("ActionedByStaffGuid", source="actioned_by"),
         *RECORD_DATES,

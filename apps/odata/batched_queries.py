@@ -13,9 +13,9 @@ costs as much again. A prepared query keeps its text; ``fetch_all`` sends severa
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import methodcaller
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -27,14 +27,32 @@ from apps.odata.declaration.schema import final_field
 Rows = list[tuple[Any, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with its parameters, and how values of its rows become those of Python.
+
+    ``converters`` are Django's, by the position of their column: functions (value, expression, connection).
+    """
+
+    sql: str
+    params: Sequence[Any]
+    converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]] = field(default_factory=dict)
+
+    def convert(self, rows: Rows, connection: Any) -> Rows:
+        if not self.converters:
+            return rows
+        converted = [list(row) for row in rows]
+        for position, (functions, expression) in self.converters.items():
+            for row in converted:
+                for function in functions:
+                    row[position] = function(row[position], expression, connection)
+        return [tuple(row) for row in converted]
+
+
 class Query(Protocol):
     """Something that ``fetch_all`` can send."""
 
-    def statement(self, alias: str) -> tuple[str, Sequence[Any]] | None:
-        """The text and its parameters; ``None`` when only ``fetch`` reads the rows rightly."""
-
-    def fetch(self) -> Rows:
-        """Its rows, in a trip of its own."""
+    def statement(self, alias: str) -> Statement: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +62,8 @@ class RawQuery:
     sql: str
     params: Sequence[Any]
 
-    def statement(self, alias: str) -> tuple[str, Sequence[Any]]:
-        return self.sql, self.params
-
-    def fetch(self) -> Rows:
-        with connections["default"].cursor() as cursor:
-            cursor.execute(self.sql, self.params)
-            return list(cursor.fetchall())
+    def statement(self, alias: str) -> Statement:
+        return Statement(self.sql, self.params)
 
 
 @dataclass(eq=False, slots=True)
@@ -61,21 +74,17 @@ class PreparedQuery:
     """
 
     make: Callable[..., models.QuerySet[Any, Any]]
-    texts: dict[str, tuple[str, tuple[Any, ...]] | None] = field(default_factory=dict)
+    statements: dict[str, Statement] = field(default_factory=dict)
 
     def __call__(self, *values: Iterable[Any]) -> BoundQuery:
         return BoundQuery(self, values)
 
-    def prepare(self, alias: str) -> None:
-        """Make the text and its parameters, placeholders among them.
-
-        ``None`` where the values of a row are not those that the driver reads.
-        """
+    def prepare(self, alias: str) -> Statement:
+        """The statement with placeholders among its parameters."""
         count = self.make.__code__.co_argcount
         compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(alias)
         sql, params = compiler.as_sql()
-        has_converters = compiler.get_converters([column[0] for column in compiler.select])
-        self.texts[alias] = None if has_converters else (sql, tuple(params))
+        return Statement(sql, params, compiler.get_converters([column[0] for column in compiler.select]))
 
 
 #: ``@prepared_query`` prepares the query that a function makes of lists of values.
@@ -89,17 +98,15 @@ class BoundQuery:
     query: PreparedQuery
     values: tuple[Iterable[Any], ...]
 
-    def statement(self, alias: str) -> tuple[str, Sequence[Any]] | None:
-        if alias not in self.query.texts:
-            self.query.prepare(alias)
-        text = self.query.texts[alias]
-        if text is None:
-            return None
-        sql, params = text
-        return sql, [p.adapt(self.values[p.number]) if isinstance(p, Placeholder) else p for p in params]
-
-    def fetch(self) -> Rows:
-        return list(self.query.make(*self.values))
+    def statement(self, alias: str) -> Statement:
+        prepared = self.query.statements.get(alias)
+        if prepared is None:
+            prepared = self.query.statements[alias] = self.query.prepare(alias)
+        params = [
+            param.adapt(self.values[param.number]) if isinstance(param, Placeholder) else param
+            for param in prepared.params
+        ]
+        return Statement(prepared.sql, params, prepared.converters)
 
 
 def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[Rows]:
@@ -107,20 +114,25 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
 
     ``None`` stands for a query that is not needed: it has no rows.
     """
-    needed = [query for query in queries if query is not None]
+    statements = [query.statement(alias) for query in queries if query is not None]
+    if not statements:
+        return [[] for _ in queries]
     connection = connections[alias]
-    in_one_trip = connection.vendor == "postgresql" and not connection.features.uses_server_side_binding  # type: ignore[attr-defined]
-    statements: list[Any] = list(map(methodcaller("statement", alias), needed)) if in_one_trip else [None]
-    if not needed or None in statements:
-        rows = [query.fetch() for query in needed]
-    else:
-        with connection.cursor() as cursor:
-            params = [param for _, params in statements for param in params]
-            cursor.execute("; ".join(sql for sql, _ in statements), params)
-            rows = [cursor.fetchall()]
+    found: list[Rows] = []
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            params = [param for statement in statements for param in statement.params]
+            cursor.execute("; ".join(statement.sql for statement in statements), params)
+            found.append(cursor.fetchall())
             while cursor.nextset():
-                rows.append(cursor.fetchall())
-    by_query = iter(rows)
+                found.append(cursor.fetchall())
+        else:
+            for statement in statements:
+                cursor.execute(statement.sql, statement.params)
+                found.append(cursor.fetchall())
+    by_query = (
+        statement.convert(rows, connection) for statement, rows in zip(statements, found, strict=True)
+    )
     return [[] if query is None else next(by_query) for query in queries]
 
 
@@ -162,9 +174,16 @@ class AnyOf(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
-        values = () if isinstance(self.values, Placeholder) else self.values
-        stored = [self.compared.get_db_prep_value(value, connection) for value in values]
-        return f"{column} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(stored)]
+        adapt = partial(json_array, self.compared, connection.alias)
+        values = self.values
+        param = Placeholder(values.number, adapt) if isinstance(values, Placeholder) else adapt(values)
+        return f"{column} IN (SELECT value FROM json_each(%s))", [*params, param]
+
+
+def json_array(compared: models.Field, alias: str, values: Iterable[Any]) -> str:
+    """SQLite's text of a list of values of a column, as they are stored."""
+    connection = connections[alias]
+    return json.dumps([compared.get_db_prep_value(value, connection) for value in values])
 
 
 def array_of_guids(values: Iterable[Any]) -> str:

@@ -32,6 +32,18 @@ def index_of_given(name: str) -> models.Index:
     )
 
 
+def merged_into() -> models.ForeignKey[Any, Any]:
+    """The record that a duplicate was merged into; it has few, so its index has only those."""
+    return models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="merged_records",
+        editable=False,
+        db_index=False,
+    )
+
+
 class Role(Lookup, Record):
     """What somebody does, and what they may do in the back office."""
 
@@ -258,12 +270,19 @@ class Client(Addressed, Record):
         "Contact", null=True, blank=True, on_delete=models.PROTECT, related_name="key_contact_of"
     )
 
+    merged_into = merged_into()
+
     class Meta(Record.Meta):
         ordering = ("business_name", "guid")
         indexes = (
             models.Index(fields=["creation_date", "guid"], name="people_client_newest"),
             models.Index(fields=["modify_date", "guid"], name="people_client_modified"),
             models.Index(fields=["business_number"], name="people_client_business_number"),
+            models.Index(
+                fields=["merged_into"],
+                name="people_client_merged_into",
+                condition=models.Q(merged_into__isnull=False),
+            ),
         )
         constraints = (
             models.UniqueConstraint(
@@ -299,6 +318,7 @@ class Contact(Person, Record):
     account_manager = models.ForeignKey(
         Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
     )
+    merged_into = merged_into()
 
     class Meta(Record.Meta):
         ordering = ("last_name", "first_name", "guid")
@@ -312,6 +332,7 @@ class Contact(Person, Record):
             index_of_given("role"),
             index_of_given("representative"),
             index_of_given("account_manager"),
+            index_of_given("merged_into"),
         )
 
 

@@ -269,7 +269,7 @@ class ContactResource(UnrestrictedResource):
         *RECORD_DATES,
         *ADDRESSES,
         CUSTOM_FIELDS,
-        RefersTo("Client", ClientSummary),
+        RefersTo("Client", ClientSummary, partner="Contacts"),
         RefersTo("Role", RoleSummary),
         Embedded("Representative", RepresentativeType),
         ACCOUNT_MANAGER,

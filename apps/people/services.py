@@ -26,6 +26,7 @@ from apps.core.models import Subscriber, TimestampedModel, normalised
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
+from apps.people.merging import move_references
 from apps.people.models import (
     Client,
     Contact,
@@ -450,12 +451,4 @@ def reassign(
     for record in own:
         setattr(record, column.attname, None)
         record.save()
-    keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
-    changed = {column.attname: [str(leaver.pk), str(successor.pk)]}
-    for start in range(0, len(keys), archive.BATCH):
-        batch = keys[start : start + archive.BATCH]
-        records.model._default_manager.filter(pk__in=batch).update(
-            **{column.name: successor, "modify_date": clock.now()}
-        )
-        history.write_entries(records.model, batch, "Changed", changed)
-    return len(keys)
+    return move_references(records, column, leaver.pk, successor.pk)

@@ -84,9 +84,11 @@ class OpportunityResource(UnrestrictedResource):
             "OpportunityOwner",
             StaffSummary,
             source="owner",
+            set_navigation="Owner",
+            partner="Opportunities",
             description="Required, unless the template gives it.",
         ),
-        RefersTo("PrimaryContact", ContactSummary),
+        RefersTo("PrimaryContact", ContactSummary, set_navigation="Contact", partner="Opportunities"),
         *CHOSEN_LISTS,
         RefersTo(
             "OutcomeReason",
@@ -116,7 +118,7 @@ class OpportunityTemplateResource(UnrestrictedResource):
         Optional("ExpiryDateInterval"),
         Optional("FollowUpDateInterval"),
         ReadOnly("ArchiveDate"),
-        RefersTo("OpportunityOwner", StaffSummary, source="owner"),
+        RefersTo("OpportunityOwner", StaffSummary, source="owner", set_navigation="Owner"),
         *CHOSEN_LISTS,
     )
     create, update = create_templates, update_templates

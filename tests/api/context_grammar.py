@@ -50,7 +50,7 @@ def select_list_item(text, start, type_, chosen):
     if name in type_.readable_properties:
         chosen.items[name], chosen.has_properties = None, True
         return end
-    navigation = type_.navigations[name]
+    navigation = type_.members[name]
     if navigation.is_complex:
         chosen.has_properties = True
         if text[end] != "/":
@@ -73,14 +73,15 @@ def assert_agrees(value, chosen, type_):
         return
     for each in value if isinstance(value, list) else [value]:
         shown = {name for name in each if "@" not in name}
-        navigations = {name for name, part in type_.navigations.items() if not part.is_complex}
+        parts = {**type_.navigations, **type_.set_navigations}
+        navigations = {name for name, part in parts.items() if not part.is_complex}
         if chosen.has_properties:
             expected = {name for name, inside in chosen.items.items() if inside or name not in navigations}
         else:
-            complex_names = type_.navigations.keys() - navigations
+            complex_names = parts.keys() - navigations
             expected = {*type_.readable_properties, *complex_names, *chosen.items}
         assert shown - navigations == expected - navigations
         assert shown >= expected
         for name, inside in chosen.items.items():
             if inside is not None:
-                assert_agrees(each[name], inside, type_.navigations[name].type)
+                assert_agrees(each[name], inside, parts[name].type)

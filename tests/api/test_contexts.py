@@ -29,6 +29,11 @@ def queries(type_, item):
         for other in part.type.navigations:
             yield {"$expand": f"{name}($expand={other})"}
             yield {"$expand": f"{name}($select={inner},{other})"}
+    for name, navigation in type_.set_navigations.items():
+        key = navigation.entity_set.key.name
+        yield {"$expand": name, "$select": f"{last},{name}"}
+        yield {"$expand": f"{name}($expand=*)"}
+        yield {"$expand": f"{name}($select={key}),*"}
 
 
 @SETS

@@ -58,15 +58,12 @@ def test_values_are_never_part_of_the_text():
 
 
 def test_the_text_of_a_query_is_made_once():
-    if connection.vendor != "postgresql":
-        assert clients_of([a_client().pk]).fetch()
-        return
     keys = [a_client().pk]
     fetch_all([clients_of(keys)])
-    text = clients_of.texts["default"]
+    statement = clients_of.statements["default"]
     fetch_all([clients_of([])])
-    assert clients_of.texts["default"] is text
-    assert text[0].count("%s") == 1
+    assert clients_of.statements["default"] is statement
+    assert statement.sql.count("%s") == 1
 
 
 def test_several_queries_go_in_one_trip_and_their_rows_come_in_the_same_order():

@@ -15,6 +15,7 @@ from apps.odata import clock
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
+from apps.odata.query.operands import RequestContext
 from apps.odata.query.ordering import MAX_SORT_TERMS, sort_keys
 from apps.odata.query.parser import parse_expression, parse_orderby
 from tests.odata import sample
@@ -32,7 +33,7 @@ def in_sydney():
 
 def jobs(text, **aliases):
     found = {f"@{name}": value for name, value in aliases.items()}
-    return sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS, found))
+    return sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS, RequestContext(found)))
 
 
 def kept(text, records, **aliases):

@@ -85,11 +85,13 @@ def test_every_type_that_is_named_is_there_and_every_one_there_is_used(service):
 @SERVICES
 def test_what_has_no_key_is_a_value_and_what_has_one_is_navigated_to(service):
     types = {f"{service.namespace}.{name}": type_ for name, type_ in types_of(service).items()}
+    sets = {entity_set.name for entity_set in service.entity_sets}
     for name, type_ in types.items():
         for member in members_of(type_).values() if type_["$Kind"] != "EnumType" else ():
             is_entity = types.get(member["$Type"], {}).get("$Kind") == "EntityType"
             assert is_entity is (member.get("$Kind") == "NavigationProperty"), name
-            assert is_entity is member.get("$ContainsTarget", False), name
+            is_of_a_set = member["$Type"].rpartition(".")[2] in sets
+            assert is_entity is (member.get("$ContainsTarget", False) or is_of_a_set), name
 
 
 @SERVICES
@@ -130,7 +132,8 @@ def test_every_entity_set_of_the_service_is_described_with_all_its_members():
     for entity_set in service.entity_sets:
         described = schema[schema["Container"][entity_set.name]["$Type"].rpartition(".")[2]]
         shown = [name for name, p in entity_set.type.properties.items() if not p.declaration.write_only]
-        assert list(members_of(described)) == [*shown, *entity_set.type.navigations]
+        navigations = (*entity_set.type.navigations, *entity_set.type.set_navigations)
+        assert list(members_of(described)) == [*shown, *navigations]
         assert described["$Key"] == [entity_set.key.name]
 
 
@@ -140,7 +143,8 @@ def test_a_part_has_the_members_it_shows():
     for entity_set in service.entity_sets:
         for part in entity_set.type.navigations.values():
             name = types[entity_set.name][part.name]["$Type"].rpartition(".")[2]
-            assert list(members_of(types[name])) == [*part.type.properties, *part.type.navigations]
+            members = (*part.type.properties, *part.type.navigations, *part.type.set_navigations)
+            assert list(members_of(types[name])) == [*members]
 
 
 def test_no_type_has_a_member_of_its_own_name():
@@ -319,4 +323,27 @@ def test_no_two_names_differ_in_case_only(service):
 
 def test_the_sample_has_every_nesting():
     """So that the tests over it pass over nothing."""
-    assert {part.nesting for part in sample.JOBS.type.navigations.values()} == set(Nesting)
+    nestings = {part.nesting for part in sample.JOBS.type.navigations.values()}
+    assert nestings | {Nesting.ENTITY_SET} == set(Nesting)
+
+
+def test_navigation_between_sets_has_partners_and_bindings_that_fit():
+    schema = csdl.document(get_service())["Records"]
+    container, types = schema["Container"], types_of(get_service())
+    claim = types["Claim"]
+    assert claim["Contact"]["$Partner"] == "Claims"
+    assert claim["Contact"]["$ReferentialConstraint"] == {"ContactGuid": "ContactGuid"}
+    assert (claim["Staff"].get("$Nullable"), claim["Provider"]["$Type"]) == (None, "Records.Client")
+    assert container["Claim"]["$NavigationPropertyBinding"]["Provider"] == "Client"
+    bindings = container["ClientEngagement"]["$NavigationPropertyBinding"]
+    assert bindings["ServiceBookings/BudgetManagerStaff"] == "Staff"
+    for entity_set in get_service().entity_sets:
+        for name, target in container[entity_set.name].get("$NavigationPropertyBinding", {}).items():
+            assert container[target]["$Collection"]
+            member = types[entity_set.name].get(name)
+            if member is None:
+                continue
+            assert member["$Type"] == container[target]["$Type"]
+            partner = types[target][member["$Partner"]] if "$Partner" in member else None
+            assert partner is None or partner["$Type"] == container[entity_set.name]["$Type"]
+            assert partner is None or partner.get("$Partner", name) == name

@@ -4,12 +4,17 @@ import contextlib
 import datetime as dt
 
 import pytest
-from axes.models import AccessAttempt
+import time_machine
+from allauth.usersessions.models import UserSession
+from axes.models import AccessAttempt, AccessLog
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.password_validation import validate_password
+from django.core import signing
 from django.core.exceptions import ValidationError
-from django.test import RequestFactory
+from django.db import connection
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.access.throttling import client_address
@@ -67,6 +72,15 @@ def test_a_closed_login_is_refused_and_its_session_ends(client, closed):
 def test_a_login_that_closes_later_is_still_open(client):
     person = an_administrator(disable_login_date=timezone.now() + dt.timedelta(hours=1))
     sign_in(client, person.primary_email)
+    assert is_signed_in(client)
+
+
+def test_who_loses_all_permissions_may_sign_in_as_somebody_else(client):
+    person = a_staff_member(role=a_role("people.view_client"))
+    sign_in(client, person.primary_email)
+    person.role.permissions.clear()
+    assert client.get("/admin/", follow=True).redirect_chain == [(f"{LOGIN}?next=/admin/", 302)]
+    sign_in(client, an_administrator().primary_email)
     assert is_signed_in(client)
 
 
@@ -129,6 +143,107 @@ def test_one_address_guessing_at_many_logins_is_locked_out(client, settings):
     settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS = 4
     answers = [sign_in(client, f"somebody{number}@example.org", "x").status_code for number in range(6)]
     assert answers == [200, 200, 200, 200, 429, 429]
+
+
+OFFICE = "203.0.113.9"
+
+
+@pytest.fixture
+def locked_office(settings):
+    """An office whose shared address has too many failures; Ada has signed in from there before."""
+    settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS, settings.AXES_FAILURE_LIMIT = 4, 2
+    ada, browser = an_administrator(primary_email="ada@example.org"), Client(REMOTE_ADDR=OFFICE)
+    assert sign_in(browser, ada.primary_email).status_code == 302
+    colleague = Client(REMOTE_ADDR=OFFICE)
+    for number in range(5):
+        sign_in(colleague, f"somebody{number}@example.org", "wrong")
+    assert sign_in(Client(REMOTE_ADDR=OFFICE), an_administrator().primary_email).status_code == 429
+    return browser
+
+
+def test_one_persons_failures_do_not_lock_out_a_whole_office(locked_office):
+    locked_office.post("/admin/logout/")
+    assert sign_in(locked_office, "ada@example.org").status_code == 302  # by the cookie of the device
+    assert sign_in(Client(REMOTE_ADDR=OFFICE), "ada@example.org").status_code == 302  # known at the address
+    moved = Client(REMOTE_ADDR="198.51.100.7")
+    moved.cookies = locked_office.cookies
+    assert sign_in(moved, "ada@example.org").status_code == 302
+
+
+def test_failures_elsewhere_in_the_office_at_ones_own_login_do_not_lock_ones_device(locked_office):
+    stranger = Client(REMOTE_ADDR=OFFICE)
+    for _ in range(3):
+        locked = sign_in(stranger, "ada@example.org", "wrong")
+    assert locked.status_code == 429
+    assert sign_in(stranger, "ada@example.org").status_code == 429
+    assert sign_in(locked_office, "ada@example.org").status_code == 302
+
+
+@pytest.mark.parametrize("login", ["ada@example.org", "boss@example.org"])
+def test_guesses_on_a_known_device_are_limited_too(locked_office, login):
+    an_administrator(primary_email="boss@example.org")
+    locked_office.post("/admin/logout/")
+    answers = [sign_in(locked_office, login, "wrong").status_code for _ in range(3)]
+    assert answers[-1] == 429
+    assert sign_in(locked_office, login).status_code == 429
+
+
+@pytest.mark.parametrize("forged", ["", "x", signing.dumps({"ada@example.org": "1"}, salt="another")])
+def test_a_forged_cookie_is_no_known_device(locked_office, forged):
+    AccessLog.objects.all().delete()
+    stranger = Client(REMOTE_ADDR=OFFICE)
+    stranger.cookies["device"] = forged
+    assert sign_in(stranger, "ada@example.org").status_code == 429
+
+
+# --- sessions -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def session_of_ada(client):
+    """A session that began now, and a clock to be moved by seconds."""
+    with time_machine.travel(timezone.now(), tick=False) as moving:
+        sign_in(client, an_administrator().primary_email)
+        assert is_signed_in(client)
+        yield moving
+
+
+def test_a_session_ends_when_it_is_not_used(client, session_of_ada, settings):
+    session_of_ada.shift(settings.SESSION_IDLE_SECONDS - 1)
+    assert is_signed_in(client)
+    session_of_ada.shift(settings.SESSION_IDLE_SECONDS + 1)
+    assert client.get("/api/client").status_code == 401
+    assert not is_signed_in(client)
+
+
+def test_a_session_ends_however_much_it_is_used(client, session_of_ada, settings):
+    for _ in range(settings.SESSION_SECONDS // 1800):
+        session_of_ada.shift(1800)
+        assert is_signed_in(client)
+    session_of_ada.shift(1)
+    assert not is_signed_in(client)
+
+
+def test_the_use_of_a_session_is_noted_once_a_minute(client, session_of_ada):
+    is_signed_in(client)
+    with CaptureQueriesContext(connection) as statements:
+        is_signed_in(client)
+    assert not [each["sql"] for each in statements if each["sql"].startswith("UPDATE")]
+    session_of_ada.shift(61)
+    is_signed_in(client)
+    assert UserSession.objects.get().last_seen_at == timezone.now()
+
+
+def test_people_see_their_sessions_and_end_the_others(client):
+    person = an_administrator()
+    elsewhere = Client(REMOTE_ADDR=OFFICE, headers={"user-agent": "Telephone"})
+    for browser in (client, elsewhere):
+        sign_in(browser, person.primary_email)
+    page = client.get("/admin/account/sessions/").content.decode()
+    assert OFFICE in page
+    assert "Telephone" in page
+    client.post("/admin/account/sessions/")
+    assert (is_signed_in(client), is_signed_in(elsewhere)) == (True, False)
 
 
 def test_a_lock_does_not_last_longer_by_more_guesses(client, settings):

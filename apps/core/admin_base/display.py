@@ -52,6 +52,10 @@ def count_days(number: int) -> str:
     return "1 day" if number == 1 else f"{number:,} days"
 
 
+def count_records(number: int) -> str:
+    return "1 record" if number == 1 else f"{number:,} records"
+
+
 def days_since(moment: dt.datetime) -> int:
     """Whole days of the calendar from a moment until today, in the subscriber's zone."""
     return (clock.today() - timezone.localtime(moment).date()).days

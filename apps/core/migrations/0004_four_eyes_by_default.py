@@ -12,6 +12,7 @@ def keep_setting(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [("core", "0003_running_numbers_fit")]
+    accepted = {"OPAQUE": "one row, of the settings"}
 
     operations = [
         migrations.RunPython(keep_setting, migrations.RunPython.noop),

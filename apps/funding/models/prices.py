@@ -16,7 +16,7 @@ from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record
 from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
-from apps.odata.batched_queries import AnyOf, prepared_query
+from apps.odata.batched_queries import AnyOf, fetch_all, prepared_query
 
 
 def text(label: str | None = None, length: int = 255, **options: Any) -> models.CharField:
@@ -213,4 +213,5 @@ def prices_of_products(products: Any) -> QuerySet[Any, Any]:
 
 def load_price_table(products: Iterable[UUID]) -> PriceTable:
     """The prices of products; one query, however many there are."""
-    return PriceTable(prices_of_products(set(products)).fetch())
+    [rows] = fetch_all([prices_of_products(set(products))])
+    return PriceTable(rows)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from django.db import models
 
@@ -43,7 +43,8 @@ class Property:
     value of a foreign key is the key of the related record. ``aliases`` are further names in request bodies.
     ``write_only`` properties are never in responses. ``body_source`` is the field that request bodies set
     where responses show another one (a date computed from a date-time). ``rule_columns`` are further columns
-    of the related record that validation rules read.
+    of the related record that validation rules read. ``partner`` is the name of the navigation property from
+    the related record back to records of this type (``Claims``).
     """
 
     name: str
@@ -53,6 +54,7 @@ class Property:
     write_only: bool = False
     body_source: str = ""
     rule_columns: tuple[str, ...] = ()
+    partner: str = ""
     description: str = ""
 
 
@@ -82,6 +84,7 @@ class Nesting(Enum):
     EMBEDDED = "columns of the record itself"
     REFERENCE = "independent records"
     CONTAINED = "rows that are created and deleted with the record"
+    ENTITY_SET = "records of another entity set"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +94,8 @@ class Navigation:
     ``prefix`` (embedded objects) is put before the source of each property of the nested type. ``order``
     (lists) are ORM order terms; the key is always added. ``item_only`` navigation properties can be expanded
     on a single record only. ``rule_columns`` are further columns of the related record that validation
-    rules read.
+    rules read. ``set_navigation`` is the name of a navigation property to the whole record in its entity set
+    (``Owner``), ``partner`` of the one from there back to records of this type.
     """
 
     name: str
@@ -105,6 +109,8 @@ class Navigation:
     item_only: bool = False
     order: tuple[str, ...] = ()
     rule_columns: tuple[str, ...] = ()
+    set_navigation: str = ""
+    partner: str = ""
     description: str = ""
 
 
@@ -134,6 +140,15 @@ def Contains(name: str, nested_type: type[NestedType], source: str = "", **optio
         many=True,
         **options,
     )
+
+
+class Caller(Protocol):
+    """Who sends a request; the app of the callers says what they may read."""
+
+    def may_read(self, entity_set: Any) -> bool: ...
+
+    def refusal(self, right: str, name: str) -> str:
+        """The sentence of a refusal to ``read`` the entity set of that name."""
 
 
 class NestedType:

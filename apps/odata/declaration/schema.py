@@ -18,6 +18,7 @@ from django.db.models.enums import ChoicesType
 from apps.odata.declaration.edm import EdmType, edm_type
 from apps.odata.declaration.resource import (
     Behaviour,
+    Caller,
     Navigation,
     NestedType,
     Nesting,
@@ -25,6 +26,7 @@ from apps.odata.declaration.resource import (
     Property,
     Resource,
 )
+from apps.odata.errors import Forbidden
 
 ModelClass = type[models.Model]
 
@@ -146,11 +148,27 @@ class NavigationProperty:
         return self.type.key is None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SetNavigation(NavigationProperty):
+    """A navigation property to one record of another entity set, or back to a list of them.
+
+    ``path`` is the ORM path that reaches the records; ``owner_path`` (lists) that from them back to the
+    record. ``dependent`` is the property that holds the key of the one record, ``partner`` the name of the
+    navigation property of the opposite direction.
+    """
+
+    entity_set: EntitySet
+    owner_path: str = ""
+    dependent: StructuralProperty | None = None
+    partner: str = ""
+
+
 @dataclass(eq=False)
 class StructuredType:
     """The type of an object: an entity type when it has a key, else a complex type.
 
     ``order`` are the ORM order terms of a list of these objects; the last one is the key.
+    ``set_navigations`` lead to records of other entity sets; ``navigations`` to what the record itself has.
     """
 
     name: str
@@ -159,6 +177,7 @@ class StructuredType:
     properties: Mapping[str, StructuralProperty] = field(default_factory=dict)
     navigations: Mapping[str, NavigationProperty] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    set_navigations: dict[str, SetNavigation] = field(default_factory=dict)
 
     @cached_property
     def key(self) -> StructuralProperty | None:
@@ -183,7 +202,11 @@ class StructuredType:
     @cached_property
     def members(self) -> Mapping[str, StructuralProperty | NavigationProperty]:
         """The properties and navigation properties by their name."""
-        return {**self.properties, **self.navigations}
+        return {**self.properties, **self.navigations, **self.set_navigations}
+
+    def find_navigation(self, name: str) -> NavigationProperty | None:
+        """The complex or navigation property of this name."""
+        return self.navigations.get(name) or self.set_navigations.get(name)
 
     def closest(self, name: str) -> str | None:
         """The member whose name is most similar to ``name``, for an error message."""
@@ -213,6 +236,12 @@ class EntitySet:
     def key(self) -> StructuralProperty:
         assert self.type.key is not None
         return self.type.key
+
+    def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
+        """The records that a caller may see; ``Forbidden`` for one who may not read this entity set."""
+        if caller is None or not caller.may_read(self):
+            raise Forbidden(caller.refusal("read", self.name) if caller else f"{self.name} is not readable.")
+        return self.resource.visible_to(caller)
 
     def supports(self, method: str) -> bool:
         """Whether the HTTP method is one of the resource's."""

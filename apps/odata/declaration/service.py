@@ -9,6 +9,7 @@ from django.utils.module_loading import import_string
 
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
+from apps.odata.declaration.set_navigations import add_set_navigations
 
 
 class Service:
@@ -21,7 +22,9 @@ class Service:
     @cached_property
     def entity_sets(self) -> tuple[EntitySet, ...]:
         """Every entity set, in the order declared."""
-        return tuple(bind_resource(resource) for resource in self.resources)
+        entity_sets = tuple(bind_resource(resource) for resource in self.resources)
+        add_set_navigations(entity_sets)
+        return entity_sets
 
     @cached_property
     def by_path(self) -> dict[str, EntitySet]:

@@ -16,7 +16,8 @@ class ODataFilterBackend(BaseFilterBackend):
     """The records that $filter and $search select."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        return filter_rows(view.entity_set, queryset, view.query_options)
+        caller: Any = request.auth
+        return filter_rows(view.entity_set, queryset, view.query_options, caller)
 
 
 class PlainFilterBackend(DjangoFilterBackend):

@@ -166,7 +166,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         """A reader of records, which have their ETags when the request names a level of metadata."""
         renderer: Any = self.request.accepted_renderer
         has_etags = renderer.format == "json" and renderer.requested.metadata in ("minimal", "full")
-        return JsonReader(self.entity_set, rows, options, item, has_etags)
+        caller: Any = self.request.auth
+        return JsonReader(self.entity_set, rows, options, item, has_etags, caller, self.base_url)
 
     def rendered(
         self,
@@ -191,7 +192,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
-        reader = JsonReader(self.entity_set, rows, self.query_options)
+        reader = self.reader(rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
             content_type=f"{renderer.media_type}; charset=utf-8",
@@ -207,7 +208,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
         rows = self.filter_queryset(self.get_queryset())
-        return Response(b"%d" % JsonReader(self.entity_set, rows, self.query_options).count())
+        return Response(b"%d" % self.reader(rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""

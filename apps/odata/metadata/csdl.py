@@ -8,7 +8,7 @@ type. Responses have either only when it is expanded.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,13 @@ from django.core import validators
 from django.utils.encoding import force_str
 
 from apps.odata.declaration.resource import Behaviour
-from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.schema import (
+    EntitySet,
+    NavigationProperty,
+    SetNavigation,
+    StructuralProperty,
+    StructuredType,
+)
 from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
 
@@ -135,6 +141,9 @@ class TypeCollector:
             (name, self.navigation(navigation, has_expand_notes))
             for name, navigation in type_.navigations.items()
         )
+        members.update(
+            (name, self.set_navigation(navigation)) for name, navigation in type_.set_navigations.items()
+        )
         if type_.key is None:
             return {"$Kind": "ComplexType", **members}
         return {"$Kind": "EntityType", "$Key": [type_.key.name], **members}
@@ -184,6 +193,20 @@ class TypeCollector:
             **({} if navigation.writable or has_key else {f"@{_CORE}.Computed": True}),
         }
 
+    def set_navigation(self, navigation: SetNavigation) -> dict[str, Any]:
+        """A member that leads to one record of another entity set, or back to a list of them."""
+        nullable = not navigation.many and any(step.null for step in navigation.steps)
+        dependent, key = navigation.dependent, navigation.entity_set.key
+        return {
+            "$Kind": "NavigationProperty",
+            "$Type": self.qualified(navigation.entity_set.name),
+            **({"$Collection": True} if navigation.many else {}),
+            **({"$Nullable": True} if nullable else {}),
+            **({"$Partner": navigation.partner} if navigation.partner else {}),
+            **({"$ReferentialConstraint": {dependent.name: key.name}} if dependent else {}),
+            f"@{_CORE}.LongDescription": f"Shown with $expand={navigation.name}, and not with $expand=*.",
+        }
+
     def add_type(
         self, name: str, other_name: str, described: dict[str, Any], types: dict[str, dict[str, Any]]
     ) -> str:
@@ -225,9 +248,11 @@ class TypeCollector:
         }
 
     def entity_set(self, entity_set: EntitySet) -> dict[str, Any]:
+        bindings = dict(navigation_bindings(entity_set.type))
         return {
             "$Collection": True,
             "$Type": self.qualified(entity_set.name),
+            **({"$NavigationPropertyBinding": bindings} if bindings else {}),
             **description(entity_set.type.declaration.__doc__),
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
         }
@@ -261,6 +286,14 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
         "UpdateRestrictions": update,
         "DeleteRestrictions": {"Deletable": False},
     }
+
+
+def navigation_bindings(type_: StructuredType, path: str = "") -> Iterator[tuple[str, str]]:
+    """The paths of the navigation properties to other entity sets, and the names of those sets."""
+    for name, navigation in type_.set_navigations.items():
+        yield path + name, navigation.entity_set.name
+    for name, part in type_.navigations.items():
+        yield from navigation_bindings(part.type, f"{path}{name}/")
 
 
 def is_enumeration(prop: StructuralProperty) -> bool:
@@ -315,6 +348,11 @@ def write_definition(
         key = ElementTree.SubElement(element, "Key")
         for path in definition["$Key"]:
             ElementTree.SubElement(key, "PropertyRef", Name=path)
+    for path, target in definition.get("$NavigationPropertyBinding", {}).items():
+        ElementTree.SubElement(element, "NavigationPropertyBinding", Path=path, Target=target)
+    for dependent, principal in definition.get("$ReferentialConstraint", {}).items():
+        constraint = {"Property": dependent, "ReferencedProperty": principal}
+        ElementTree.SubElement(element, "ReferentialConstraint", constraint)
     default_kind = "EntitySet" if kind == "EntityContainer" else "Property"
     for member, value in definition.items():
         if member.startswith("@"):
@@ -338,6 +376,8 @@ def xml_attributes(kind: str, definition: Mapping[str, Any]) -> dict[str, str]:
         attributes["Nullable"] = "false"
     if definition.get("$ContainsTarget"):
         attributes["ContainsTarget"] = "true"
+    if "$Partner" in definition:
+        attributes["Partner"] = definition["$Partner"]
     return attributes
 
 

@@ -80,7 +80,11 @@ def member_schema(member: Json) -> Json:
     if member.get("@Org.OData.Core.V1.Computed"):
         notes["readOnly"] = True
     type_ = member["$Type"]
-    schema = primitive(member) if type_.startswith("Edm.") else reference(type_.rpartition(".")[2])
+    name = type_.rpartition(".")[2]
+    schema = primitive(member) if type_.startswith("Edm.") else reference(name)
+    if member.get("$Kind") == "NavigationProperty" and "$ContainsTarget" not in member:
+        # By name only: the sets refer to each other in circles.
+        schema = {"type": "object", "title": name}
     if member.get("$Collection"):
         return list_schema(schema) | notes
     if member.get("$Nullable"):

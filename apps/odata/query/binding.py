@@ -7,7 +7,6 @@ that an index can answer; only below a ``not`` or another operator the compariso
 """
 
 import datetime as dt
-from collections.abc import Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -19,7 +18,7 @@ from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind
 from apps.odata.query.functions import Constant
-from apps.odata.query.operands import KnownValue, Operand
+from apps.odata.query.operands import NO_CONTEXT, KnownValue, Operand, RequestContext
 from apps.odata.query.paths import PathBinder
 
 _ORDERED_VALUES = {"gt": gt, "ge": ge, "lt": lt, "le": le}
@@ -30,15 +29,15 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "ge": "le", "lt": "gt", "le": "
 def bind_filter(
     tree: Expression,
     type_: StructuredType,
-    aliases: Mapping[str, ast.Literal] | None = None,
+    request: RequestContext = NO_CONTEXT,
     target: str = "$filter",
 ) -> Any:
     """A condition for ``.filter()`` of a queryset of the model of ``type_``.
 
-    ``BadQuery`` for undeclared names and for operands of different types; ``target`` names the option in
-    errors.
+    ``BadQuery`` for undeclared names and for operands of different types, ``Forbidden`` for paths into an
+    entity set that the caller may not read; ``target`` names the option in errors.
     """
-    return Binder(type_, aliases or {}, target).condition(tree, exact=False)
+    return Binder(type_, request, target).condition(tree, exact=False)
 
 
 class Binder(PathBinder):
@@ -187,7 +186,7 @@ class Binder(PathBinder):
         rows, scope = self.rows_of(node.path, "$it")
         if node.condition is not None:
             # Inside the parentheses names are members of the counted items.
-            items = Binder(scope.type, self.aliases, self.target)
+            items = Binder(scope.type, self.request, self.target)
             items.scopes = [scope]
             rows = rows.filter(items.condition(node.condition, exact=False))
         number = Subquery(
@@ -204,7 +203,7 @@ class Binder(PathBinder):
             case ast.Literal():
                 return KnownValue(node.kind, node.value)
             case ast.Alias():
-                literal = self.aliases.get(node.name)
+                literal = self.request.aliases.get(node.name)
                 return (
                     KnownValue(ValueKind.NULL, None)
                     if literal is None

@@ -3,13 +3,14 @@
 import datetime as dt
 import decimal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NoReturn
 from uuid import UUID
 
 from django.utils import timezone
 
+from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import StructuralProperty
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import NUMBERS, EnumLiteral, Literal, ValueKind
@@ -63,11 +64,23 @@ class KnownValue:
         return str(self.value)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """What the options of one request share: the values of aliases, the caller, the start of links."""
+
+    aliases: Mapping[str, Literal] = field(default_factory=dict)
+    caller: Caller | None = None
+    base_url: str = ""
+
+
+NO_CONTEXT = RequestContext()
+
+
 class LiteralBinder:
     """Converts the known values of one option; ``target`` names the option in errors."""
 
-    def __init__(self, aliases: Mapping[str, Literal], target: str) -> None:
-        self.aliases = aliases
+    def __init__(self, request: RequestContext, target: str) -> None:
+        self.request = request
         self.target = target
         self.code = "Invalid" + target.rpartition("$")[2].capitalize()
         self.zone = timezone.get_current_timezone()

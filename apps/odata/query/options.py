@@ -53,10 +53,14 @@ class NestedOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExpandItem:
-    """One expanded navigation property (``*`` for all) with the options in parentheses behind it."""
+    """One expanded navigation property (``*`` for all) with the options in parentheses behind it.
+
+    ``text`` is what stands in the parentheses.
+    """
 
     name: str
     options: NestedOptions = NestedOptions()
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +225,7 @@ def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
         raise BadQuery(f"{target}: {stray[:40]!r} is not expected after ')'.", target=target)
     if path == "*":
         raise BadQuery(f"{target}: options cannot stand after *; name the part.", target=target)
-    return ExpandItem(path, parse_nested_options(f"{target}/{path}", rest[:-1], depth))
+    return ExpandItem(path, parse_nested_options(f"{target}/{path}", rest[:-1], depth), rest[:-1])
 
 
 def fail_expand_path(target: str, path: str) -> NoReturn:

@@ -1,6 +1,6 @@
 """$orderby, bound to a type: the keys of a total order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,9 +12,9 @@ from apps.odata.declaration.edm import edm_type
 from apps.odata.declaration.schema import StructuredType, fields_on_path, final_field
 from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
-from apps.odata.query.ast import TEXTS, Literal, SortTerm, ValueKind
+from apps.odata.query.ast import TEXTS, SortTerm, ValueKind
 from apps.odata.query.binding import Binder
-from apps.odata.query.operands import KIND_OF_EDM, KnownValue
+from apps.odata.query.operands import KIND_OF_EDM, NO_CONTEXT, KnownValue, RequestContext
 
 #: Terms of one $orderby; each adds a comparison to the condition of the next page.
 MAX_SORT_TERMS = 16
@@ -51,7 +51,7 @@ class SortKey:
 def sort_keys(
     type_: StructuredType,
     terms: Sequence[SortTerm] = (),
-    aliases: Mapping[str, Literal] | None = None,
+    request: RequestContext = NO_CONTEXT,
     target: str = "$orderby",
 ) -> tuple[SortKey, ...]:
     """The keys of a total order, which the key of the record completes; without terms the declared order."""
@@ -61,7 +61,7 @@ def sort_keys(
         raise BadQuery(
             f"{target} takes at most {MAX_SORT_TERMS} terms.", target=target, code="InvalidOrderby"
         )
-    binder = Binder(type_, aliases or {}, target)
+    binder = Binder(type_, request, target)
     keys: dict[str, SortKey] = {}
     for term in terms:
         operand = binder.operand(term.expression)

@@ -1,16 +1,15 @@
 """Paths of $filter and $orderby (``Address/Suburb``), resolved to columns through declared names only."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from django.db.models import F, OuterRef, QuerySet
 
 from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import NavigationProperty, StructuredType
+from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
 from apps.odata.query import functions as sql
-from apps.odata.query.ast import Literal, Path, ValueKind
-from apps.odata.query.operands import KIND_OF_EDM, LiteralBinder, Operand
+from apps.odata.query.ast import Path, ValueKind
+from apps.odata.query.operands import KIND_OF_EDM, LiteralBinder, Operand, RequestContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,8 @@ class Position:
 class PathBinder(LiteralBinder):
     """Resolves the paths of one option; the last of ``scopes`` is the innermost."""
 
-    def __init__(self, type_: StructuredType, aliases: Mapping[str, Literal], target: str) -> None:
-        super().__init__(aliases, target)
+    def __init__(self, type_: StructuredType, request: RequestContext, target: str) -> None:
+        super().__init__(request, target)
         self.root = type_
         self.scopes = [Scope("$it", type_, "", 0)]
 
@@ -98,17 +97,19 @@ class PathBinder(LiteralBinder):
         return Position(scope, scope.type, scope.prefix), path.segments
 
     def enter(self, position: Position, name: str) -> Position:
-        """The object or list that the next segment leads to."""
+        """The object or list behind the next segment; ``Forbidden`` in a set that the caller may not read."""
         if position.navigation is not None and position.navigation.many:
             list_name = position.navigation.name
             self.fail(f"{list_name} is a list; {list_name}/any(item:item/{name} …) looks into it.")
-        navigation = position.type.navigations.get(name)
+        navigation = position.type.find_navigation(name)
         if navigation is None:
             if name in position.type.readable_properties:
                 self.fail(f"{name} has no members.")
             self.fail_unknown(name, position.type)
         if navigation.item_only:
             self.fail(f"{name} shows on a single {self.root.name} only; it cannot be asked for in a list.")
+        if isinstance(navigation, SetNavigation):
+            navigation.entity_set.rows_for(self.request.caller)
         is_embedded = navigation.nesting is Nesting.EMBEDDED
         prefix = position.prefix if is_embedded else f"{position.prefix}{navigation.path}__"
         nullable = position.nullable or (not navigation.many and any(step.null for step in navigation.steps))
@@ -116,21 +117,28 @@ class PathBinder(LiteralBinder):
 
     def fail_unknown(self, name: str, type_: StructuredType) -> NoReturn:
         close = type_.closest(name)
-        is_readable = close in type_.navigations or close in type_.readable_properties
+        is_readable = close in type_.readable_properties or type_.find_navigation(close or "") is not None
         hint = f" Is {close} meant?" if close and is_readable else ""
         self.fail(f"{type_.name} has no member {name[:60]}.{hint}")
 
     def rows_of(self, path: Path, variable: str) -> tuple[QuerySet[Any], Scope]:
         """The rows of the list at the end of a path, and the scope of its items."""
         position, segments = self.start(path)
-        for segment in segments:
+        for segment in segments[:-1]:
             position = self.enter(position, segment)
-        navigation = position.navigation
+        navigation = self.enter(position, segments[-1]).navigation if segments else None
         if navigation is None or not navigation.many:
             self.fail(f"{'/'.join(path.segments)} is no list.")
         relation, level = navigation.relation, self.scopes[-1].level + 1
-        owner = position.prefix.removesuffix(navigation.path + "__")
-        owner += "".join(f"{step.name}__" for step in navigation.steps[:-1])
+        if isinstance(navigation, SetNavigation):
+            owner = self.column(
+                f"{position.prefix}{position.type.model._meta.pk.name}", position.scope, level
+            )
+            rows = navigation.entity_set.rows_for(self.request.caller).filter(
+                **{navigation.owner_path: owner}
+            )
+            return rows, Scope(variable, navigation.type, "", level)
+        owner = position.prefix + "".join(f"{step.name}__" for step in navigation.steps[:-1])
         if not relation.many_to_many:
             back = relation.field
             outer = self.column(f"{owner}{back.target_field.name}", position.scope, level)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from apps.odata.declaration.schema import NavigationProperty, StructuredType
+from apps.odata.declaration.resource import Caller, Nesting
+from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.options import ExpandItem, NestedOptions
 from apps.odata.read.record_json import Selection, select_all
@@ -33,17 +34,24 @@ class Projection:
 
 @dataclass(frozen=True)
 class NestedQuery:
-    """An expanded list with options of its own."""
+    """An expanded list with options of its own or of another set, or an object with such a list inside.
+
+    ``text`` are its options as they were sent.
+    """
 
     navigation: NavigationProperty
     options: NestedOptions
     projection: Projection
+    text: str = ""
 
 
-def bind_projection(type_: StructuredType, options: NestedOptions, item: bool) -> Projection:
+def bind_projection(
+    type_: StructuredType, options: NestedOptions, item: bool, caller: Caller | None = None
+) -> Projection:
     """Bind $select and $expand of a collection, or of one record (``item``), which can show CustomFields too.
 
-    ``BadQuery`` names a member that does not exist, or that only one record shows.
+    ``BadQuery`` names a member that does not exist, or that only one record shows; ``Forbidden`` an entity
+    set that the caller may not read.
     """
     if options.select is None and not options.expand:
         return default_projection(type_)
@@ -54,13 +62,15 @@ def bind_projection(type_: StructuredType, options: NestedOptions, item: bool) -
     navigations: list[tuple[str, Selection]] = []
     nested_queries: dict[str, NestedQuery] = {}
     shown: list[tuple[NavigationProperty, Projection]] = []
-    for navigation, nested_options in expanded_navigations(type_, expand, item):
-        nested = bind_nested_projection(navigation, nested_options)
+    for navigation, expand_item in expanded_navigations(type_, expand, item):
+        nested = bind_nested_projection(navigation, expand_item.options, caller)
         navigations.append((navigation.name, nested.selection))
         shown.append((navigation, nested))
-        if nested_options.selects_rows or nested.nested_queries:
-            check_nested_query(navigation, nested_options)
-            nested_queries[navigation.name] = NestedQuery(navigation, nested_options, nested)
+        is_set_list = isinstance(navigation, SetNavigation) and navigation.many
+        if expand_item.options.selects_rows or nested.nested_queries or is_set_list:
+            query = NestedQuery(navigation, expand_item.options, nested, expand_item.text)
+            check_nested_query(query)
+            nested_queries[navigation.name] = query
     selection = Selection(names, tuple(navigations))
     return Projection(selection, context_items(type_, names, shown, options.select or ()), nested_queries)
 
@@ -107,14 +117,24 @@ def context_items(
         else:
             items.append(navigation.name)
     expanded_names = {navigation.name for navigation, _ in shown}
-    linked = [name for name in type_.navigations if (name,) in select and name not in expanded_names]
+    named = (*type_.navigations, *type_.set_navigations)
+    linked = [name for name in named if (name,) in select and name not in expanded_names]
     return (*(() if sends_all else items), *linked, *expanded)
 
 
-def bind_nested_projection(navigation: NavigationProperty, options: NestedOptions) -> Projection:
-    """The projection of an expanded object: without options all that is nested in it (decisions.md 1)."""
+def bind_nested_projection(
+    navigation: NavigationProperty, options: NestedOptions, caller: Caller | None
+) -> Projection:
+    """The projection of an expanded object.
+
+    Without options a part has all that is nested in it (decisions.md 1), a record of another entity set what
+    its own list shows.
+    """
+    if isinstance(navigation, SetNavigation):
+        navigation.entity_set.rows_for(caller)
+        return bind_projection(navigation.type, options, item=False, caller=caller)
     if options.expand:
-        return bind_projection(navigation.type, options, item=True)
+        return bind_projection(navigation.type, options, item=True, caller=caller)
     if options.select is None or ("*",) in options.select:
         return Projection(select_all(navigation.type, item=True))
     nested = tuple(
@@ -122,7 +142,7 @@ def bind_nested_projection(navigation: NavigationProperty, options: NestedOption
         for name, inner in navigation.type.navigations.items()
         if (name,) in options.select and not inner.is_complex
     )
-    return bind_projection(navigation.type, replace(options, expand=nested), item=True)
+    return bind_projection(navigation.type, replace(options, expand=nested), item=True, caller=caller)
 
 
 def selected_names(type_: StructuredType, select: tuple[tuple[str, ...], ...]) -> frozenset[str] | None:
@@ -131,7 +151,7 @@ def selected_names(type_: StructuredType, select: tuple[tuple[str, ...], ...]) -
     for path in select:
         if path == ("*",):
             continue
-        navigation = type_.navigations.get(path[0])
+        navigation = type_.find_navigation(path[0])
         if navigation is None and path[0] not in type_.readable_properties:
             raise unknown_member(type_, path[0], "$select")
         if len(path) > 1 and (navigation is None or not navigation.is_complex):
@@ -162,38 +182,58 @@ def selected_objects(type_: StructuredType, options: NestedOptions) -> tuple[Exp
 
 def expanded_navigations(
     type_: StructuredType, expand: tuple[ExpandItem, ...], item: bool
-) -> Iterator[tuple[NavigationProperty, NestedOptions]]:
-    """The expanded navigation properties in the order of the type; ``*`` stands for all others."""
-    options_by_name = {expand_item.name: expand_item.options for expand_item in expand}
-    options_of_others = options_by_name.pop("*", None)
-    for name in options_by_name:
-        if name not in type_.navigations:
+) -> Iterator[tuple[NavigationProperty, ExpandItem]]:
+    """The expanded navigation properties in the order of the type; ``*`` stands for all other parts."""
+    by_name = {expand_item.name: expand_item for expand_item in expand}
+    others = by_name.pop("*", None)
+    for name in by_name:
+        navigation = type_.find_navigation(name)
+        if navigation is None:
             raise unknown_member(type_, name, "$expand")
-        if type_.navigations[name].item_only and not item:
+        if navigation.item_only and not item:
             raise BadQuery(
                 f"{name} shows on one record only: ask for it with /{type_.name}(key)?$expand={name}.",
                 target="$expand",
             )
-    for name, navigation in type_.navigations.items():
-        if name in options_by_name:
-            yield navigation, options_by_name[name]
-        elif options_of_others is not None and (item or not navigation.item_only):
-            yield navigation, options_of_others
+    for name, part in type_.navigations.items():
+        if name in by_name:
+            yield part, by_name[name]
+        elif others is not None and (item or not part.item_only):
+            yield part, others
+    for name, set_navigation in type_.set_navigations.items():
+        if name in by_name:
+            yield set_navigation, by_name[name]
 
 
-def check_nested_query(navigation: NavigationProperty, options: NestedOptions) -> None:
-    """Only lists have rows to filter, order or page."""
-    if navigation.many:
-        return
-    if options.selects_rows:
+def check_nested_query(query: NestedQuery) -> None:
+    """Only lists have rows to filter, order or page, and a list of another set has no second one inside."""
+    navigation, target = query.navigation, f"$expand={query.navigation.name}"
+    if not navigation.many and query.options.selects_rows:
         raise BadQuery(
             f"{navigation.name} is one object: $filter, $orderby, $top, $skip and $count are for lists.",
-            target=f"$expand={navigation.name}",
+            target=target,
         )
-    raise NotSupported(
-        f"Lists inside {navigation.name} cannot be filtered, ordered or cut.",
-        target=f"$expand={navigation.name}",
-    )
+    if navigation.nesting is Nesting.EMBEDDED:
+        raise NotSupported(
+            f"Lists inside {navigation.name} cannot be filtered, ordered or cut.", target=target
+        )
+    inner = find_set_list(query.projection)
+    if inner and isinstance(navigation, SetNavigation) and navigation.many:
+        raise BadQuery(
+            f"{inner} and {navigation.name} are lists of other sets: ask for the inner one by an address.",
+            target=target,
+            code="TooCostly",
+        )
+
+
+def find_set_list(projection: Projection) -> str:
+    """The name of a list of another entity set among the nested queries at any level, or an empty string."""
+    for name, query in projection.nested_queries.items():
+        if isinstance(query.navigation, SetNavigation) and query.navigation.many:
+            return name
+        if inner := find_set_list(query.projection):
+            return inner
+    return ""
 
 
 def unknown_member(type_: StructuredType, name: str, option: str) -> BadQuery:

@@ -1,31 +1,45 @@
 """Records as the texts of their JSON: one record, a page, a stream."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 from django.db import connections, models
 from django.db.models import Func, OuterRef, QuerySet
 
 from apps.odata.batched_queries import AnyOf, array_of_guids
 from apps.odata.clock import set_database_zone
-from apps.odata.declaration.schema import EntitySet, StructuredType
+from apps.odata.declaration.resource import Caller
+from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotFound
-from apps.odata.query.ast import Literal, ValueKind
+from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
-from apps.odata.query.options import QueryOptions
+from apps.odata.query.operands import RequestContext
+from apps.odata.query.options import QueryOptions, split_top_level
 from apps.odata.query.ordering import SortKey, sort_keys
 from apps.odata.query.search import search_condition
 from apps.odata.read.paging import make_token, rows_after_token
-from apps.odata.read.projection import NestedQuery, Projection, bind_projection
-from apps.odata.read.record_json import NestedJson, RecordJson, Selection, quote_name, record_sql, with_today
+from apps.odata.read.projection import NestedQuery, Projection, bind_projection, find_set_list
+from apps.odata.read.record_json import (
+    NestedJson,
+    NestedShape,
+    NextLink,
+    RecordJson,
+    Selection,
+    quote_name,
+    record_sql,
+    with_today,
+    without_absent_links,
+)
 
 #: Rows that a stream fetches at a time.
 CHUNK = 500
 
-Aliases = Mapping[str, Literal]
+#: Records of another entity set that a list inside a record shows; as many as a bill can have lines.
+MAX_LIST_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -40,10 +54,13 @@ class Page:
     next_token: str | None = None
 
 
-def filter_rows(entity_set: EntitySet, rows: QuerySet[Any], options: QueryOptions) -> QuerySet[Any]:
+def filter_rows(
+    entity_set: EntitySet, rows: QuerySet[Any], options: QueryOptions, caller: Caller | None = None
+) -> QuerySet[Any]:
     """The rows that $filter and $search select."""
     if options.filter is not None:
-        rows = rows.filter(bind_filter(options.filter, entity_set.type, options.aliases))
+        request = RequestContext(options.aliases, caller)
+        rows = rows.filter(bind_filter(options.filter, entity_set.type, request))
     if options.search is not None:
         rows = rows.filter(search_condition(entity_set, options.search))
     return rows
@@ -53,6 +70,8 @@ class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
     ``item``: the request is for one record. ``has_etags``: each record begins with its ``@odata.etag``.
+    ``caller`` sent the request; without one, no navigation property leads to another entity set. ``base_url``
+    is what links begin with.
     """
 
     def __init__(
@@ -62,11 +81,15 @@ class JsonReader:
         options: QueryOptions,
         item: bool = False,
         has_etags: bool = False,
+        caller: Caller | None = None,
+        base_url: str = "",
     ) -> None:
         self.entity_set = entity_set
         self.rows = rows
         self.options = options
-        self.projection = bind_projection(entity_set.type, options, item)
+        self.request = RequestContext(options.aliases, caller, base_url)
+        self.projection = bind_projection(entity_set.type, options, item, caller)
+        self.has_set_lists = bool(find_set_list(self.projection))
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
@@ -77,7 +100,7 @@ class JsonReader:
     @property
     def json(self) -> RecordJson:
         """The expression that renders a record."""
-        return record_json(self.entity_set.type, self.projection, self.options.aliases)
+        return record_json(self.entity_set.type, self.projection, self.request)
 
     @property
     def has_prepared_statements(self) -> bool:
@@ -110,6 +133,8 @@ class JsonReader:
             modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
             found = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
             rows = found.values_list("pk", self.json, modified)
+        if self.has_set_lists:
+            rows = ((key, without_absent_links(json), modified) for key, json, modified in rows)
         return {key: (json, modified) for key, json, modified in rows}
 
     def count(self) -> int:
@@ -123,7 +148,7 @@ class JsonReader:
         count = self.count() if options.count else None
         if limit == 0:
             return Page([], count)
-        keys = sort_keys(self.entity_set.type, options.orderby, options.aliases)
+        keys = sort_keys(self.entity_set.type, options.orderby, self.request)
         rows = self.rows
         if options.skiptoken is not None:
             rows = rows.filter(rows_after_token(name, keys, options.skiptoken))
@@ -132,7 +157,8 @@ class JsonReader:
         if len(fetched) > limit and (top is None or top > limit):
             values = zip(keys, fetched[limit - 1][1:], strict=True)
             token = make_token(name, keys, [read_sort_value(key, value) for key, value in values])
-        return Page([row[0] for row in fetched[:limit]], count, token)
+        records = [row[0] for row in fetched[:limit]]
+        return Page([*map(without_absent_links, records)] if self.has_set_lists else records, count, token)
 
     def fetch(
         self, rows: QuerySet[Any], keys: tuple[SortKey, ...], skip: int, limit: int
@@ -159,12 +185,13 @@ class JsonReader:
         options = self.options
         if options.skiptoken is not None:
             raise BadQuery("$skiptoken goes with pages; a stream has none.", target="$skiptoken")
-        keys = sort_keys(self.entity_set.type, options.orderby, options.aliases)
+        keys = sort_keys(self.entity_set.type, options.orderby, self.request)
         order = [key.order_by for key in keys]
         rows = self.rows.order_by(*order)
         if options.skip or options.top is not None:
             rows = self.with_keys_of(slice_rows(rows, options.skip, options.top)).order_by(*order)
-        return rows.values_list(self.json, flat=True).iterator(chunk_size=CHUNK)
+        records: Iterator[str] = rows.values_list(self.json, flat=True).iterator(chunk_size=CHUNK)
+        return map(without_absent_links, records) if self.has_set_lists else records
 
 
 def slice_rows(rows: QuerySet[Any], skip: int | None, top: int | None) -> QuerySet[Any]:
@@ -220,34 +247,72 @@ def read_sort_value(key: SortKey, value: Any) -> Any:
 
 
 def record_json(
-    type_: StructuredType, projection: Projection, aliases: Aliases, as_text: bool = True
+    type_: StructuredType, projection: Projection, request: RequestContext, as_text: bool = True
 ) -> RecordJson:
     """The expression that renders a record with its nested queries."""
     lists: dict[str, Any] = {}
     for name, nested in projection.nested_queries.items():
-        rows = filtered_nested_rows(nested, aliases)
+        rows = nested_rows(nested, request)
+        if not nested.navigation.many:
+            json = record_json(nested.navigation.type, nested.projection, request, as_text=False)
+            lists[name] = NestedJson(rows.annotate(json=json).values("json"), NestedShape.ONE)
+            continue
         if nested.options.count:  # counted before $top and $skip
-            lists[f"{name}@odata.count"] = NestedJson(rows.values(json=models.F("pk")), count=True)
-        lists[name] = NestedJson(ordered_nested_rows(rows, nested, aliases))
+            lists[f"{name}@odata.count"] = NestedJson(rows.values(json=models.F("pk")), NestedShape.COUNT)
+        ordered, top = ordered_nested_rows(rows, nested, request), nested.options.top
+        if isinstance(nested.navigation, SetNavigation) and (top is None or top > MAX_LIST_ROWS):
+            lists[f"{name}@odata.nextLink"] = next_link(type_, nested, ordered, request)
+            top = MAX_LIST_ROWS
+        lists[name] = NestedJson(slice_rows(ordered, nested.options.skip, top))
     return RecordJson(type_, projection.selection, lists, as_text)
 
 
-def filtered_nested_rows(nested: NestedQuery, aliases: Aliases) -> QuerySet[Any]:
-    """The rows of a list that belong to the record of the outer query, and that $filter selects."""
-    relation, type_ = nested.navigation.relation, nested.navigation.type
-    back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
-    rows = type_.model._base_manager.filter(**{back or relation.field.name: OuterRef("pk")}).order_by()
+def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
+    """The rows that belong to the record of the outer query, and that $filter selects."""
+    navigation, type_ = nested.navigation, nested.navigation.type
+    rows = type_.model._base_manager.all()
+    if isinstance(navigation, SetNavigation):
+        rows = navigation.entity_set.rows_for(request.caller)
+    if not navigation.many:
+        owner = "pk", navigation.path
+    elif isinstance(navigation, SetNavigation):
+        owner = navigation.owner_path, "pk"
+    else:
+        relation = navigation.relation
+        back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
+        owner = back or relation.field.name, "pk"
+    rows = rows.filter(**{owner[0]: OuterRef(owner[1])}).order_by()
     if nested.options.filter is None:
         return rows
-    target = f"$expand/{nested.navigation.name}/$filter"
-    return rows.filter(bind_filter(nested.options.filter, type_, aliases, target))
+    target = f"$expand/{navigation.name}/$filter"
+    return rows.filter(bind_filter(nested.options.filter, type_, request, target))
 
 
-def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, aliases: Aliases) -> QuerySet[Any]:
-    """The rows of a list by $orderby, $skip and $top, as JSON in the column ``json``."""
+def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
+    """The rows of a list in the order of $orderby, as JSON in the column ``json``."""
     options, type_ = nested.options, nested.navigation.type
-    keys = sort_keys(type_, options.orderby, aliases, f"$expand/{nested.navigation.name}/$orderby")
+    keys = sort_keys(type_, options.orderby, request, f"$expand/{nested.navigation.name}/$orderby")
     rows = rows.order_by(*(key.order_by for key in keys))
-    json = record_json(type_, nested.projection, aliases, as_text=False)
-    rows = rows.annotate(json=json).values("json")
-    return slice_rows(rows, options.skip, options.top)
+    json = record_json(type_, nested.projection, request, as_text=False)
+    return rows.annotate(json=json).values("json")
+
+
+def next_link(
+    type_: StructuredType, nested: NestedQuery, ordered: QuerySet[Any], request: RequestContext
+) -> NextLink:
+    """The address of the rest of a list of another entity set, with the options of the list."""
+    assert type_.key is not None
+    options, name = nested.options, nested.navigation.name
+    end = (options.skip or 0) + MAX_LIST_ROWS
+    pieces = [piece.strip() for piece in split_top_level(name, nested.text, ";")]
+    kept = [piece for piece in pieces if piece and piece.partition("=")[0].strip(" $").lower() not in PAGED]
+    kept.append(f"$skip={end}")
+    if options.top is not None:
+        kept.append(f"$top={options.top - MAX_LIST_ROWS}")
+    query = "&".join(quote(piece, safe="$=,()/:@'*;") for piece in kept)
+    before = f"{request.base_url}{type_.name}("
+    return NextLink(ordered[end : end + 1], type_.key, before, f")/{name}?{query}")
+
+
+#: Options of a part of a list that the link to the next one replaces.
+PAGED = ("skip", "top", "count")

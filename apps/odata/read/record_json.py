@@ -7,8 +7,10 @@ ORDER BY and LIMIT for a request.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -60,7 +62,7 @@ class RecordJson(Func):
     """The JSON of each record of a queryset of the model of ``type_``.
 
     ``Staff.objects.values_list(RecordJson(type_, selection), flat=True)`` gives one text per record.
-    ``lists`` are the lists with options of their own, by name (see ``NestedJson``).
+    ``lists`` are the lists with options of their own, by name, their counts and links (see ``NestedJson``).
     """
 
     def __init__(
@@ -109,26 +111,55 @@ class RecordJson(Func):
         return text, params
 
 
+class NestedShape(Enum):
+    """What ``NestedJson`` makes of its rows."""
+
+    LIST = "an array of them"
+    ONE = "the only one, or null"
+    COUNT = "their number"
+
+
 class NestedJson(Subquery):
-    """The rows of a subquery as a JSON array; the column ``json`` of each row is its item.
+    """The rows of a subquery as JSON; the column ``json`` of each row is its item."""
 
-    ``count`` renders the number of rows instead (``LineItems@odata.count``).
-    """
-
-    def __init__(self, queryset: models.QuerySet, count: bool = False) -> None:
+    def __init__(self, queryset: models.QuerySet, shape: NestedShape = NestedShape.LIST) -> None:
         super().__init__(queryset, output_field=models.TextField())
-        self.count = count
+        self.shape = shape
 
     def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
-        column = "count(*)" if self.count else "coalesce(json_agg(_l.json),'[]'::json)"
-        if connection.vendor == "sqlite":
-            column = "count(*)" if self.count else "'['||coalesce(group_concat(_l.json,','),'')||']'"
-        template = f"(SELECT {column} FROM (%(subquery)s) _l)"
+        dialect = DIALECTS[connection.vendor]
+        template = f"(SELECT {dialect.nested_columns[self.shape]} FROM (%(subquery)s) _l)"
         try:
             return super().as_sql(compiler, connection, template=template, **extra)
         except EmptyResultSet:  # $top=0
-            empty = "'[]'" if connection.vendor == "sqlite" else "'[]'::json"
-            return ("0" if self.count else empty), ()
+            return ("0" if self.shape is NestedShape.COUNT else dialect.empty_array), ()
+
+
+class NextLink(Func):
+    """The link to the rest of a list of another entity set; null when ``rest`` has no row.
+
+    ``before`` and ``after`` are the parts of the link around the key of the record.
+    """
+
+    def __init__(self, rest: models.QuerySet, key: StructuralProperty, before: str, after: str) -> None:
+        super().__init__(models.Exists(rest), models.F(key.path), output_field=models.TextField())
+        self.key, self.before, self.after = key, before, after
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        (exists, params), (column, _) = map(compiler.compile, self.get_source_expressions())
+        link = DIALECTS[connection.vendor].link(self.key, column)
+        return f"CASE WHEN {exists} THEN {link} END", [*params, self.before, self.after]
+
+
+_ABSENT_LINK = re.compile(r',"\w+@odata\.nextLink":null')
+
+
+def without_absent_links(record: str) -> str:
+    """The JSON of a record without the links of lists that are complete.
+
+    Inside a text a quotation mark has a backslash before it, so nothing but such a member matches.
+    """
+    return _ABSENT_LINK.sub("", record)
 
 
 def placeholder(name: str) -> str:
@@ -225,6 +256,12 @@ class PostgreSQLDialect:
     """
 
     collation = ' COLLATE "C"'
+    empty_array = "'[]'::json"
+    nested_columns: Mapping[NestedShape, str] = {
+        NestedShape.LIST: "coalesce(json_agg(_l.json),'[]'::json)",
+        NestedShape.ONE: "_l.json",
+        NestedShape.COUNT: "count(*)",
+    }
 
     def members(
         self, type_: StructuredType, alias: str, selection: Selection, depth: int, lists: frozenset[str]
@@ -244,7 +281,11 @@ class PostgreSQLDialect:
             if name in lists:
                 pairs.append((name, placeholder(name)))
             else:
-                pairs.append((name, self.nested(type_.navigations[name], alias, nested, depth)))
+                navigation = type_.find_navigation(name)
+                assert navigation is not None
+                pairs.append((name, self.nested(navigation, alias, nested, depth)))
+            if f"{name}@odata.nextLink" in lists:
+                pairs.append((f"{name}@odata.nextLink", placeholder(f"{name}@odata.nextLink")))
         return pairs
 
     def nested(self, navigation: NavigationProperty, alias: str, selection: Selection, depth: int) -> str:
@@ -282,6 +323,10 @@ class PostgreSQLDialect:
     def value(self, prop: StructuralProperty, column: str) -> str:
         return column
 
+    def link(self, key: StructuralProperty, column: str) -> str:
+        """A text with a key between two parameters, as a JSON string."""
+        return f"%s||{column}::text||%s"
+
     def etag(self, column: str) -> str:
         """The ETag of a time, as ``odata.etags`` makes it."""
         return f"'W/\"'||to_hex((extract(epoch from {column})*1000000)::bigint)||'\"'"
@@ -307,6 +352,12 @@ class SQLiteDialect(PostgreSQLDialect):
     """Concatenation; ``json_quote`` for texts, a registered function for times in the current zone."""
 
     collation = ""
+    empty_array = "'[]'"
+    nested_columns = {
+        NestedShape.LIST: "'['||coalesce(group_concat(_l.json,','),'')||']'",
+        NestedShape.ONE: "_l.json",
+        NestedShape.COUNT: "count(*)",
+    }
 
     def any_not_null(self, columns: list[str]) -> str:
         return "(" + " OR ".join(f"{column} IS NOT NULL" for column in columns) + ")"
@@ -325,6 +376,9 @@ class SQLiteDialect(PostgreSQLDialect):
         if edm.name == "Edm.Boolean":
             return f"CASE {column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
         return f"CASE WHEN {column} IS NOT NULL THEN json_quote({column}) END"
+
+    def link(self, key: StructuralProperty, column: str) -> str:
+        return f"json_quote(%s||trim({self.value(key, column)},'\"')||%s)"
 
     def etag(self, column: str) -> str:
         return f"odata_etag({column})"

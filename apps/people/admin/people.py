@@ -13,6 +13,7 @@ from apps.core.admin_base.display import admin_url, link
 from apps.core.models import Subscriber
 from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
+from apps.people.admin.merging import MergingAdmin
 from apps.people.choices import AppliesTo
 from apps.people.duplicates import MESSAGE, describe, find_duplicates
 from apps.people.models import Client, Contact, Staff
@@ -119,12 +120,12 @@ class PersonAdmin(AnsweredAdmin):
 
 
 @admin.register(Client)
-class ClientAdmin(AnsweredAdmin):
+class ClientAdmin(MergingAdmin):
     """Organisations: customers and providers of the subscriber."""
 
     warnings = CLIENT_WARNINGS
     applies_to = AppliesTo.CLIENT
-    record_pages = (OVERVIEW, *AnsweredAdmin.record_pages)
+    record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     main_page = "overview"
     palette_names = ("business_name",)
     palette_columns = ("business_name", "business_number", "unique_code")
@@ -163,10 +164,11 @@ class ClientAdmin(AnsweredAdmin):
 
 
 @admin.register(Contact)
-class ContactAdmin(PersonAdmin):
+class ContactAdmin(PersonAdmin, MergingAdmin):
     """Participants, their representatives, and people at clients."""
 
     form = ContactForm
+    record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     applies_to = AppliesTo.CONTACT
     overview_fields = (
         *("scheme_number", "scheme_price_guide_region", "birthday", "phone1", "phone2", "primary_email"),

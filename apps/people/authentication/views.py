@@ -34,7 +34,11 @@ class LoginView(auth_views.LoginView):
 
     template_name = "people/login.html"
     authentication_form = StaffLoginForm
-    redirect_authenticated_user = True
+
+    def get(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+        if admin.site.has_permission(request):
+            return redirect(self.get_success_url())
+        return super().get(request, *arguments, **options)
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         return super().get_context_data(

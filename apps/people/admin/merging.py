@@ -1,0 +1,111 @@
+"""The page that merges two contacts or two organisations, and the one that undoes it."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.html import format_html
+from django.utils.text import capfirst
+
+from apps.core.admin_base import Page
+from apps.core.admin_base.display import count_records, record_link
+from apps.odata.write.drafts import ValidationFailed
+from apps.people.admin.custom_fields import AnsweredAdmin
+from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
+
+MERGE = Page("merge", "Merge", "merge", permission="change")
+
+
+class DuplicateForm(forms.Form):
+    """Which record is the duplicate."""
+
+    def __init__(self, record: Any, site: Any, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        model: Any = type(record)
+        others = model._default_manager.filter(merged_into=None).exclude(pk=record.pk)
+        widget = AutocompleteSelect(model._meta.get_field("merged_into"), site)
+        self.fields["duplicate"] = forms.ModelChoiceField(others, label="Duplicate", widget=widget)
+
+
+class MergingAdmin(AnsweredAdmin):
+    """Records of which two may be one person or organisation."""
+
+    record_pages: ClassVar[Any] = (MERGE, *AnsweredAdmin.record_pages)
+
+    def merge_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+        """Choose the duplicate, compare both, and merge it into this record; of a merged one, undo that."""
+        if record.merged_into_id is not None:
+            return self.merged_page(request, record)
+        is_post = request.method == "POST"
+        chosen = request.POST if is_post else request.GET
+        form = DuplicateForm(record, self.admin_site, chosen if "duplicate" in chosen else None)
+        duplicate = form.cleaned_data["duplicate"] if form.is_valid() else None
+        if is_post and duplicate is not None and self.merge_records(request, record, duplicate):
+            return redirect(self.page_url("change", record.pk))
+        return self.render_page(
+            request,
+            "people/merge.html",
+            f"Merge into {record}",
+            record,
+            form=form,
+            duplicate=duplicate,
+            differences=[] if duplicate is None else differing_values(record, duplicate),
+            moves=[] if duplicate is None else count_references(duplicate),
+        )
+
+    def merge_records(self, request: HttpRequest, record: Any, duplicate: Any) -> bool:
+        """Whether the two were merged; messages say why not."""
+        try:
+            count = merge(record, duplicate)
+        except ValidationFailed as failed:
+            self.show_issues(request, (issue for _, issue in failed.issues))
+            return False
+        undo = format_html('<a class="rs-link" href="{}">Undo</a>', self.page_url("merge", duplicate.pk))
+        text = format_html(
+            "{} is merged into {}; {} moved. {}", duplicate, record, count_records(count), undo
+        )
+        self.message_user(request, text, messages.SUCCESS)
+        return True
+
+    def merged_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+        if request.method != "POST":
+            context = {"kept": record_link(record.merged_into), "is_undoable": is_undoable(record)}
+            title = f"{record} was merged"
+            return self.render_page(request, "people/merged.html", title, record, **context)
+        try:
+            count = undo_merge(record)
+        except ValidationFailed as failed:
+            self.show_issues(request, (issue for _, issue in failed.issues))
+        else:
+            text = f"{record} is a record of its own again; {count_records(count)} moved back."
+            self.message_user(request, text, messages.SUCCESS)
+        return redirect(self.page_url("change", record.pk))
+
+
+def differing_values(record: Any, duplicate: Any) -> list[tuple[str, Any, Any]]:
+    """Label and both values of each column that differs."""
+    columns = [column for column in record._meta.concrete_fields if column.editable]
+    rows = [
+        (capfirst(column.verbose_name), shown(record, column), shown(duplicate, column)) for column in columns
+    ]
+    return [row for row in rows if row[1] != row[2]]
+
+
+def shown(record: Any, column: Any) -> Any:
+    if column.choices:
+        return getattr(record, f"get_{column.name}_display")()
+    value = getattr(record, column.name)
+    return ("Yes" if value else "No") if isinstance(value, bool) else value
+
+
+def count_references(record: Any) -> list[tuple[int, str]]:
+    """How many records refer to the record, by kind and column."""
+    found = []
+    for column in referring_columns(type(record)):
+        count = referring_records(record, column).count()
+        if count:
+            found.append((count, f"{column.model._meta.verbose_name_plural} ({column.verbose_name})"))
+    return found

@@ -1,0 +1,161 @@
+"""Services that merge two records of one person or organisation, and undo it within a day.
+
+All that refers to the duplicate refers to the other one afterwards, with a history entry for each record; the
+duplicate is archived as it is, and its answers to custom fields stay with it. The history is what undoes it.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import Q, QuerySet
+
+from apps.core import archive, history
+from apps.core.models import Change, TimestampedModel
+from apps.odata import clock
+from apps.odata.batched_queries import AnyOf
+from apps.odata.write.drafts import Issue, ValidationFailed
+from apps.people.models import Client, Contact
+
+#: So long a merge can be undone.
+UNDO_PERIOD = dt.timedelta(days=1)
+#: As many conflicting records as a message names.
+NAMED_CONFLICTS = 5
+
+AnyRecord = Contact | Client
+
+
+def referring_columns(model: type[models.Model]) -> list[Any]:
+    """The columns by which records refer to a model, those without a related name included."""
+    relations = [each for each in model._meta.get_fields(include_hidden=True) if each.auto_created]
+    return [
+        relation.field  # type: ignore[union-attr]
+        for relation in relations
+        if relation.one_to_many and issubclass(relation.related_model, TimestampedModel)  # type: ignore[arg-type]
+    ]
+
+
+def referring_records(record: AnyRecord, column: Any) -> QuerySet[Any]:
+    return column.model._default_manager.filter(**{column.name: record.pk})
+
+
+@transaction.atomic
+def merge(kept: AnyRecord, duplicate: AnyRecord) -> int:
+    """Let all that refers to the duplicate refer to the kept record, and archive it; how many records moved.
+
+    Raises ``ValidationFailed`` with every reason why the two cannot be one.
+    """
+    kept, duplicate = lock_both(kept, duplicate)
+    issues = list(find_merge_issues(kept, duplicate))
+    if issues:
+        raise ValidationFailed([(0, issue) for issue in issues])
+    count = 0
+    for column in referring_columns(type(kept)):
+        count += move_references(referring_records(duplicate, column), column, duplicate.pk, kept.pk)
+    duplicate.archive_date = duplicate.archive_date or clock.now()
+    duplicate.merged_into = kept
+    duplicate.save()
+    history.write_entries(type(kept), [kept.pk], "Changed", {"Merged record": [None, str(duplicate)]})
+    return count
+
+
+@transaction.atomic
+def undo_merge(duplicate: AnyRecord) -> int:
+    """Let what the merge moved refer to the duplicate again, and restore it; how many records moved back.
+
+    What refers to somebody else meanwhile stays as it is. Raises ``ValidationFailed`` when it is too late.
+    """
+    duplicate = type(duplicate)._default_manager.select_for_update(of=("self",)).get(pk=duplicate.pk)
+    moment, kept = merge_moment(duplicate), duplicate.merged_into
+    if kept is None or moment is None or not is_undoable(duplicate):
+        message = "It can be undone within a day of the merge, and that has passed."
+        raise ValidationFailed([(0, Issue("NotAllowed", "", message))])
+    count = 0
+    for column in referring_columns(type(duplicate)):
+        moved = Change.objects.filter(
+            at=moment,
+            record_type=column.model._meta.label_lower,
+            differences={column.attname: [str(duplicate.pk), str(kept.pk)]},
+        )
+        keys = [column.model._meta.pk.to_python(key) for key in moved.values_list("record_key", flat=True)]
+        records = referring_records(kept, column).filter(AnyOf(column.model._meta.pk, keys))
+        count += move_references(records, column, kept.pk, duplicate.pk)
+    if duplicate.archive_date == moment:
+        duplicate.archive_date = None
+    duplicate.merged_into = None
+    duplicate.save()
+    return count
+
+
+def is_undoable(duplicate: AnyRecord) -> bool:
+    moment = merge_moment(duplicate)
+    return moment is not None and clock.now() - moment < UNDO_PERIOD
+
+
+def merge_moment(duplicate: AnyRecord) -> dt.datetime | None:
+    """When the record was merged into the one that it names; ``None`` for others."""
+    if duplicate.merged_into_id is None:
+        return None
+    changes = Change.objects.filter(record_type=duplicate._meta.label_lower, record_key=str(duplicate.pk))
+    merges = changes.filter(differences__has_key="merged_into_id")
+    return merges.values_list("at", flat=True).first()
+
+
+def lock_both(kept: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:
+    """Both as they are stored now, locked in the order of their keys."""
+    rows = type(kept)._default_manager.filter(pk__in=[kept.pk, duplicate.pk]).order_by("pk")
+    records = {row.pk: row for row in rows.select_for_update(of=("self",))}
+    return records[kept.pk], records[duplicate.pk]
+
+
+def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any) -> int:
+    """Let the records refer to another one by the column, with their history; how many there are."""
+    model = column.model
+    keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
+    changed = {column.attname: [str(before), str(after)]}
+    for start in range(0, len(keys), archive.BATCH):
+        batch = keys[start : start + archive.BATCH]
+        rows = model._default_manager.filter(AnyOf(model._meta.pk, batch))
+        rows.update(**{column.attname: after, "modify_date": clock.now()})
+        history.write_entries(model, batch, "Changed", changed)
+    return len(keys)
+
+
+# --- what speaks against a merge ------------------------------------------------------------------------
+
+
+def find_merge_issues(kept: AnyRecord, duplicate: AnyRecord) -> Iterator[Issue]:
+    if kept.pk == duplicate.pk:
+        yield Issue("NotAllowed", "duplicate", "It is the same record.")
+        return
+    if kept.is_archived:
+        yield Issue("Archived", "", f"{kept} is archived; restore it first.")
+    if duplicate.merged_into_id is not None:
+        yield Issue("NotAllowed", "duplicate", f"{duplicate} was merged already.")
+    if getattr(duplicate, "is_self", False):
+        message = f"{duplicate} is the subscriber itself; merge the other one into it."
+        yield Issue("NotAllowed", "duplicate", message)
+    for column in referring_columns(type(kept)):
+        if column.model is type(kept) and getattr(kept, column.attname) == duplicate.pk:
+            message = f"{duplicate} is the {column.verbose_name} of {kept}; change that first."
+            yield Issue("NotAllowed", "duplicate", message)
+        yield from find_conflicting_references(kept, duplicate, column)
+
+
+def find_conflicting_references(kept: AnyRecord, duplicate: AnyRecord, column: Any) -> Iterator[Issue]:
+    """Records of both that could not both refer to one: their other unique values are equal."""
+    model = column.model
+    for constraint in model._meta.constraints:
+        if not isinstance(constraint, models.UniqueConstraint) or column.name not in constraint.fields:
+            continue
+        others = [name for name in constraint.fields if name != column.name]
+        condition = constraint.condition or Q()
+        equal = {name: models.OuterRef(name) for name in others}
+        same = referring_records(kept, column).filter(condition, **equal)
+        found = referring_records(duplicate, column).filter(condition, models.Exists(same))
+        names = [str(record) for record in found.order_by("pk")[:NAMED_CONFLICTS]]
+        if names:
+            nouns = model._meta.verbose_name_plural
+            message = f"Both have {nouns} of which only one can stay: {', '.join(names)}. Change those first."
+            yield Issue("NotUnique", "duplicate", message)

@@ -1,0 +1,223 @@
+"""Navigation between entity sets: what it shows, who may use it, and where it ends (decisions.md)."""
+
+import json
+
+import pytest
+from django.test import Client as Session
+
+from apps.engagements.models import ClientEngagement
+from apps.funding.models import Claim
+from apps.odata.declaration.service import get_service
+from apps.odata.read import reader
+from tests.api.caller import Caller, an_application, ok, refused
+from tests.people.records import a_role, a_staff_member
+
+NAVIGATIONS = [
+    pytest.param(entity_set, navigation, id=f"{entity_set.name}-{navigation.name}")
+    for entity_set in get_service().entity_sets
+    for navigation in entity_set.type.set_navigations.values()
+]
+each_navigation = pytest.mark.parametrize(("entity_set", "navigation"), NAVIGATIONS)
+
+
+def rows_of(api, path, **query):
+    return ok(api.get(path, {f"${name}": value for name, value in query.items()}))["value"]
+
+
+def by_key(entity_set, rows):
+    return {row[entity_set.key.name]: row for row in rows}
+
+
+def filter_of(navigation):
+    key = navigation.entity_set.key.name
+    if navigation.many:
+        return f"{navigation.name}/any(each:each/{key} ne null)"
+    return f"{navigation.name}/{key} ne null"
+
+
+# --- what is shown -----------------------------------------------------------------------------------
+
+
+@each_navigation
+def test_an_expanded_record_is_the_record_that_its_own_set_shows(api, records, entity_set, navigation):
+    target = navigation.entity_set
+    whole = by_key(target, rows_of(api, target.path))
+    rows = rows_of(api, entity_set.path, expand=navigation.name)
+    plain = by_key(entity_set, rows_of(api, entity_set.path))
+    found = rows_of(api, entity_set.path, filter=filter_of(navigation))
+    related = {}
+    for row in rows:
+        shown = row.pop(navigation.name)
+        assert row == plain[row[entity_set.key.name]]
+        for record in shown if navigation.many else filter(None, [shown]):
+            assert record == whole[record[target.key.name]]
+            related.setdefault(row[entity_set.key.name], []).append(record[target.key.name])
+        if navigation.dependent is not None:
+            assert (shown and shown[target.key.name]) == row[navigation.dependent.name]
+    assert by_key(entity_set, found).keys() == related.keys()
+    if navigation.many and navigation.partner:
+        back = rows_of(api, target.path, filter=f"{navigation.partner} ne null", expand=navigation.partner)
+        expected = [(row[navigation.partner][entity_set.key.name], row[target.key.name]) for row in back]
+        assert sorted(expected) == sorted((owner, key) for owner, keys in related.items() for key in keys)
+
+
+def test_a_star_expands_no_other_set(api, records):
+    for entity_set in get_service().entity_sets:
+        for row in rows_of(api, entity_set.path, expand="*"):
+            assert not row.keys() & entity_set.type.set_navigations.keys()
+
+
+def test_filters_and_orders_follow_navigation(api, records):
+    claims = rows_of(api, "claim", expand="Contact($select=LastName)")
+    names = [claim["Contact"]["LastName"] for claim in claims]
+    ordered = rows_of(api, "claim", orderby="Contact/LastName desc", expand="Contact($select=LastName)")
+    assert [claim["Contact"]["LastName"] for claim in ordered] == sorted(names, reverse=True)
+    one = rows_of(api, "claim", filter=f"Contact/LastName eq '{names[0]}'", select="ClaimGuid")
+    assert len(one) == names.count(names[0])
+    assert rows_of(api, "claim", filter="Provider/BusinessName eq 'Nobody'") == []
+    busy = rows_of(api, "contact", filter="Claims/$count gt 0", expand="Claims($orderby=Total desc;$top=1)")
+    assert {contact["Claims"][0]["ContactGuid"] for contact in busy} == {
+        claim["ContactGuid"] for claim in claims
+    }
+
+
+def test_pages_go_on_in_an_order_along_a_navigation(api, records):
+    query = {"$orderby": "Provider/BusinessName,Contact/FirstName desc", "$select": "ClaimNumber"}
+    whole = ok(api.get("claim", query))["value"]
+    assert api.all("claim", query, Prefer="odata.maxpagesize=1") == whole
+    assert len(whole) > 1
+
+
+def test_plans_that_the_set_hides_are_hidden_along_a_navigation(api, records):
+    (contact, *_) = rows_of(api, "contact", filter="ClientEngagements/any()", expand="ClientEngagements")
+    guids = [plan["ClientEngagementGuid"] for plan in contact["ClientEngagements"]]
+    ClientEngagement.objects.filter(pk__in=guids).update(participant_type="PACE")
+    address = f"contact/{contact['ContactGuid']}"
+    assert ok(api.get(address, {"$expand": "ClientEngagements"}))["ClientEngagements"] == []
+    assert (
+        rows_of(api, "contact", filter=f"ContactGuid eq {contact['ContactGuid']} and ClientEngagements/any()")
+        == []
+    )
+
+
+def test_one_record_leads_only_into_sets_that_show_all_their_records():
+    """Paths of $filter join the table of the other set; a set that hides records would need a condition."""
+    for entity_set in get_service().entity_sets:
+        for type_ in entity_set.type.walk():
+            for navigation in type_.set_navigations.values():
+                rows = navigation.entity_set.resource.visible_to(None)
+                assert navigation.many or reader.is_whole_table(rows), navigation.name
+
+
+# --- who may use it ----------------------------------------------------------------------------------
+
+
+def requests_along(entity_set, navigation):
+    """The queries that read records of the other set."""
+    name, key = navigation.name, navigation.entity_set.key.name
+    yield {"$expand": name}
+    yield {"$expand": f"{name}($select={key})", "$select": entity_set.key.name}
+    yield {"$filter": filter_of(navigation)}
+    yield {"$orderby": f"{name}/$count" if navigation.many else f"{name}/{key}"}
+    yield {"$filter": f"{name}/$count ge 0" if navigation.many else f"{name} ne null"}
+
+
+@each_navigation
+def test_a_caller_needs_to_read_both_sets(db, entity_set, navigation):
+    source, target = entity_set.path.lower(), navigation.entity_set.path.lower()
+    narrow = Caller(an_application(f"{source}.read", name="narrow"))
+    staff = a_staff_member(
+        role=a_role(f"{entity_set.model._meta.app_label}.view_{entity_set.model._meta.model_name}")
+    )
+    session = Session()
+    session.force_login(staff, "apps.people.authentication.StaffBackend")
+    member = Caller(session=session)
+    for caller in (narrow, member):
+        assert caller.get(entity_set.path).status_code == 200
+        for query in requests_along(entity_set, navigation):
+            error = refused(caller.get(entity_set.path, query), 403, "Forbidden")
+            assert navigation.entity_set.name.lower() in error["message"].lower()
+            assert (
+                refused(caller.get(f"{entity_set.path}/$count", query), 403) if "$filter" in query else True
+            )
+    wide = Caller(an_application(f"{source}.read", f"{target}.read", name="wide"))
+    for query in requests_along(entity_set, navigation):
+        assert wide.get(entity_set.path, query).status_code == 200, query
+
+
+def test_a_set_that_may_not_be_read_is_refused_at_every_depth(records):
+    caller = Caller(an_application("claim.read", "contact.read", name="without providers"))
+    for query in (
+        {"$expand": "Contact($expand=Claims($expand=Provider))"},
+        {"$expand": "Contact($expand=Claims($filter=Provider/IsSelf))"},
+        {"$expand": "Contact($expand=Claims($orderby=Provider/BusinessName))"},
+        {"$filter": "Contact/Claims/any(claim:claim/Provider/IsSelf)"},
+        {"$filter": "Contact/Claims/$count($filter=Provider/IsSelf) gt 0"},
+        {"$orderby": "length(Provider/BusinessName)"},
+    ):
+        error = refused(caller.get("claim", query), 403, "Forbidden")
+        assert error["message"] == "This needs the scope read or client.read."
+    assert caller.get("claim", {"$expand": "Contact($expand=Claims)"}).status_code == 200
+    body = "$filter=Provider/IsSelf"
+    refused(caller.call("POST", "claim/$query", body=body.encode(), content_type="text/plain"), 403)
+
+
+# --- where it ends -----------------------------------------------------------------------------------
+
+
+def test_a_long_list_ends_with_a_link_to_the_rest(api, records, monkeypatch):
+    monkeypatch.setattr(reader, "MAX_LIST_ROWS", 1)
+    Claim.objects.update(contact=Claim.objects.first().contact)
+    contacts = rows_of(api, "contact", expand="Claims($select=ClaimNumber;$orderby=ClaimNumber;$count=true)")
+    number = Claim.objects.count()
+    linked = [contact for contact in contacts if "Claims@odata.nextLink" in contact]
+    assert [contact["Claims@odata.count"] for contact in linked] == [number]
+    (contact,) = linked
+    assert len(contact["Claims"]) == 1
+    assert contact["Claims@odata.nextLink"] == (
+        f"http://testserver/api/Contact({contact['ContactGuid']})/Claims"
+        "?$select=ClaimNumber&$orderby=ClaimNumber&$skip=1"
+    )
+    (top,) = (
+        contact
+        for contact in rows_of(api, "contact", expand="Claims($top=1)")
+        if contact["ContactGuid"] == linked[0]["ContactGuid"]
+    )
+    assert "Claims@odata.nextLink" not in top
+    text = api.get("contact", {"$expand": "Claims"}, Accept="application/x-ndjson").getvalue().decode()
+    assert [b"nextLink" in row.encode() for row in text.splitlines()].count(True) == 1
+    assert all(json.loads(row) for row in text.splitlines())
+
+
+def test_a_text_that_looks_like_a_link_stays(api, records):
+    first = Claim.objects.first()
+    text = ',"Claims@odata.nextLink":null'
+    Claim.objects.filter(pk=first.pk).update(claim_number=text)
+    contact = ok(api.get(f"contact/{first.contact_id}", {"$expand": "Claims"}))
+    assert text in [claim["ClaimNumber"] for claim in contact["Claims"]]
+
+
+def test_lists_of_sets_are_not_nested(api, db):
+    for expand in (
+        "Claims($expand=Staff($expand=Invoices))",
+        "Claims($expand=ProviderInvoice($expand=Claims))",
+        "Claims($expand=Contact($expand=Invoices($top=1)))",
+    ):
+        refused(api.get("contact", {"$expand": expand}), 400, "TooCostly")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"$expand": "Contact($top=1)"}, "is one object"),
+        ({"$expand": "Contacts"}, "Is Contact meant?"),
+        ({"$filter": "Contact eq 'a'"}, "Contact is an object"),
+        ({"$filter": "Contact/Nothing eq 1"}, "Contact has no member Nothing"),
+        ({"$filter": "Contact/Claims eq null"}, "is a list"),
+        ({"$orderby": "Contact"}, "a value is expected"),
+        ({"$select": "Contact/LastName"}, "write $expand=Contact($select=LastName)"),
+        ({"$expand": "Contact($expand=CustomFields)"}, "one record only"),
+    ],
+)
+def test_what_is_wrong_along_a_navigation_is_said(api, db, query, message):
+    assert message in refused(api.get("claim", query), 400)["message"]

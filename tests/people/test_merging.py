@@ -1,0 +1,136 @@
+"""Two records of one person or organisation become one, and two again within a day."""
+
+import pytest
+from django.apps import apps
+from django.db import models
+
+from apps.core.models import Change, TimestampedModel
+from apps.funding.models import Claim
+from apps.odata.write.drafts import ValidationFailed
+from apps.people.merging import merge, referring_columns, undo_merge
+from apps.people.models import Client, Contact, CustomFieldAnswer
+from tests.documents.builders import a_document
+from tests.engagements.builders import a_plan
+from tests.funding.builders import a_claim, a_provider_invoice
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
+
+pytestmark = pytest.mark.django_db
+BACKEND = "apps.people.authentication.StaffBackend"
+
+
+@pytest.fixture(autouse=True)
+def on_a_morning(at):
+    at("2026-08-20 10:00")
+
+
+def merge_page(record):
+    return f"/admin/people/{record._meta.model_name}/{record.pk}/merge/"
+
+
+def last_differences(record):
+    label = record._meta.label_lower
+    return Change.objects.filter(record_type=label, record_key=str(record.pk)).first().differences
+
+
+def refused(kept, duplicate):
+    with pytest.raises(ValidationFailed) as failed:
+        merge(kept, duplicate)
+    return [issue.message for _, issue in failed.value.issues]
+
+
+@pytest.mark.parametrize("model", [Contact, Client])
+def test_every_reference_to_a_record_is_moved_but_for_what_belongs_to_it(model):
+    """A reference that somebody declares tomorrow is moved as well, or named here."""
+    references = {
+        field
+        for other in apps.get_models()
+        for field in other._meta.get_fields(include_hidden=True)
+        if isinstance(field, models.ForeignKey | models.ManyToManyField) and field.related_model is model
+    }
+    answers = {CustomFieldAnswer._meta.get_field(model._meta.model_name)}
+    assert references - set(referring_columns(model)) == answers
+    assert all(issubclass(column.model, TimestampedModel) for column in referring_columns(model))
+
+
+def test_all_that_refers_to_a_contact_moves_with_its_history_and_back(at):
+    kept, duplicate = a_contact(), a_contact()
+    claim, plan = a_claim(contact=duplicate), a_plan(participant=duplicate)
+    child, office = a_contact(representative=duplicate), a_client(key_contact=duplicate)
+    other = a_claim(contact=kept)
+    assert merge(kept, duplicate) == 5  # the claim's provider invoice is the fifth
+    for record, column in ((claim, "contact"), (plan, "participant"), (child, "representative")):
+        record.refresh_from_db()
+        assert getattr(record, column) == kept
+        assert last_differences(record) == {f"{column}_id": [str(duplicate.pk), str(kept.pk)]}
+    office.refresh_from_db(), duplicate.refresh_from_db()
+    assert (office.key_contact, duplicate.merged_into, duplicate.is_archived) == (kept, kept, True)
+    assert last_differences(kept) == {"Merged record": [None, str(duplicate)]}
+    at("2026-08-21 09:59")
+    Contact.objects.filter(pk=child.pk).update(representative=other.contact)  # somebody else meanwhile
+    Claim.objects.filter(pk=claim.pk).update(contact=a_contact())
+    assert undo_merge(duplicate) == 4
+    plan.refresh_from_db(), duplicate.refresh_from_db(), other.refresh_from_db(), claim.refresh_from_db()
+    assert (plan.participant, duplicate.merged_into, duplicate.is_archived) == (duplicate, None, False)
+    assert other.contact == kept
+    assert claim.contact not in (kept, duplicate)
+
+
+def test_organisations_are_merged_with_their_claims_and_documents():
+    kept, duplicate = a_client(), a_client()
+    claim, document = a_claim(provider=duplicate), a_document(client=duplicate)
+    merge(kept, duplicate)
+    claim.refresh_from_db(), document.refresh_from_db()
+    assert (claim.provider, document.client) == (kept, kept)
+
+
+def test_a_merge_cannot_be_undone_after_a_day(at):
+    kept, duplicate = a_contact(), a_contact()
+    merge(kept, duplicate)
+    at("2026-08-21 10:00")
+    with pytest.raises(ValidationFailed, match="within a day"):
+        undo_merge(duplicate)
+    assert Contact.objects.get(pk=duplicate.pk).merged_into == kept
+
+
+def test_what_cannot_be_one_is_refused_and_nothing_moves():
+    kept, duplicate = a_client(), a_client()
+    for provider in (kept, duplicate):
+        a_provider_invoice(reference="INV-7", provider=provider)
+    assert refused(kept, duplicate) == [
+        f"Both have provider invoices of which only one can stay: INV-7 ({duplicate}). Change those first."
+    ]
+    assert duplicate.provider_invoices.count() == 1
+    mother = a_contact()
+    child = a_contact(representative=mother)
+    assert refused(child, mother) == [f"{mother} is the representative of {child}; change that first."]
+    assert refused(mother, mother) == ["It is the same record."]
+    merge(mother, child)
+    assert refused(a_contact(), Contact.objects.get(pk=child.pk)) == [f"{child} was merged already."]
+    own = a_client(is_self=True)
+    assert refused(kept, own) == [f"{own} is the subscriber itself; merge the other one into it."]
+    assert f"{child} is archived; restore it first." in refused(Contact.objects.get(pk=child.pk), a_contact())
+
+
+def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):
+    client.force_login(an_administrator(), BACKEND)
+    kept = a_contact(first_name="Mia", last_name="Silva", phone1="0400 000 001")
+    duplicate = a_contact(first_name="Mia", last_name="Sylva")
+    claim = a_claim(contact=duplicate)
+    assert "Choose the record that is the same one" in client.get(merge_page(kept)).content.decode()
+    page = client.get(merge_page(kept), {"duplicate": str(duplicate.pk)})
+    assert ("Last name", "Silva", "Sylva") in page.context["differences"]
+    assert (1, "claims (participant)") in page.context["moves"]
+    answer = client.post(merge_page(kept), {"duplicate": str(duplicate.pk)}, follow=True)
+    assert "Mia Sylva is merged into Mia Silva; 2 records moved." in answer.content.decode()
+    assert f'href="{merge_page(duplicate)}">Undo</a>' in answer.content.decode()
+    assert "Undo the merge" in client.get(merge_page(duplicate)).content.decode()
+    client.post(merge_page(duplicate))
+    claim.refresh_from_db()
+    assert claim.contact == duplicate
+
+
+def test_merging_needs_the_permission_to_change(client):
+    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    kept, duplicate = a_contact(), a_contact()
+    assert client.post(merge_page(kept), {"duplicate": str(duplicate.pk)}).status_code == 403
+    assert not Contact.objects.exclude(merged_into=None).exists()

@@ -1,0 +1,160 @@
+"""Links by which people choose their password, and the page of the first administrator."""
+
+import re
+import time
+from io import StringIO
+
+import pytest
+import time_machine
+from django.core import mail
+from django.core.management import call_command
+from django.utils import timezone
+
+from apps.core.models import Change
+from apps.people.authentication.first_administrator import VALIDITY, first_administrator_path
+from apps.people.authentication.forms import MAILS
+from apps.people.models import Staff
+from apps.people.services import administrators
+from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
+from tests.people.test_authentication import LOGIN, is_signed_in, sign_in
+
+pytestmark = pytest.mark.django_db
+BACKEND = "apps.people.authentication.StaffBackend"
+ASK = "/admin/account/password/"
+NEW = "quite another thing"
+BOTH = {"new_password1": NEW, "new_password2": NEW}
+
+
+def a_colleague(**fields):
+    return a_staff_member(role=a_role("people.view_client"), **fields)
+
+
+def link_in(text):
+    return re.search(r"http://testserver(/admin/account/password/[^/\s]+/[^/\s]+/)", text)[1]
+
+
+def choose(client, link, form=BOTH):
+    return client.post(client.get(link)["Location"], form)
+
+
+def test_somebody_who_has_forgotten_their_password_chooses_a_new_one_by_mail(client):
+    person = a_colleague()
+    assert ASK in client.get(LOGIN).content.decode()
+    client.post(ASK, {"email": person.primary_email.upper()})
+    assert mail.outbox[0].to == [person.primary_email]
+    link = link_in(mail.outbox[0].body)
+    assert choose(client, link)["Location"] == LOGIN
+    change = Change.objects.filter(record_key=str(person.pk)).latest("at")
+    assert (change.staff_id, list(change.differences)) == (person.pk, ["password"])
+    assert NEW not in str(change.differences)
+    sign_in(client, person.primary_email, NEW)
+    assert is_signed_in(client)
+    assert "no longer valid" in client.get(link).content.decode()
+
+
+def test_every_email_gets_the_same_answer(client):
+    a_colleague(primary_email="ada@example.org")
+    answers = [
+        client.post(ASK, {"email": email}, follow=True).content.decode()
+        for email in ("ada@example.org", "eve@example.org")
+    ]
+    without_tokens = [re.sub(r'value="[^"]{64}"', "", answer) for answer in answers]
+    assert without_tokens[0] == without_tokens[1]
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("closed", [{"archive_date": timezone.now()}, {"role": None}])
+def test_whose_login_is_closed_gets_no_mail(client, closed):
+    person = a_staff_member(**{**closed, "role": a_role()})
+    client.post(ASK, {"email": person.primary_email})
+    assert mail.outbox == []
+
+
+def test_nobody_is_flooded_with_mails(client):
+    person = a_colleague()
+    for _ in range(MAILS.per_minute + 2):
+        client.post(ASK, {"email": person.primary_email})
+    assert len(mail.outbox) == MAILS.per_minute
+
+
+def test_a_link_ends_with_its_time_and_with_the_login(client, settings):
+    person = a_colleague()
+    client.post(ASK, {"email": person.primary_email})
+    link = link_in(mail.outbox[0].body)
+    Staff.objects.filter(pk=person.pk).update(disable_login_date=timezone.now())
+    assert "no longer valid" in client.get(link).content.decode()
+    Staff.objects.filter(pk=person.pk).update(disable_login_date=None)
+    with time_machine.travel(time.time() + settings.PASSWORD_RESET_TIMEOUT + 1):
+        assert "no longer valid" in client.get(link).content.decode()
+    assert client.get(link).status_code == 302
+
+
+def test_a_password_by_link_obeys_the_rules_of_passwords(client):
+    person = a_colleague()
+    client.post(ASK, {"email": person.primary_email})
+    link = link_in(mail.outbox[0].body)
+    answer = choose(client, link, {"new_password1": "password", "new_password2": "password"})
+    assert "too short" in answer.content.decode()
+    sign_in(client, person.primary_email, PASSWORD)
+    assert is_signed_in(client)
+
+
+def test_an_administrator_hands_over_a_link_or_mails_it(client, settings):
+    boss, person = an_administrator(), a_colleague()
+    client.force_login(boss, BACKEND)
+    page = f"/admin/people/staff/{person.pk}/password/"
+    assert 'name="mail"' not in client.get(page).content.decode()
+    settings.EMAIL_HOST = "mail.example.org"
+    assert 'name="mail"' in client.get(page).content.decode()
+    link = link_in(client.post(page, {"link": "1"}).content.decode())
+    change = Change.objects.filter(record_key=str(person.pk)).latest("at")
+    assert (change.staff_id, list(change.differences)) == (boss.pk, ["password link"])
+    client.post(page, {"mail": "1"})
+    assert mail.outbox[0].to == [person.primary_email]
+    assert choose(client.__class__(), link)["Location"] == LOGIN
+
+
+def test_nobody_makes_a_link_for_those_who_may_do_more(client):
+    boss, clerk = an_administrator(), a_staff_member(role=a_role("people.change_staff", "people.view_staff"))
+    client.force_login(clerk, BACKEND)
+    for name in ("link", "mail"):
+        assert client.post(f"/admin/people/staff/{boss.pk}/password/", {name: "1"}).status_code == 403
+    assert mail.outbox == []
+
+
+# --- the first administrator ----------------------------------------------------------------------------
+
+ADA = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Byron", "password": PASSWORD}
+
+
+def printed():
+    text = StringIO()
+    call_command("first_administrator", url="http://testserver/", stdout=text)
+    return text.getvalue()
+
+
+def test_the_first_administrator_is_made_by_the_printed_address(client):
+    assert "has no administrator" in client.get(LOGIN).content.decode()
+    address = re.search(r"http://testserver(\S+)", printed())[1]
+    assert client.post(address, {**ADA, "password": "short"}).context["form"].errors.keys() == {"password"}
+    assert client.post(address, ADA)["Location"] == LOGIN
+    assert administrators().get().full_name == "Ada Byron"
+    sign_in(client, "ada@example.org")
+    assert is_signed_in(client)
+
+
+def test_the_address_ends_with_the_first_administrator(client):
+    address = first_administrator_path()
+    an_administrator()
+    assert printed() == ""
+    assert client.get(address).status_code == client.post(address, ADA).status_code == 404
+    assert "has no administrator" not in client.get(LOGIN).content.decode()
+
+
+def test_the_address_cannot_be_guessed_and_ends_after_a_day(client):
+    address = first_administrator_path()
+    assert client.get("/admin/account/first/x/").status_code == 404
+    with time_machine.travel(time.time() + VALIDITY.total_seconds() + 1):
+        assert client.post(address, ADA).status_code == 404
+    assert client.get(address).status_code == 200
+    assert not Staff.objects.exists()
