@@ -221,3 +221,13 @@ def test_lists_of_sets_are_not_nested(api, db):
 )
 def test_what_is_wrong_along_a_navigation_is_said(api, db, query, message):
     assert message in refused(api.get("claim", query), 400)["message"]
+
+
+def test_records_of_other_sets_have_their_own_control_information(api, records):
+    media_type = "application/json;odata.metadata=full;IEEE754Compatible=true"
+    (claim, *_) = ok(api.get("claim", {"$expand": "Contact($expand=Claims)"}, Accept=media_type))["value"]
+    address = f"http://testserver/api/Contact({claim['ContactGuid']})"
+    assert claim["Contact"]["@odata.id"] == address
+    assert claim["Contact@odata.navigationLink"] == f"{claim['@odata.id']}/Contact"
+    assert claim["Contact"]["Claims@odata.navigationLink"] == f"{address}/Claims"
+    assert all(isinstance(each["Total"], str) for each in claim["Contact"]["Claims"])

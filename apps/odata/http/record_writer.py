@@ -12,7 +12,12 @@ from typing import Any
 
 import msgspec
 
-from apps.odata.declaration.schema import StructuralProperty, StructuredType
+from apps.odata.declaration.schema import (
+    NavigationProperty,
+    SetNavigation,
+    StructuralProperty,
+    StructuredType,
+)
 from apps.odata.declaration.service import get_service
 from apps.odata.metadata.csdl import TypeCollector, is_enumeration
 
@@ -49,8 +54,9 @@ class RecordWriter:
                 path = f"{path}({record[type_.key.name]})"
                 written["@odata.id"] = written["@odata.editLink"] = self.base_url + path
         for name, value in record.items():
-            if name in type_.navigations:
-                self.add_navigation(written, type_, name, value, path)
+            navigation = type_.find_navigation(name)
+            if navigation is not None:
+                self.add_navigation(written, navigation, value, path)
             elif value is not None or not self.omits_nulls:
                 self.add_property(written, type_.properties.get(name), name, value)
         if self.is_full and type_.key is not None:
@@ -68,18 +74,19 @@ class RecordWriter:
         written[name] = str(value) if self.has_text_numbers and is_long and value is not None else value
 
     def add_navigation(
-        self, written: dict[str, Any], type_: StructuredType, name: str, value: Any, path: str
+        self, written: dict[str, Any], navigation: NavigationProperty, value: Any, path: str
     ) -> None:
-        nested = type_.navigations[name].type
+        nested, name = navigation.type, navigation.name
+        path = navigation.entity_set.name if isinstance(navigation, SetNavigation) else f"{path}/{name}"
         if isinstance(value, list):
-            written[name] = [self.members(item, nested, f"{path}/{name}") for item in value]
+            written[name] = [self.members(item, nested, path) for item in value]
         elif value is not None:
-            written[name] = self.members(value, nested, f"{path}/{name}")
+            written[name] = self.members(value, nested, path)
         elif not self.omits_nulls:
             written[name] = None
 
     def add_links(self, written: dict[str, Any], type_: StructuredType, path: str) -> None:
-        for name, navigation in type_.navigations.items():
+        for name, navigation in {**type_.navigations, **type_.set_navigations}.items():
             if not navigation.is_complex:
                 link = f"{self.base_url}{path}/{name}"
                 written[f"{name}@odata.associationLink"] = f"{link}/$ref"

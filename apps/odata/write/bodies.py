@@ -13,6 +13,7 @@ from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
+from apps.odata.write.annotations import links_of, read_annotations
 from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 
@@ -54,7 +55,12 @@ def read_records(entity_set: EntitySet, raw: bytes) -> Body:
         raise too_many_records()
     if len(body) > 1:
         check_depth(raw)
+        read_annotations({}, body, "", refuse_body)
     return read_drafts(reader, records, raw, bare=False)
+
+
+def refuse_body(attribute: str, code: str, target: str, sentence: str) -> None:
+    raise BadBody(sentence, target=target, code=code)
 
 
 def read_record(entity_set: EntitySet, raw: bytes) -> Body:
@@ -243,6 +249,7 @@ class ReferenceMember(NestedMember):
             return None
         if len(value) > 1 or isinstance(value, RepeatedNames):
             refuse_repeated_within(value, target, contents)
+            read_annotations({}, value, f"{target}/", contents.refuse)
         key = value.get(self.key_name)
         code, sentence = "Required", "is required."
         if key is not None:
@@ -307,6 +314,7 @@ class RecordReader:
         self.names = tuple(self.by_name)
         self.required = frozenset(member.name for member in self.members if member.required)
         self.aliases = frozenset(self.names).difference(member.name for member in self.members)
+        self.links = links_of(type_)
         self.most_objects: int = 1 + sum(member.most_objects for member in nested)
 
         # Of embedded objects as well.
@@ -340,13 +348,19 @@ class RecordReader:
             refuse_repeated(value, target, contents)
         prefix = f"{target}/" if target else ""
         names = [*filter(value.__contains__, self.names)]
+        bound_wrongly: set[str] = set()
         if len(names) < len(value):
+            if any("@" in name for name in value):
+                value, bound_wrongly = read_annotations(self.links, value, prefix, contents.refuse)
+                names = [*filter(value.__contains__, self.names)]
             unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())
             contents.unknown += [
                 (prefix + name, one) for name, one in unknown if isinstance(one, dict | list)
             ]
         if self.required.difference(value):
             names = [name for name in self.names if name in value or self.is_missing(name, value)]
+        if bound_wrongly:
+            names = [name for name in names if name not in bound_wrongly]
         if self.aliases.intersection(names):
             names = [name for name in names if not self.refuse_alias(name, value, prefix, contents)]
         values, given, by_name = contents.values, contents.given, self.by_name

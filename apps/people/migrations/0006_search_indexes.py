@@ -4,7 +4,7 @@ from apps.core.search_indexes import create_search_index
 
 
 class Migration(migrations.Migration):
-    dependencies = [("people", "0004_role_requires_second_factor")]
+    dependencies = [("people", "0005_merged_records")]
 
     operations = [
         create_search_index("people.Contact", "first_name", "last_name", "scheme_number", "unique_code"),

@@ -1,0 +1,130 @@
+"""Control information in request bodies: ``Contact@odata.bind`` names a record, the rest is not stored."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from apps.odata.declaration.resource import Nesting
+from apps.odata.declaration.schema import StructuredType
+from apps.odata.declaration.service import get_service
+from apps.odata.declaration.values import WireValueError, parse_value
+
+#: Reports a fault: the attribute in drafts, the code, the target and the sentence.
+Refuse = Callable[[str, str, str, str], None]
+
+#: What clients send back of a response or say about types; nothing of it is stored.
+ACCEPTED = frozenset(
+    (
+        *("context", "metadataEtag", "type", "etag", "id", "editLink", "readLink", "count", "nextLink"),
+        *("navigationLink", "associationLink", "mediaEditLink", "mediaReadLink", "mediaContentType"),
+        *("mediaEtag",),
+    )
+)
+#: Names without ``odata.`` that are understood nowhere else (OData 4.01 allows the short form).
+_REFUSED_SHORT_NAMES = frozenset({"bind", "delta", "removed"})
+
+_ADDRESS = re.compile(
+    r"(?:(?:https?://[^/]+)?/api/)?(?P<set>[A-Za-z]\w*)(?:\((?:\w+=)?(?P<key>[^()]+)\)|/(?P<segment>[^/()]+))/?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A member that an annotation can set; ``key_name`` is the key in its object, empty for a bare key."""
+
+    member: str
+    attribute: str
+    key_name: str
+    many: bool
+    model: type[models.Model]
+
+    def value_of(self, key: Any) -> Any:
+        return {self.key_name: key} if self.key_name else key
+
+
+def links_of(type_: StructuredType) -> dict[str, Link]:
+    """The members by the names of the navigation properties that request bodies may bind."""
+    links: dict[str, Link] = {}
+    for part in type_.writable_navigations:
+        if part.nesting is Nesting.REFERENCE and part.type.key is not None:
+            links[part.name] = Link(part.name, part.attribute, part.type.key.name, part.many, part.type.model)
+    links = {name: link for name, link in links.items() if link.model in get_service().by_model}
+    by_attribute = {link.attribute: link for link in links.values()}
+    for name, navigation in type_.set_navigations.items():
+        dependent = navigation.dependent
+        if dependent is not None and dependent.writable:
+            links[name] = Link(dependent.name, dependent.attribute, "", False, navigation.type.model)
+        elif not navigation.many and navigation.path in by_attribute:
+            links[name] = by_attribute[navigation.path]
+    return links
+
+
+def read_annotations(
+    links: Mapping[str, Link], value: Mapping[str, Any], prefix: str, refuse: Refuse
+) -> tuple[dict[str, Any], set[str]]:
+    """The object with the members that annotations set, and the names of those that could not be set."""
+    members: dict[str, Any] = dict(value)
+    invalid: set[str] = set()
+    for name, content in value.items():
+        navigation, mark, term = name.rpartition("@")
+        if not mark:
+            continue
+        short = term.removeprefix("odata.")
+        link = links.get(navigation)
+        if short == "bind" and link is not None:
+            members.pop(name)
+            if not set_link(members, link, content, prefix + name, refuse):
+                invalid.add(link.member)
+        elif short not in ACCEPTED and (term != short or short in _REFUSED_SHORT_NAMES):
+            refuse(name, "UnknownAnnotation", prefix + name, explain(name, navigation, short))
+    return members, invalid
+
+
+def explain(name: str, navigation: str, term: str) -> str:
+    if term == "bind":
+        return f"{navigation[:60]} is no navigation property that a body can set."
+    return f"{name[:60]} is not understood, and would have no effect."
+
+
+def set_link(members: dict[str, Any], link: Link, content: Any, target: str, refuse: Refuse) -> bool:
+    """Set the member to the record or records at the addresses; whether they are addresses of its kind."""
+    if link.member in members:
+        refuse(link.attribute, "Duplicate", target, f"{link.member} is given already.")
+        return False
+    if content is None and not link.many:
+        members[link.member] = None
+        return True
+    addresses = content if link.many else [content]
+    keys = [key_in(address, link.model) for address in addresses] if isinstance(addresses, list) else [None]
+    values = [link.value_of(key) for key in keys if key is not None]
+    if len(values) < len(keys):
+        refuse(link.attribute, "InvalidAddress", target, f"{link.member} {must_be_address(link)}")
+        return False
+    members[link.member] = values if link.many else values[0]
+    return True
+
+
+def must_be_address(link: Link) -> str:
+    path = get_service().by_model[link.model].path
+    addresses = "a list of addresses" if link.many else "an address"
+    return f"must be given by {addresses} such as {path}(…)."
+
+
+def key_in(address: Any, model: type[models.Model]) -> Any:
+    """The key in the address of a record of the model's entity set, else ``None``.
+
+    A text that is no key is returned as it is, since the member itself reports it.
+    """
+    match = _ADDRESS.fullmatch(address.strip()) if isinstance(address, str) else None
+    entity_set = get_service().by_path.get(match["set"].lower()) if match else None
+    if match is None or entity_set is None or entity_set.model is not model:
+        return None
+    text: str = (match["key"] or match["segment"]).strip("'")
+    try:
+        return parse_value(text, entity_set.key)
+    except WireValueError:
+        return text
