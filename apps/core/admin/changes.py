@@ -205,6 +205,5 @@ def export_rows(change: Change, line: history_display.HistoryLine) -> Iterator[S
         *(timezone.localtime(change.at).isoformat(), person, change.application or "", change.channel),
         *(change.kind, kind_of_record(change), line.record, change.record_key),
     )
-    for each in line.differences or [None]:
-        values = (each.label, each.before, each.after) if each else ("", "", "")
-        yield (*about, *values, change.request_id or "")
+    for each in line.differences or [history_display.Difference("", "", "")]:
+        yield (*about, each.label, each.before, each.after, change.request_id or "")
