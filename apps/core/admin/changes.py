@@ -20,7 +20,7 @@ from unfold.decorators import display
 from unfold.views import ChangeList
 
 from apps.core import history_display
-from apps.core.admin_base import DateTimeRangeFilter, Page
+from apps.core.admin_base import CappedPaginator, DateTimeRangeFilter, Page
 from apps.core.admin_base.display import link
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.admin_base.palette import find_records, search_words, searched_pages
@@ -97,6 +97,7 @@ class ChangeAdmin(PageAdmin):
     list_filter_submit = True
     list_display_links: ClassVar[Any] = None
     list_per_page = 50
+    paginator = CappedPaginator
     show_full_result_count = False
     search_fields = ("record_key",)
     search_help_text = "Name or number of a record, identifier, application, request id"

@@ -8,12 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
+from django.core.paginator import Paginator
 from django.db.models import F, Model, Q, QuerySet, Value
 from django.db.models.functions import Replace
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.functional import cached_property
 from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
 from unfold.utils import parse_date_str
+
+#: Nobody looks through more records than so many one by one; beyond it a queue says "10,000+".
+COUNT_LIMIT = 10_000
 
 #: The label and the condition of each choice of a filter.
 Conditions = dict[str, tuple[str, Q]]
@@ -91,3 +96,15 @@ def with_digits(records: QuerySet[Any], columns: Sequence[str], digits: str) -> 
         records = records.alias(**{f"{column}_digits": bare})
         in_any_column |= Q(**{f"{column}_digits__contains": digits})
     return records.filter(in_any_column)
+
+
+# --- pages of a list ------------------------------------------------------------------------------------
+
+
+class CappedPaginator(Paginator):
+    """Pages of a list whose rows are counted up to the limit: beyond it, the list has to be filtered."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return int(rows.order_by()[:COUNT_LIMIT].count())

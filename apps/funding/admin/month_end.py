@@ -78,7 +78,7 @@ def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
     since = timezone.make_aware(dt.datetime.combine(months[-1], dt.time.min))
     entered = Claim.objects.filter(archive_date=None, creation_date__gte=since).order_by()
     groups = entered.values_list("funding_status", TruncMonth("creation_date"))
-    found = groups.annotate(count=Count("pk"), sum=Sum("total"))
+    found = groups.annotate(count=Count("*"), sum=Sum("total"))
     return status_rows(
         {(status, at.date()): Cell(count, total) for status, at, count, total in found}, months
     )
