@@ -315,6 +315,7 @@ def test_an_empty_batch_has_an_empty_response(api, send):
         assert send(api) == []
     else:
         answer = raw(api, "--b--\n")
+        assert raw(api, f"{CHANGE_SET[:-4]}--c--\n--b--").status_code == 200
         assert answer.content.count(b"--batchresponse_") == 1
 
 

@@ -147,6 +147,19 @@ class NavigationProperty:
         """Whether it is a complex property in $metadata (an address), since its type has no key."""
         return self.type.key is None
 
+    @cached_property
+    def link(self) -> tuple[str, str]:
+        """The ORM path of the related records and that of the record whose values are equal."""
+        if not self.many:
+            return "pk", self.path
+        if self.relation.many_to_many and not self.relation.auto_created:
+            return self.relation.related_query_name(), "pk"
+        return self.relation.field.name, "pk"
+
+    def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
+        """The records among which the related ones are."""
+        return self.type.model._base_manager.all()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SetNavigation(NavigationProperty):
@@ -161,6 +174,14 @@ class SetNavigation(NavigationProperty):
     owner_path: str = ""
     dependent: StructuralProperty | None = None
     partner: str = ""
+
+    @cached_property
+    def link(self) -> tuple[str, str]:
+        return (self.owner_path, "pk") if self.many else ("pk", self.path)
+
+    def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
+        """The records that the caller may see; ``Forbidden`` for one who may not read their entity set."""
+        return self.entity_set.rows_for(caller)
 
 
 @dataclass(eq=False)

@@ -50,4 +50,4 @@ class KeysetPagination(BasePagination):
         if top is not None:
             options.append(("$top", str(top - len(self.page.records))))
         options.append(("$skiptoken", token))
-        return f"{self.view.base_url}{self.view.entity_set.name}?{urlencode(options, safe=_READABLE)}"
+        return f"{self.view.base_url}{self.view.address}?{urlencode(options, safe=_READABLE)}"

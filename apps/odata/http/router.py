@@ -9,6 +9,7 @@ from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
 from apps.odata.declaration.resource import Resource
 from apps.odata.http.batch.views import BatchView
+from apps.odata.http.entity_view import EntityView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
 from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
 
@@ -68,6 +69,20 @@ class ODataRouter(SimpleRouter):
                     True,
                     {},
                 ),
+                Route(
+                    rf"^{{prefix}}{key}/(?P<members>.+/\$(?:count|value))/?$",
+                    {"get": "member_text"},
+                    "{basename}-member-text",
+                    True,
+                    {"renderer_classes": (PlainTextRenderer,)},
+                ),
+                Route(
+                    rf"^{{prefix}}{key}/(?P<members>.+?)/?$",
+                    {"get": "member"},
+                    "{basename}-member",
+                    True,
+                    {},
+                ),
             )
         ),
     ]
@@ -110,6 +125,7 @@ def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResol
         address(r"^$", ServiceDocumentView, "service-document"),
         address(r"^\$metadata/?$", MetadataView, "metadata"),
         address(r"^\$batch/?$", BatchView, "batch"),
+        address(r"^\$entity/?$", EntityView, "entity"),
         *router.urls,
         address(r"", UnknownAddressView),
     ]

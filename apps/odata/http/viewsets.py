@@ -51,6 +51,8 @@ from apps.odata.http.headers import (
 from apps.odata.http.pagination import KeysetPagination
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.options import QueryOptions, parameters, parse_options
+from apps.odata.read.addresses import MemberAddress, follow, read_member
+from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader
 from apps.odata.write import dispatch
 from apps.odata.write.dispatch import Created
@@ -132,7 +134,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     parser_classes: Sequence[type[BaseParser]] = (JSONBodyParser,)
     renderer_classes = (ODataJSONRenderer, NDJSONRenderer, CSVRenderer)
     #: The actions that have a format to choose; other responses are JSON.
-    negotiated_actions = ("list", "query", "retrieve")
+    negotiated_actions = ("list", "query", "retrieve", "member")
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
     pagination_class = KeysetPagination
 
@@ -140,17 +142,32 @@ class ODataViewSet(GenericViewSet, ODataView):
     def entity_set(self) -> EntitySet:
         return get_service().by_resource[self.resource]
 
-    def read_key(self, text: str) -> Any:
-        """The key in an address (``{guid}``, ``ClaimGuid={guid}``) as the model stores it.
+    @cached_property
+    def context(self) -> str:
+        """The collection in context URLs: ``Claim``, or in a record ``Claim({key})/LineItems``."""
+        return str(self.entity_set.name)
+
+    @cached_property
+    def address(self) -> str:
+        """The address of the collection below the service, which the link to the next page has."""
+        return str(self.entity_set.name)
+
+    def read_key(self, text: str, entity_set: EntitySet | None = None) -> Any:
+        """The key in an address (``{guid}``, ``ClaimGuid={guid}``, ``@alias``) as the model stores it.
 
         ``BadQuery`` when it is invalid.
         """
-        key, value = self.entity_set.key, unquote(text).strip()
+        entity_set = entity_set or self.entity_set
+        key, value = entity_set.key, unquote(text).strip()
         match = _NAMED_KEY.fullmatch(value)
         if match:
             if match[1].lower() != key.name.lower():
-                raise BadQuery(f"The key of {self.entity_set.name} is {key.name}, not {match[1][:60]}.")
+                raise BadQuery(f"The key of {entity_set.name} is {key.name}, not {match[1][:60]}.")
             value = match[2].strip()
+        if value.startswith("@"):
+            if value not in self.query_options.aliases:
+                raise BadQuery(f"There is no value for {value[:60]}.", target=value[:60])
+            value = str(self.query_options.aliases[value].value)
         if len(value) >= 2 and value[0] == value[-1] == "'":
             value = value[1:-1]
         try:
@@ -178,17 +195,19 @@ class ODataViewSet(GenericViewSet, ODataView):
         next_link: str = "",
     ) -> RenderedRecords:
         """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
-        context = f"{reader.context}/$entity" if bare else reader.context
-        entity_set = self.entity_set
+        context = f"{self.context}{reader.projection.select_list}{'/$entity' if bare else ''}"
         return RenderedRecords(
-            self.base_url, context, records, entity_set.type, entity_set.name, bare, count, next_link
+            self.base_url, context, records, self.entity_set.type, self.context, bare, count, next_link
         )
 
     # --- reading --------------------------------------------------------------------------------------
 
     def list(self, request: Request) -> HttpResponseBase:
         """A page of the collection in JSON, or a stream of all of it in another format."""
-        rows = self.filter_queryset(self.get_queryset())
+        return self.respond_list(request, self.get_queryset())
+
+    def respond_list(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
+        rows = self.filter_queryset(rows)
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
@@ -212,15 +231,21 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def retrieve(self, request: Request, key: str) -> Response:
         """One record with its ETag."""
-        options = self.query_options
+        return self.respond_record(request, self.get_queryset(), self.read_key(key))
+
+    def refuse_options_of_lists(self, request: Request) -> None:
+        """An address that is no collection has no rows to choose, and is JSON."""
         for name in ("filter", "orderby", "top", "skip", "search", "skiptoken"):
-            if getattr(options, name) not in (None, ()):
+            if getattr(self.query_options, name) not in (None, ()):
                 raise BadQuery(f"${name} is for collections; this address is one record.", target=f"${name}")
         self.refuse_plain_filters()
-        if request.accepted_renderer.format != "json":
+        if request.accepted_renderer.format not in ("json", "txt"):
             raise BadQuery("One record is served as application/json.", target="$format")
-        reader = self.reader(self.get_queryset(), options, item=True)
-        record, modified = reader.record(self.read_key(key))
+
+    def respond_record(self, request: Request, rows: QuerySet[Any], key: Any) -> Response:
+        self.refuse_options_of_lists(request)
+        reader = self.reader(rows, self.query_options, item=True)
+        record, modified = reader.record(key)
         etag = make_etag(modified)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
@@ -228,6 +253,67 @@ class ODataViewSet(GenericViewSet, ODataView):
         applied = read_preferences(request).applied()
         headers = {"ETag": etag, "Preference-Applied": applied}
         return respond(headers, self.rendered(reader, [record], bare=True))
+
+    def member(self, request: Request, key: str, members: str) -> HttpResponseBase:
+        """``/claim({key})/LineItems`` and all other addresses behind a record."""
+        caller: Any = request.auth
+        name, record_key = self.entity_set.name, self.read_key(key)
+        rows = self.get_queryset().filter(pk=record_key)
+        start = MemberAddress(self.entity_set, rows, rows, name, f"{name}({record_key})")
+        address = follow(start, members.split("/"), self.read_key, caller)
+        self.entity_set, self.context, self.address = address.entity_set, address.context, address.path
+        if address.value is not None:
+            return self.respond_value(request, address)
+        if address.objects:
+            return self.respond_object(request, address)
+        if not address.is_list:
+            return self.respond_related(request, address)
+        if not address.owner.exists():
+            raise no_record(address.path)
+        if address.ending == "$count":
+            return Response(b"%d" % self.filter_queryset(address.rows).order_by().count())
+        return self.respond_list(request, address.rows)
+
+    def member_text(self, request: Request, key: str, members: str) -> HttpResponseBase:
+        """The number of a list (``/$count``) and the bare value of a property (``/$value``)."""
+        return self.member(request, key, members)
+
+    def respond_related(self, request: Request, address: MemberAddress) -> Response:
+        """One record that another one leads to; 204 where it leads to none."""
+        key = address.rows.order_by().values_list("pk", flat=True).first()
+        if key is not None:
+            return self.respond_record(request, address.rows, key)
+        if address.path.endswith(")") or not address.owner.exists():
+            raise no_record(address.path)
+        return Response(status=204)
+
+    def respond_object(self, request: Request, address: MemberAddress) -> Response:
+        """A complex property; 204 where it is null."""
+        self.refuse_options_of_lists(request)
+        projection = bind_projection(address.type, self.query_options, item=True)
+        json = read_member(address, projection.selection)
+        if json is None:
+            raise no_record(address.path)
+        if json == "null":
+            return Response(status=204)
+        context = f"{address.path}{projection.select_list}"
+        return Response(
+            RenderedRecords(self.base_url, context, [json], address.type, address.path, bare=True)
+        )
+
+    def respond_value(self, request: Request, address: MemberAddress) -> HttpResponseBase:
+        """A property, with ``/$value`` its bare value; 204 where it is null."""
+        self.refuse_options_of_lists(request)
+        value = read_member(address)
+        if value is None:
+            raise no_record(address.path)
+        if value == "null":
+            return Response(status=204)
+        if address.ending == "$value":
+            text = json.loads(value) if value.startswith('"') else value
+            return Response(text.encode())
+        context = json.dumps(f"{self.base_url}$metadata#{address.path}")
+        return Response(f'{{"@odata.context":{context},"value":{value}}}'.encode())
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -303,6 +389,10 @@ class ODataViewSet(GenericViewSet, ODataView):
 def respond(headers: dict[str, str], data: RenderedRecords | None = None, status: int = 200) -> Response:
     """A response with those of the headers that have a value."""
     return Response(data, status, headers={name: value for name, value in headers.items() if value})
+
+
+def no_record(address: str) -> NotFound:
+    return NotFound(f"There is no record at {address}.")
 
 
 class ServiceDocumentView(ODataView):

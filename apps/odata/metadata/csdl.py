@@ -272,7 +272,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
     of_one_record = [part.name for part in entity_set.type.navigations.values() if part.item_only]
     if of_one_record:
         expand["NonExpandableProperties"] = [NavigationPath(name) for name in of_one_record]
-    no_navigation = VocabularyMember(f"{_CAPABILITIES}.NavigationType", "None")
+    navigation = VocabularyMember(f"{_CAPABILITIES}.NavigationType", "Recursive")
     return {
         "TopSupported": True,
         "SkipSupported": True,
@@ -281,7 +281,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
         "SortRestrictions": {"Sortable": True},
         "ExpandRestrictions": expand,
         "SearchRestrictions": {"Searchable": bool(entity_set.resource.search)},
-        "NavigationRestrictions": {"Navigability": no_navigation},
+        "NavigationRestrictions": {"Navigability": navigation},
         "InsertRestrictions": insert,
         "UpdateRestrictions": update,
         "DeleteRestrictions": {"Deletable": False},

@@ -45,6 +45,9 @@ from apps.odata.query.plain_filters import filterable, operators_of
 
 Endpoint = tuple[str, str, str, Any]
 
+#: The addresses behind a record, as many as there are members: $metadata lists those.
+MEMBER_ACTIONS = ("member", "member_text")
+
 # --- addresses ----------------------------------------------------------------------------------------
 
 
@@ -57,6 +60,8 @@ def normalise_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
     for path, regex, method, callback in endpoints:
         resource = getattr(callback.cls, "resource", None)
         if resource is None:
+            continue
+        if callback.actions[method.lower()] in MEMBER_ACTIONS:
             continue
         address = address_of(get_service().by_resource[resource], callback.actions[method.lower()], path)
         normalised.setdefault((address, method), (address, regex, method, callback))

@@ -270,18 +270,8 @@ def record_json(
 def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
     """The rows that belong to the record of the outer query, and that $filter selects."""
     navigation, type_ = nested.navigation, nested.navigation.type
-    rows = type_.model._base_manager.all()
-    if isinstance(navigation, SetNavigation):
-        rows = navigation.entity_set.rows_for(request.caller)
-    if not navigation.many:
-        owner = "pk", navigation.path
-    elif isinstance(navigation, SetNavigation):
-        owner = navigation.owner_path, "pk"
-    else:
-        relation = navigation.relation
-        back = relation.related_query_name() if relation.many_to_many and not relation.auto_created else None
-        owner = back or relation.field.name, "pk"
-    rows = rows.filter(**{owner[0]: OuterRef(owner[1])}).order_by()
+    path, owner_path = navigation.link
+    rows = navigation.rows_for(request.caller).filter(**{path: OuterRef(owner_path)}).order_by()
     if nested.options.filter is None:
         return rows
     target = f"$expand/{navigation.name}/$filter"

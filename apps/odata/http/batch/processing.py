@@ -93,7 +93,8 @@ class BatchProcessor:
                 for request in group.requests
             ]
         self.responses.update((response.id, response) for response in responses)
-        self.responses[group.name] = error or responses[-1]
+        if responses:
+            self.responses[group.name] = error or responses[-1]
         return GroupResponse(group.name, responses, error)
 
     def serve(self, request: IndividualRequest) -> IndividualResponse:
@@ -118,14 +119,10 @@ class BatchProcessor:
         authorization = self.batch.META.get("HTTP_AUTHORIZATION")
         if request.headers.get("authorization", authorization) != authorization:
             raise BadQuery("A batch has one Authorization header, its own.", target="Authorization")
-        path, query = self.split_url(request.url)
+        path, query = split_url(request.url, self.batch, self.root)
         is_checked = time.monotonic() - self.start < CALLER_SECONDS
-        http_request = BatchedRequest(
-            batched_environ(self.batch, request, path, query), self.batch, is_checked
-        )
-        http_request.resolver_match = match = resolve(http_request.path_info)
         clock.reset_now()
-        response = match.func(http_request, *match.args, **match.kwargs)
+        response = call_view(self.batch, request, path, query, is_checked)
         if response.streaming:  # not closed: Django would end the request, and the connection to the database
             raise NotAcceptable("No stream is served in a batch; ask for JSON, or send the request alone.")
         if isinstance(response, SimpleTemplateResponse):
@@ -150,19 +147,30 @@ class BatchProcessor:
             return request
         return replace(request, headers={**request.headers, "idempotency-key": f"{key}#{self.requests}"})
 
-    def split_url(self, url: bytes) -> tuple[bytes, bytes]:
-        """The path below the service, and the query, of a URL of any of OData's three forms."""
-        path, _, query = url.partition(b"#")[0].partition(b"?")
-        origin = _ORIGIN.match(path)
-        if origin:
-            if origin[1].decode("latin-1").lower() != self.batch.get_host().lower():
-                raise NotFound("This address is of another host.")
-            path = path[origin.end() :]
-        elif not path.startswith(b"/"):
-            return path, query
-        if not (path + b"/").lower().startswith(self.root.lower()):
-            raise NotFound(f"A batch serves the addresses below {self.root.decode()} only.")
-        return path[len(self.root) :], query
+
+def split_url(url: bytes, sender: Request, root: bytes) -> tuple[bytes, bytes]:
+    """The path below the service at ``root``, and the query, of a URL of any of OData's three forms."""
+    path, _, query = url.partition(b"#")[0].partition(b"?")
+    origin = _ORIGIN.match(path)
+    if origin:
+        if origin[1].decode("latin-1").lower() != sender.get_host().lower():
+            raise NotFound("This address is of another host.")
+        path = path[origin.end() :]
+    elif not path.startswith(b"/"):
+        return path, query
+    if not (path + b"/").lower().startswith(root.lower()):
+        raise NotFound(f"Only addresses below {root.decode()} can be named here.")
+    return path[len(root) :], query
+
+
+def call_view(
+    sender: Request, request: IndividualRequest, path: bytes, query: bytes, is_checked: bool
+) -> HttpResponseBase:
+    """The response of the view at a path below the service, with the caller of the request that names it."""
+    batched = BatchedRequest(batched_environ(sender, request, path, query), sender, is_checked)
+    batched.resolver_match = match = resolve(batched.path_info)
+    response: HttpResponseBase = match.func(batched, *match.args, **match.kwargs)
+    return response
 
 
 def read_response(
