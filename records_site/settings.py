@@ -169,8 +169,8 @@ AUTH_PASSWORD_VALIDATORS = [
         },
     },
 ]
-# The login is unique without regard to case, through its normalised column; SQLite ignores the columns that an
-# index of PostgreSQL includes.
+# The login is unique without regard to case, through its normalised column; SQLite ignores what an index
+# of PostgreSQL includes.
 SILENCED_SYSTEM_CHECKS = ["auth.W004", "models.W040"]
 LOGIN_URL = LOGOUT_REDIRECT_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")

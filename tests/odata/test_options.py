@@ -83,7 +83,7 @@ def test_expand_reads_the_options_of_each_part():
     ("query", "target", "message"),
     [
         ("$fliter=A", "$fliter", "There is no option $fliter here. Is $filter meant?"),
-        ("$apply=x", "$apply", "There is no option $apply here."),
+        ("$aply=x", "$aply", "There is no option $aply here. Is $apply meant?"),
         ("$top=1&$top=2", "$top", "$top is given twice."),
         ("$top=1&Top=1", "$top", "$top is given twice."),
         ("Status=A&Status=B", "Status", "Status is given twice."),

@@ -28,7 +28,7 @@ RESULT_LIMIT, WORD_LIMIT = 5, 6
 #: Shorter searches would find nearly everything.
 SHORTEST_SEARCH = 2
 #: Without trigrams, names that begin alike are compared: so many letters, so many names, so similar.
-SAME_LETTERS, COMPARED_NAMES, SIMILARITY = 2, 3_000, 0.7
+SAME_LETTERS, COMPARED_NAMES, SIMILARITY = 1, 3_000, 0.7
 
 
 @require_GET

@@ -17,12 +17,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import COUNT_LIMIT, CappedPaginator, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
-<<<<<<< HEAD
-from apps.funding.admin.queues import STATUS
-=======
 from apps.core.admin_base.record_admin import RecordChangeList
-from apps.funding.admin.queues import COUNT_LIMIT, STATUS, CappedPaginator
->>>>>>> main
+from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION

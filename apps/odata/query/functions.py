@@ -267,6 +267,19 @@ ARITHMETIC = {
         ValueKind.DECIMAL: Template(_QUOTIENT, "odata_divby({0}, {1})", ValueKind.DECIMAL),
     },
 }
+#: The aggregate functions of $apply; an average has as many digits as a quotient.
+AGGREGATES = {
+    "sum": Template("SUM({0})", "odata_sum({0})", ValueKind.DECIMAL),
+    "average": Template(
+        f"ROUND((SUM({{0}})::numeric + 0.{'0' * QUOTIENT_DIGITS}) / NULLIF(COUNT({{0}})::numeric, 0),"
+        f" {QUOTIENT_DIGITS})",
+        "odata_divby(odata_sum({0}), COUNT({0}))",
+        ValueKind.DECIMAL,
+    ),
+    "min": Template("MIN({0})", kind=ValueKind.DECIMAL),
+    "max": Template("MAX({0})", kind=ValueKind.DECIMAL),
+    "countdistinct": Template("COUNT(DISTINCT {0})", kind=ValueKind.INTEGER),
+}
 NEGATIVE = {
     kind: Template("(- {0}::numeric)", "odata_negative({0})", kind)
     for kind in (ValueKind.INTEGER, ValueKind.DECIMAL)

@@ -13,6 +13,7 @@ from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.ast import Expression, Literal, SortTerm
 from apps.odata.query.media_types import MediaType, parse_format
 from apps.odata.query.parser import parse_expression, parse_orderby
+from apps.odata.query.transformations import ComputedValue, Pipeline, parse_apply, parse_compute
 
 MAX_PARAMETERS = 100
 #: Characters of a $select, $expand or $search.
@@ -73,6 +74,8 @@ class QueryOptions(NestedOptions):
     """
 
     search: str | None = None
+    apply: Pipeline | None = None
+    compute: tuple[ComputedValue, ...] = ()
     format: MediaType | None = None
     skiptoken: str | None = None
     aliases: Mapping[str, Literal] = field(default_factory=dict)
@@ -291,6 +294,8 @@ _NESTED_PARSERS: dict[str, Any] = {
 OPTION_PARSERS: dict[str, Any] = {
     **_NESTED_PARSERS,
     "search": lambda text, target: text,
+    "apply": parse_apply,
+    "compute": parse_compute,
     "format": parse_format,
     "skiptoken": lambda text, target: text,
 }

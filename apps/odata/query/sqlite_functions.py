@@ -26,6 +26,7 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
     for arguments, functions in _FUNCTIONS.items():
         for name, function in functions.items():
             driver.create_function(name, arguments, function, deterministic=True)
+    driver.create_aggregate("odata_sum", 1, DecimalSum)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
     driver.create_function("odata_etag", 1, etag_json, deterministic=True)
 
@@ -68,6 +69,20 @@ def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:
 
 #: Digits enough for any double; a division by zero is an error, not infinity.
 _EXACT = decimal.Context(prec=400, traps=[decimal.InvalidOperation, decimal.DivisionByZero])
+
+
+class DecimalSum:
+    """SQLite's sum adds doubles; this one adds the decimals that they stand for, and is null without any."""
+
+    def __init__(self) -> None:
+        self.total: Decimal | None = None
+
+    def step(self, number: float | None) -> None:
+        if number is not None:
+            self.total = _EXACT.add(self.total or Decimal(0), Decimal(str(number)))
+
+    def finalize(self) -> int | float | None:
+        return None if self.total is None else to_sqlite_number(self.total)
 
 
 def with_decimals(compute: Callable[..., Decimal]) -> Callable[..., int | float | None]:

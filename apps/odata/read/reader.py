@@ -69,10 +69,13 @@ def filter_rows(
 class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
-    ``item``: the request is for one record. ``has_etags``: each record begins with its ``@odata.etag``.
+    ``next_option`` is the option that begins the next page. ``item``: the request is for one record.
+    ``has_etags``: each record begins with its ``@odata.etag``.
     ``caller`` sent the request; without one, no navigation property leads to another entity set. ``base_url``
     is what links begin with.
     """
+
+    next_option = "$skiptoken"
 
     def __init__(
         self,
@@ -93,9 +96,13 @@ class JsonReader:
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        self.context = f"{entity_set.name}{self.projection.select_list}"
+        self.select_list = self.projection.select_list
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
+
+    @property
+    def record_type(self) -> StructuredType:
+        return self.entity_set.type
 
     @property
     def json(self) -> RecordJson:
