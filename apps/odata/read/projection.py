@@ -58,7 +58,9 @@ def bind_projection(
     if options.select is None and options.expand == EXPAND_ALL:
         return expand_all(type_, item)
     names = None if options.select is None else selected_names(type_, options.select)
-    expand = options.expand + selected_objects(type_, options)
+    expand = options.expand
+    if options.select is not None:
+        expand += selected_objects(type_, options)
     navigations: list[tuple[str, Selection]] = []
     nested_queries: dict[str, NestedQuery] = {}
     shown: list[tuple[NavigationProperty, Projection]] = []

@@ -92,7 +92,7 @@ class JsonReader:
         self.options = options
         self.request = RequestContext(options.aliases, caller, base_url)
         self.projection = bind_projection(entity_set.type, options, item, caller)
-        self.has_set_lists = bool(find_set_list(self.projection))
+        self.has_set_lists = bool(self.projection.nested_queries and find_set_list(self.projection))
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
