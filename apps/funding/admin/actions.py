@@ -15,10 +15,10 @@ from django.shortcuts import redirect
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.core.admin_base import Page, RecordAdmin
+from apps.core.admin_base import COUNT_LIMIT, CappedPaginator, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.record_admin import RecordChangeList
-from apps.funding.admin.queues import COUNT_LIMIT, STATUS, CappedPaginator
+from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
