@@ -23,7 +23,6 @@ from apps.odata.query.ast import Expression, ValueKind
 from apps.odata.query.binding import Binder, bind_filter
 from apps.odata.query.operands import KnownValue, Operand, RequestContext
 from apps.odata.query.ordering import sort_keys
-from apps.odata.query.parser import MAX_LEVELS, MAX_NODES
 from apps.odata.query.search import search_condition
 from apps.odata.query.substitution import substitute
 from apps.odata.query.transformations import (
@@ -36,6 +35,7 @@ from apps.odata.query.transformations import (
     Pipeline,
     Search,
     Transformation,
+    expressions_of,
 )
 
 _SORTABLE = (*ast.NUMBERS, ValueKind.STRING, ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIME)
@@ -266,17 +266,12 @@ class Transformer:
 
     # --- expressions ----------------------------------------------------------------------------------
 
-    def computed(self, rows: Rows, compute: Compute, target: str = "$apply") -> Values:
+    def computed(self, rows: Rows, compute: Compute) -> Values:
         """The computed values with those of a compute; each may name the ones before."""
-        values = dict(rows.values)
+        values = expressions_of(compute.values, rows.values, "$apply")
         binder = self.binder(rows)
         for value in compute.values:
-            tree = substitute(value.expression, values)
-            for nodes, (_, level) in enumerate(ast.walk(tree)):
-                if nodes > MAX_NODES or level > MAX_LEVELS:
-                    self.fail(f"{value.name} is computed of more than {MAX_NODES} values", target)
-            binder.operand(tree)
-            values[value.name] = tree
+            binder.operand(values[value.name])
         return values
 
     def binder(self, rows: Rows) -> Binder:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, NoReturn
-from uuid import UUID
 
 from django.db.models.expressions import Expression
-from django.utils import timezone
 
 from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.query import functions as sql
@@ -19,7 +14,7 @@ from apps.odata.query.ast import Expression as Tree
 from apps.odata.query.ast import Path, ValueKind
 from apps.odata.query.binding import Binder
 from apps.odata.query.operands import Operand, RequestContext
-from apps.odata.query.sqlite_functions import QUOTIENT_DIGITS
+from apps.odata.query.stored_values import read_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ def row_members(
     """The members of a row of columns with their stored values, the same from both engines."""
     members: dict[str, Any] = {}
     for column, stored in row:
-        value = read_value(column, stored)
+        value = read_value(column.kind, column.scale, stored)
         if value is None and omits_nulls:
             continue
         if has_text_numbers and value is not None and (column.is_long or column.kind is ValueKind.DECIMAL):
@@ -116,48 +111,3 @@ def row_members(
             inner = inner.setdefault(name, {})
         inner[column.path[-1]] = value
     return members
-
-
-def read_value(column: ResultColumn, stored: Any) -> Any:
-    """The JSON value of what a database returns."""
-    if stored is None:
-        return None
-    match column.kind:
-        case ValueKind.DECIMAL:
-            return read_decimal(stored, column.scale)
-        case ValueKind.INTEGER:
-            return int(stored)
-        case ValueKind.BOOLEAN:
-            return bool(stored)
-        case ValueKind.GUID:
-            return str(UUID(str(stored)))
-        case ValueKind.DATETIME:
-            return read_datetime(stored)
-    return stored if isinstance(stored, str) else stored.isoformat()
-
-
-def read_datetime(stored: dt.datetime | str) -> str:
-    """A time in the current zone; its fraction has no trailing zeros, as in the JSON of records."""
-    if isinstance(stored, str):
-        stored = dt.datetime.fromisoformat(stored)
-    if stored.tzinfo is None:  # SQLite's
-        stored = stored.replace(tzinfo=dt.UTC)
-    local = timezone.localtime(stored)
-    text = local.isoformat()
-    if local.microsecond:
-        start, _, rest = text.partition(".")
-        text = f"{start}.{rest[:6].rstrip('0')}{rest[6:]}"
-    return text
-
-
-_ENOUGH_DIGITS = decimal.Context(prec=400)
-
-
-def read_decimal(stored: Decimal | float, scale: int | None) -> Decimal:
-    number = stored if isinstance(stored, Decimal) else Decimal(str(stored))
-    places = QUOTIENT_DIGITS if scale is None else scale
-    number = number.quantize(Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP, _ENOUGH_DIGITS)
-    if scale is not None:
-        return number
-    text = format(number, "f").rstrip("0").rstrip(".") if places else format(number, "f")
-    return Decimal(text)

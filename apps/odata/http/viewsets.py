@@ -214,6 +214,8 @@ class ODataViewSet(GenericViewSet, ODataView):
             return self.get_paginated_response(self.paginate_queryset(rows))
         if self.query_options.apply is not None:
             raise BadQuery("What $apply makes is served as application/json.", target="$apply")
+        if self.query_options.compute and renderer.format == "csv":
+            raise BadQuery("What $compute makes is served in JSON.", target="$compute")
         reader = self.reader(rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),

@@ -19,7 +19,8 @@ from django.db import models
 from django.db.models.expressions import Expression, Func
 
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, QUOTIENT_DIGITS, to_sqlite_number
+from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, to_sqlite_number
+from apps.odata.query.stored_values import QUOTIENT_DIGITS
 
 
 class Number(models.Field):

@@ -8,12 +8,10 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.utils import timezone
-
 from apps.odata.etags import make_etag
+from apps.odata.query.ast import ValueKind
+from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, read_value
 
-#: Fractional digits of a quotient, the same on both engines.
-QUOTIENT_DIGITS = 12
 #: A length that no text reaches.
 MAX_TEXT_LENGTH = 2**30
 
@@ -28,22 +26,19 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
             driver.create_function(name, arguments, function, deterministic=True)
     driver.create_aggregate("odata_sum", 1, DecimalSum)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
+    driver.create_function("odata_json", 3, value_json, deterministic=False)
     driver.create_function("odata_etag", 1, etag_json, deterministic=True)
 
 
 def datetime_json(stored: str | None) -> str | None:
-    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone.
+    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone."""
+    return None if stored is None else f'"{read_datetime(stored)}"'
 
-    As in PostgreSQL's JSON, the fraction has no trailing zeros.
-    """
-    if stored is None:
-        return None
-    time = dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC)
-    text = timezone.localtime(time).isoformat()
-    if time.microsecond:
-        start, _, fraction = text.partition(".")
-        text = f"{start}.{fraction[:6].rstrip('0')}{fraction[6:]}"
-    return f'"{text}"'
+
+def value_json(kind: str, scale: int | None, stored: Any) -> str | None:
+    """The JSON of a computed value."""
+    value = read_value(ValueKind[kind], scale, stored)
+    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
 def etag_json(stored: str | None) -> str | None:

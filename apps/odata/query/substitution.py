@@ -15,6 +15,7 @@ from apps.odata.query.ast import (
     Path,
 )
 
+#: The computed values by their names.
 Values = Mapping[str, Expression]
 
 

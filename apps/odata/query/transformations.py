@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, TypeVar
 
+from apps.odata.errors import BadQuery
 from apps.odata.query import ast
-from apps.odata.query.parser import Parser
+from apps.odata.query.parser import MAX_LEVELS, MAX_NODES, Parser
+from apps.odata.query.substitution import substitute
 
 #: Transformations of one $apply, nested ones included, and the items of one groupby, aggregate or compute.
 MAX_TRANSFORMATIONS = 16
@@ -102,6 +104,30 @@ def parse_compute(text: str, target: str = "$compute") -> tuple[ComputedValue, .
     parser = TransformationParser(text, target)
     values = parser.items(parser.computed_value)
     parser.finish(*parser.expressions)
+    return values
+
+
+def expressions_of(
+    computed: Iterable[ComputedValue],
+    before: Mapping[str, ast.Expression] | None = None,
+    target: str = "$compute",
+) -> dict[str, ast.Expression]:
+    """The expressions of computed values, each with those that it names in place of their names.
+
+    ``BadQuery`` for one that grows beyond the limits of an expression.
+    """
+    values = dict(before or {})
+    for value in computed:
+        tree = substitute(value.expression, values)
+        for nodes, (_, level) in enumerate(ast.walk(tree)):
+            if nodes > MAX_NODES or level > MAX_LEVELS:
+                raise BadQuery(
+                    f"{target}: {value.name}, at position {value.at + 1}, is computed of more than"
+                    f" {MAX_NODES} values.",
+                    target=target,
+                    code="Invalid" + target[1:].capitalize(),
+                )
+        values[value.name] = tree
     return values
 
 
