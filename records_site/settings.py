@@ -169,8 +169,9 @@ AUTH_PASSWORD_VALIDATORS = [
         },
     },
 ]
-# The login is unique without regard to case, through its normalised column.
-SILENCED_SYSTEM_CHECKS = ["auth.W004"]
+# The login is unique without regard to case, through its normalised column; SQLite ignores what an index
+# of PostgreSQL includes.
+SILENCED_SYSTEM_CHECKS = ["auth.W004", "models.W040"]
 LOGIN_URL = LOGOUT_REDIRECT_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
 SESSION_COOKIE_HTTPONLY = True

@@ -34,9 +34,10 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
     "declaration": set(),
     "query": {"declaration"},
     "read": {"declaration", "query"},
+    "apply": {"declaration", "query", "read"},
     "write": {"declaration", "query"},
     "metadata": {"declaration", "query"},
-    "http": {"declaration", "query", "read", "write", "metadata"},
+    "http": {"declaration", "query", "read", "apply", "write", "metadata"},
 }
 
 # The files of every domain app, or packages of that name.

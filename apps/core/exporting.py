@@ -10,9 +10,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from openpyxl import Workbook
 
@@ -25,7 +26,7 @@ from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
-from apps.odata.http.formats import ndjson_lines
+from apps.odata.http.formats import Echo, ndjson_lines
 from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, formula_safe, rows
 from apps.odata.read.reader import JsonReader, filter_rows
@@ -43,14 +44,12 @@ def export_file(
     ``names`` choose columns by their wire names, parts with ``/``. ``ImportFileError`` says what cannot
     be. The file appears under its name when it is complete.
     """
-    entity_set = file_entity_set(entity_set)
     write = _WRITERS[format_of(path)]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with timezone.override(Subscriber.current().zone):
-            reader = reader_of(entity_set, condition, names)
-            wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
-            number = write(unfinished, wanted, reader.stream())
+            everything = entity_set.resource.visible_to(Operator())
+            number = write(unfinished, *table_of(entity_set, everything, condition, names))
         unfinished.replace(path)
     except ODataError as error:
         raise ImportFileError(error.message) from None
@@ -61,12 +60,23 @@ def export_file(
     return number
 
 
-def reader_of(entity_set: EntitySet, condition: str | None, names: Sequence[str]) -> JsonReader:
-    """The reader of the records that are exported."""
+def table_of(
+    entity_set: EntitySet, records: QuerySet[Any], condition: str | None = None, names: Sequence[str] = ()
+) -> tuple[Sequence[Column], Iterator[str]]:
+    """The columns of the records for which the ``$filter`` holds, and their JSON, read one by one."""
+    entity_set = file_entity_set(entity_set)
     filter_option = {"$filter": condition} if condition else {}
     options = parse_options(urlencode({**filter_option, **shown_by(names)}, safe="$/(),;=*"))
-    rows = filter_rows(entity_set, entity_set.resource.visible_to(Operator()), options)
-    return JsonReader(entity_set, rows, options)
+    reader = JsonReader(entity_set, filter_rows(entity_set, records, options), options)
+    wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
+    # $select answers keys as well, which a file has only where somebody chose them.
+    chosen = [column for column in wanted if not names or is_chosen(column.name, names)]
+    return chosen, reader.stream()
+
+
+def is_chosen(name: str, names: Sequence[str]) -> bool:
+    """Whether a column is one of those chosen, or of a part that was chosen as a whole."""
+    return any(name == each or name.startswith(f"{each}/") for each in names)
 
 
 def shown_by(names: Sequence[str]) -> dict[str, str]:
@@ -96,16 +106,20 @@ def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[A
 
 def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
     counted = Counted(records)
-    # With a byte order mark, by which spreadsheets know that it is UTF-8.
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(column.name for column in wanted)
-        for row in rows_of(wanted, counted):
-            writer.writerow(map(formula_safe, row))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(csv_lines(wanted, counted))
     return counted.number
 
 
-def write_workbook(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
+def csv_lines(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[str]:
+    """The lines of a CSV file, with a byte order mark, by which spreadsheets know that it is UTF-8."""
+    writer: Any = csv.writer(Echo())
+    yield "\ufeff" + writer.writerow(column.name for column in wanted)
+    for row in rows_of(wanted, records):
+        yield writer.writerow(map(formula_safe, row))
+
+
+def write_workbook(path: Path | IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> int:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")
     sheet.append([column.name for column in wanted])

@@ -86,8 +86,8 @@ def history_line(change: Change, names: Names) -> HistoryLine:
         name = names.get(model, {}).get(change.record_key)
         record = name or f"{model._meta.verbose_name} {change.record_key}"
         if name and admin.site.is_registered(model):
-            page = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
-            url = reverse(page, args=[change.record_key])
+            page: Any = admin.site.get_model_admin(model)
+            url = reverse(f"admin:{page.url_name(page.main_page)}", args=[change.record_key])
         if change.kind != Change.Kind.CREATED:
             differences = [
                 difference_of(model, column, before, after, names)

@@ -134,6 +134,8 @@ def find_person(text: str) -> Contact:
         raise OperationError("No contact has that guid, scheme number or unique code.")
     if len(found) > 1:
         raise OperationError("Several contacts have that number: name one by its guid.")
+    if found[0].merged_into_id is not None:
+        raise OperationError(f"The contact was merged into {found[0].merged_into_id}: name that one.")
     return found[0]
 
 
@@ -145,7 +147,8 @@ def find_own_client(person: Contact) -> Client:
     client = person.client
     if client is None:
         raise OperationError("The contact has no client record.")
-    if client.is_self or client.contacts.exclude(pk=person.pk).exists():
+    others = client.contacts.exclude(pk__in=with_duplicates(Contact, person))
+    if client.is_self or others.exists():
         raise OperationError(
             f"{client} is an organisation with other contacts, not the record of one person."
         )
@@ -154,9 +157,9 @@ def find_own_client(person: Contact) -> Client:
 
 def find_records(person: Contact, client: Client | None = None) -> RecordSets:
     """The records that belong to a person, and to the client record that stands for them if one is given."""
-    records: RecordSets = {Contact: Contact._base_manager.filter(pk=person.pk)}
+    records: RecordSets = {Contact: with_duplicates(Contact, person)}
     if client is not None:
-        records[Client] = Client._base_manager.filter(pk=client.pk)
+        records[Client] = with_duplicates(Client, client)
     for row in ownerships():
         conditions = [
             Q((f"{each.name}__in", records[each.related_model]))
@@ -167,6 +170,15 @@ def find_records(person: Contact, client: Client | None = None) -> RecordSets:
         if row.model not in ROOTS and conditions:
             records[row.model] = row.model._base_manager.filter(reduce(or_, conditions))
     return records
+
+
+def with_duplicates(model: Model, record: models.Model) -> models.QuerySet[Any]:
+    """A record, and those that were merged into it as its duplicates, in any number of steps."""
+    keys, found = {record.pk}, {record.pk}
+    while found:
+        found = set(model._base_manager.filter(merged_into__in=found).values_list("pk", flat=True)) - keys
+        keys |= found
+    return model._base_manager.filter(pk__in=keys)
 
 
 def attached(row: Ownership, attachment: models.ForeignKey[Any, Any], records: RecordSets) -> Q:

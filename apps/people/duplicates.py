@@ -26,7 +26,7 @@ MESSAGE = "{} has {}. Make sure that this is somebody else, or use that record."
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class ComparedPerson:
     """What people are compared by: texts normalised, of phone numbers the digits that all spellings share."""
 
     scheme_number: str | None
@@ -36,8 +36,8 @@ class Person:
     emails: frozenset[str]
 
     @classmethod
-    def of(cls, record: Contact | Draft) -> Person:
-        values = {name: getattr_or_none(record, name) for name in COMPARED}
+    def of(cls, record: Contact | Draft) -> ComparedPerson:
+        values = {name: column_value(record, name) for name in COMPARED}
         digits = (re.sub(r"\D", "", values[name] or "") for name in PHONES)
         return cls(
             "".join((values["scheme_number"] or "").split()) or None,
@@ -47,7 +47,7 @@ class Person:
             frozenset(normalised(values[name]) or "" for name in EMAILS) - {""},
         )
 
-    def shared_with(self, other: Person) -> tuple[str, str] | None:
+    def shared_with(self, other: ComparedPerson) -> tuple[str, str] | None:
         """A column and words for what makes both likely to be one person; ``None`` for two people."""
         if self.scheme_number is not None and self.scheme_number == other.scheme_number:
             return "scheme_number", "the same scheme number"
@@ -79,13 +79,13 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
     Drafts of existing contacts are compared when they give any of the compared columns.
     """
     compared = [
-        (number, draft, Person.of(draft))
+        (number, draft, ComparedPerson.of(draft))
         for number, draft in enumerate(drafts)
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
-    candidates: dict[str, list[tuple[Contact | None, Person]]] = defaultdict(list)
+    candidates: dict[str, list[tuple[Contact | None, ComparedPerson]]] = defaultdict(list)
     for contact in load_candidates([person for _, _, person in compared]):
-        add_candidate(candidates, contact, Person.of(contact))
+        add_candidate(candidates, contact, ComparedPerson.of(contact))
     for number, draft, person in compared:
         for other, same in (*candidates[person.scheme_number or ""], *candidates[person.full_name]):
             shared = person.shared_with(same)
@@ -97,13 +97,15 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
 
 
 def add_candidate(
-    candidates: dict[str, list[tuple[Contact | None, Person]]], contact: Contact | None, person: Person
+    candidates: dict[str, list[tuple[Contact | None, ComparedPerson]]],
+    contact: Contact | None,
+    person: ComparedPerson,
 ) -> None:
     for key in {person.scheme_number, person.full_name} - {None, ""}:
         candidates[str(key)].append((contact, person))
 
 
-def load_candidates(people: Sequence[Person]) -> Sequence[Contact]:
+def load_candidates(people: Sequence[ComparedPerson]) -> Sequence[Contact]:
     """The contacts with the scheme number or the name of any of the people, archived ones included."""
     numbers = {person.scheme_number for person in people} - {None}
     names = {person.full_name for person in people} - {""}
@@ -114,7 +116,7 @@ def load_candidates(people: Sequence[Person]) -> Sequence[Contact]:
     return list(contacts.filter(same).order_by("creation_date", "pk").only(*COMPARED, "archive_date"))
 
 
-def getattr_or_none(record: Contact | Draft, name: str) -> Any:
+def column_value(record: Contact | Draft, name: str) -> Any:
     """The value of a column; ``None`` where a draft lacks it or could not read it."""
     return record.get(name) if isinstance(record, Draft) else getattr(record, name)
 

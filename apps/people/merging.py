@@ -41,22 +41,22 @@ def referring_records(record: AnyRecord, column: Any) -> QuerySet[Any]:
 
 
 @transaction.atomic
-def merge(kept: AnyRecord, duplicate: AnyRecord) -> int:
-    """Let all that refers to the duplicate refer to the kept record, and archive it; how many records moved.
+def merge(target: AnyRecord, duplicate: AnyRecord) -> int:
+    """Let all that refers to the duplicate refer to the target, and archive it; how many records moved.
 
     Raises ``ValidationFailed`` with every reason why the two cannot be one.
     """
-    kept, duplicate = lock_both(kept, duplicate)
-    issues = list(find_merge_issues(kept, duplicate))
+    target, duplicate = lock_both(target, duplicate)
+    issues = list(find_merge_issues(target, duplicate))
     if issues:
         raise ValidationFailed([(0, issue) for issue in issues])
     count = 0
-    for column in referring_columns(type(kept)):
-        count += move_references(referring_records(duplicate, column), column, duplicate.pk, kept.pk)
+    for column in referring_columns(type(target)):
+        count += move_references(referring_records(duplicate, column), column, duplicate.pk, target.pk)
     duplicate.archive_date = duplicate.archive_date or clock.now()
-    duplicate.merged_into = kept
+    duplicate.merged_into = target
     duplicate.save()
-    history.write_entries(type(kept), [kept.pk], "Changed", {"Merged record": [None, str(duplicate)]})
+    history.write_entries(type(target), [target.pk], "Changed", {"Merged record": [None, str(duplicate)]})
     return count
 
 
@@ -67,8 +67,8 @@ def undo_merge(duplicate: AnyRecord) -> int:
     What refers to somebody else meanwhile stays as it is. Raises ``ValidationFailed`` when it is too late.
     """
     duplicate = type(duplicate)._default_manager.select_for_update(of=("self",)).get(pk=duplicate.pk)
-    moment, kept = merge_moment(duplicate), duplicate.merged_into
-    if kept is None or moment is None or not is_undoable(duplicate):
+    moment, target = merge_moment(duplicate), duplicate.merged_into
+    if target is None or moment is None or not is_undoable(duplicate):
         message = "It can be undone within a day of the merge, and that has passed."
         raise ValidationFailed([(0, Issue("NotAllowed", "", message))])
     count = 0
@@ -76,11 +76,11 @@ def undo_merge(duplicate: AnyRecord) -> int:
         moved = Change.objects.filter(
             at=moment,
             record_type=column.model._meta.label_lower,
-            differences={column.attname: [str(duplicate.pk), str(kept.pk)]},
+            differences={column.attname: [str(duplicate.pk), str(target.pk)]},
         )
         keys = [column.model._meta.pk.to_python(key) for key in moved.values_list("record_key", flat=True)]
-        records = referring_records(kept, column).filter(AnyOf(column.model._meta.pk, keys))
-        count += move_references(records, column, kept.pk, duplicate.pk)
+        records = referring_records(target, column).filter(AnyOf(column.model._meta.pk, keys))
+        count += move_references(records, column, target.pk, duplicate.pk)
     if duplicate.archive_date == moment:
         duplicate.archive_date = None
     duplicate.merged_into = None
@@ -102,11 +102,11 @@ def merge_moment(duplicate: AnyRecord) -> dt.datetime | None:
     return merges.values_list("at", flat=True).first()
 
 
-def lock_both(kept: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:
+def lock_both(target: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:
     """Both as they are stored now, locked in the order of their keys."""
-    rows = type(kept)._default_manager.filter(pk__in=[kept.pk, duplicate.pk]).order_by("pk")
+    rows = type(target)._default_manager.filter(pk__in=[target.pk, duplicate.pk]).order_by("pk")
     records = {row.pk: row for row in rows.select_for_update(of=("self",))}
-    return records[kept.pk], records[duplicate.pk]
+    return records[target.pk], records[duplicate.pk]
 
 
 def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any) -> int:
@@ -125,25 +125,25 @@ def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any
 # --- what speaks against a merge ------------------------------------------------------------------------
 
 
-def find_merge_issues(kept: AnyRecord, duplicate: AnyRecord) -> Iterator[Issue]:
-    if kept.pk == duplicate.pk:
+def find_merge_issues(target: AnyRecord, duplicate: AnyRecord) -> Iterator[Issue]:
+    if target.pk == duplicate.pk:
         yield Issue("NotAllowed", "duplicate", "It is the same record.")
         return
-    if kept.is_archived:
-        yield Issue("Archived", "", f"{kept} is archived; restore it first.")
+    if target.is_archived:
+        yield Issue("Archived", "", f"{target} is archived; restore it first.")
     if duplicate.merged_into_id is not None:
         yield Issue("NotAllowed", "duplicate", f"{duplicate} was merged already.")
     if getattr(duplicate, "is_self", False):
         message = f"{duplicate} is the subscriber itself; merge the other one into it."
         yield Issue("NotAllowed", "duplicate", message)
-    for column in referring_columns(type(kept)):
-        if column.model is type(kept) and getattr(kept, column.attname) == duplicate.pk:
-            message = f"{duplicate} is the {column.verbose_name} of {kept}; change that first."
+    for column in referring_columns(type(target)):
+        if column.model is type(target) and getattr(target, column.attname) == duplicate.pk:
+            message = f"{duplicate} is the {column.verbose_name} of {target}; change that first."
             yield Issue("NotAllowed", "duplicate", message)
-        yield from find_conflicting_references(kept, duplicate, column)
+        yield from find_conflicting_references(target, duplicate, column)
 
 
-def find_conflicting_references(kept: AnyRecord, duplicate: AnyRecord, column: Any) -> Iterator[Issue]:
+def find_conflicting_references(target: AnyRecord, duplicate: AnyRecord, column: Any) -> Iterator[Issue]:
     """Records of both that could not both refer to one: their other unique values are equal."""
     model = column.model
     for constraint in model._meta.constraints:
@@ -152,7 +152,7 @@ def find_conflicting_references(kept: AnyRecord, duplicate: AnyRecord, column: A
         others = [name for name in constraint.fields if name != column.name]
         condition = constraint.condition or Q()
         equal = {name: models.OuterRef(name) for name in others}
-        same = referring_records(kept, column).filter(condition, **equal)
+        same = referring_records(target, column).filter(condition, **equal)
         found = referring_records(duplicate, column).filter(condition, models.Exists(same))
         names = [str(record) for record in found.order_by("pk")[:NAMED_CONFLICTS]]
         if names:

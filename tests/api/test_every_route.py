@@ -50,6 +50,7 @@ FREE_WORDS = {
     "<uidb64>/<token>": "unknown/unknown",
     "<str:token>": "unknown",
     "<int:pk>": "0",
+    "<str:provider_id>": "unknown",
 }
 NO_RECORD = "none"
 

@@ -1,5 +1,6 @@
 """The back office's history, archiving and forms, as they are for every record."""
 
+import csv
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -281,7 +282,75 @@ def test_the_history_of_all_records_is_read_only_and_takes_few_queries(
 ):
     for _ in range(20):
         a_client()
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         page = client.get("/admin/core/change/").content.decode()
     assert "Organisation" in page
     assert client.get("/admin/core/change/add/").status_code == 403
+
+
+def shown(client, **query):
+    page = client.get("/admin/core/change/", query)
+    assert page.status_code == 200
+    lines = [change.display_line for change in page.context["cl"].result_list]
+    return {(line.record, line.who) for line in lines}
+
+
+def exported(client, **query):
+    answer = client.get("/admin/core/change/export/", query)
+    return list(csv.DictReader(b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()))
+
+
+@pytest.fixture
+def changes(ada, at):
+    """Changes by two people and an application, of two kinds of record, on two days."""
+    cora = a_staff_member(first_name="Cora", last_name="Smith")
+    at("2026-11-19 23:30")
+    with history.as_author(Author("Back office", staff_id=cora.pk)):
+        matilda = a_contact(first_name="Matilda", last_name="Walsh")
+    at("2026-11-20 00:30")
+    with history.as_author(Author("API", application="Xero sync")):
+        harbour = a_client(business_name="=Harbour Physio")
+        harbour.unique_code = "H1"
+        harbour.save()
+    return cora, matilda, harbour
+
+
+def test_changes_are_found_by_person_application_kind_of_record_and_day(client, changes):
+    cora, _, _ = changes
+    walsh, harbour = ("Matilda Walsh", "Cora Smith"), ("=Harbour Physio", "Xero sync")
+    assert shown(client, staff__guid__exact=str(cora.pk)) == {walsh}
+    assert shown(client, application__icontains="xero") == {harbour}
+    assert shown(client, record_kind="people.contact") == {walsh}
+    assert shown(client, at_from="2026-11-19", at_to="2026-11-19") == {walsh}
+    assert shown(client, at_from="2026-11-20", at_to="2026-11-20") == {harbour}
+
+
+def test_changes_are_searched_by_the_names_of_records(client, changes):
+    assert {record for record, _ in shown(client, q="Walsh, Matilda")} == {"Matilda Walsh"}
+    assert {record for record, _ in shown(client, q="physio")} == {"=Harbour Physio"}
+    assert {record for record, _ in shown(client, q=str(changes[1].pk))} == {"Matilda Walsh"}
+    assert shown(client, q="xylophone") == set()
+
+
+def test_what_is_filtered_is_exported_for_an_auditor(client, changes):
+    rows = exported(client, record_kind="people.client")
+    assert [(row["Change"], row["Field"], row["Before"], row["After"]) for row in rows] == [
+        ("Changed", "Unique code", "–", "H1"),
+        ("Created", "", "", ""),
+    ]
+    assert rows[0]["Record"] == "'=Harbour Physio"
+    assert rows[0]["Time"] == "2026-11-20T00:30:00+11:00"
+    assert (rows[0]["Person"], rows[0]["Application"]) == ("", "Xero sync")
+
+
+def test_the_export_has_only_records_that_the_person_may_view(client, changes):
+    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_contact")), BACKEND)
+    kinds = {row["Kind of record"] for row in exported(client)}
+    assert kinds == {"Contact"}
+    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    assert client.get("/admin/core/change/export/").status_code == 403
+
+
+def test_the_changes_of_a_person_are_linked_from_their_overview(client, ada, changes):
+    page = client.get(f"/admin/people/staff/{changes[0].pk}/overview/").content.decode()
+    assert f"/admin/core/change/?staff__guid__exact={changes[0].pk}" in page

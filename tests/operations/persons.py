@@ -66,6 +66,7 @@ def a_participant(provider=None, staff=None):
         name="-", source="Referral", owner=staff, primary_contact=contact, stage=a_lookup(OpportunityStage)
     )
     opportunity.outcome_reasons.add(a_lookup(OpportunityOutcomeReason, outcome="Lost"))
+    a_contact(merged_into=contact)
     name_everywhere(contact)
     contact.refresh_from_db()
     return Participant(contact, claim, provider_invoice, provider)

@@ -140,6 +140,15 @@ def test_a_number_of_nobody_or_of_several_is_refused(db):
             find_person(number)
 
 
+def test_a_merged_record_belongs_to_the_one_that_was_kept(db):
+    contact = a_contact()
+    duplicate = a_contact(merged_into=contact)
+    second = a_contact(merged_into=duplicate)
+    assert set(find_records(contact)[Contact]) == {contact, duplicate, second}
+    with pytest.raises(OperationError, match=f"merged into {contact.pk}: name that one"):
+        find_person(str(duplicate.pk))
+
+
 def test_a_client_record_stands_for_one_person_only(db):
     client = a_client()
     contact = a_contact(client=client)

@@ -115,8 +115,9 @@ def test_json_shows_records_as_the_interface_does(tmp_path, people):
         filter="FirstName eq 'Al'",
         columns="FirstName,Representative/FirstName",
     )
+    key = str(Contact.objects.get(first_name="Al").pk)  # $select answers it as well
     assert json.loads((tmp_path / "c.json").read_text()) == {
-        "value": [{"FirstName": "Al", "Representative": {"FirstName": "Zoë"}}]
+        "value": [{"ContactGuid": key, "FirstName": "Al", "Representative": {"FirstName": "Zoë"}}]
     }
 
 

@@ -1,6 +1,13 @@
 """The base of every page of the back office."""
 
-from apps.core.admin_base.filters import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
+from apps.core.admin_base.filters import (
+    COUNT_LIMIT,
+    ArchivedFilter,
+    CappedPaginator,
+    ConditionFilter,
+    Conditions,
+    DateTimeRangeFilter,
+)
 from apps.core.admin_base.forms import RecordForm, fieldset
 from apps.core.admin_base.home import HOME_PANELS, Figure, FigureGroup, HomeContent, HomePanel
 from apps.core.admin_base.pages import Page
@@ -8,9 +15,11 @@ from apps.core.admin_base.panels import Panel, record_panel, register_panels
 from apps.core.admin_base.record_admin import OVERVIEW, LookupAdmin, RecordAdmin, RecordAutocompleteView
 
 __all__ = [
+    "COUNT_LIMIT",
     "HOME_PANELS",
     "OVERVIEW",
     "ArchivedFilter",
+    "CappedPaginator",
     "ConditionFilter",
     "Conditions",
     "DateTimeRangeFilter",

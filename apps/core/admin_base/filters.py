@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
+from django.core.paginator import Paginator
 from django.db.models import F, Model, Q, QuerySet, Value
 from django.db.models.functions import Replace
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.functional import cached_property
 from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
 from unfold.utils import parse_date_str
+
+#: Nobody looks through more records than so many one by one; beyond it a queue says "10,000+".
+COUNT_LIMIT = 10_000
 
 #: The label and the condition of each choice of a filter.
 Conditions = dict[str, tuple[str, Q]]
@@ -51,10 +58,14 @@ class DateTimeRangeFilter(RangeDateFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         first, last = (self.used_parameters.get(f"{self.parameter_name}_{end}") for end in ("from", "to"))
-        for operator, text in (("gte", first), ("lte", last)):
+        for operator, text, days in (("gte", first, 0), ("lt", last, 1)):
             day = parse_date_str(text) if isinstance(text, str) else None
-            if day is not None:
-                queryset = queryset.filter(**{f"{self.parameter_name}__date__{operator}": day})
+            if day is not None and day < dt.date.max:
+                # Moments rather than days are compared, so that an index finds them.
+                start = dt.datetime.combine(day + dt.timedelta(days=days), dt.time.min)
+                queryset = queryset.filter(
+                    **{f"{self.parameter_name}__{operator}": timezone.make_aware(start)}
+                )
         return queryset
 
 
@@ -85,3 +96,15 @@ def with_digits(records: QuerySet[Any], columns: Sequence[str], digits: str) -> 
         records = records.alias(**{f"{column}_digits": bare})
         in_any_column |= Q(**{f"{column}_digits__contains": digits})
     return records.filter(in_any_column)
+
+
+# --- pages of a list ------------------------------------------------------------------------------------
+
+
+class CappedPaginator(Paginator):
+    """Pages of a list whose rows are counted up to the limit: beyond it, the list has to be filtered."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return int(rows.order_by()[:COUNT_LIMIT].count())

@@ -28,7 +28,7 @@ RESULT_LIMIT, WORD_LIMIT = 5, 6
 #: Shorter searches would find nearly everything.
 SHORTEST_SEARCH = 2
 #: Without trigrams, names that begin alike are compared: so many letters, so many names, so similar.
-SAME_LETTERS, COMPARED_NAMES, SIMILARITY = 2, 3_000, 0.7
+SAME_LETTERS, COMPARED_NAMES, SIMILARITY = 1, 3_000, 0.7
 
 
 @require_GET
@@ -76,38 +76,32 @@ def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
     return sorted(allowed, key=lambda page: page.menu_order)
 
 
-def find_records(page: RecordAdmin, words: Sequence[str]) -> list[Any]:
+def find_records(page: RecordAdmin, words: Sequence[str], limit: int = RESULT_LIMIT) -> list[Any]:
     """The records with each of the words in one of the page's columns; without any, names spelt alike."""
     records = page.model._default_manager.select_related(*(page.list_select_related or ())).order_by()
     if len(words) == 1:
-        exact = find_containing(records, page.palette_columns, words, "exact")
+        exact = list(with_words(records, page.palette_columns, words, "exact")[:limit])
         if exact:
             return exact
-    found = find_containing(records, page.palette_columns, words, "contains")
+    found = list(with_words(records, page.palette_columns, words, "contains")[:limit])
     is_number = any(character.isdigit() for word in words for character in word)
     if found or is_number or not page.palette_names:
         return found
     return find_misspelt(records, page.palette_names, words)
 
 
-def find_containing(
+def with_words(
     records: QuerySet[Any], columns: Sequence[str], words: Sequence[str], lookup: str
-) -> list[Any]:
-    """The first records each of whose words is one of the columns, or in one of them."""
-    return list(lower(records, columns).filter(in_columns(columns, words, lookup))[:RESULT_LIMIT])
+) -> QuerySet[Any]:
+    """The records of which each word is found in one of the columns.
 
-
-def lower(records: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """The records with the columns in small letters, as the search indexes have them."""
-    return records.alias(**{f"{column}_lower": Lower(column) for column in columns})
-
-
-def in_columns(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
-    """The condition that each word is found in one of the columns."""
+    The columns are compared in small letters, as the search indexes have them.
+    """
     conditions = (
         reduce(or_, [Q(**{f"{column}_lower__{lookup}": word}) for column in columns]) for word in words
     )
-    return reduce(and_, conditions)
+    lower = {f"{column}_lower": Lower(column) for column in columns}
+    return records.alias(**lower).filter(reduce(and_, conditions))
 
 
 # --- misspelt names -------------------------------------------------------------------------------------
@@ -137,8 +131,7 @@ def find_misspelt(records: QuerySet[Any], columns: Sequence[str], words: Sequenc
             candidates = list(records.filter(reduce(and_, similar))[:COMPARED_NAMES])
     else:
         starts = [word[:SAME_LETTERS] for word in words]
-        alike = in_columns(columns, starts, "startswith")
-        candidates = list(lower(records, columns).filter(alike)[:COMPARED_NAMES])
+        candidates = list(with_words(records, columns, starts, "startswith")[:COMPARED_NAMES])
     ranked = [(similarity(record, columns, words), record) for record in candidates]
     near = sorted((each for each in ranked if each[0] >= SIMILARITY), key=lambda each: -each[0])
     return [record for _, record in near[:RESULT_LIMIT]]

@@ -16,6 +16,7 @@ from unfold.views import ChangeList
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link
+from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter, searched_digits, with_digits
 from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
@@ -37,7 +38,7 @@ class RecordChangeList(ChangeList):
         return str(self.model_admin.record_url(result))
 
 
-class RecordAdmin(ArchivingAdmin):
+class RecordAdmin(ExportAdmin, ArchivingAdmin):
     """The back office's page for one kind of record.
 
     A subclass has ``fieldsets`` and the like of Django's own ``ModelAdmin``, and its place in the menu. The

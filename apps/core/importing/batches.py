@@ -135,8 +135,8 @@ class BatchImporter:
             if len(left) == len(waiting):
                 raise RuntimeError("a service rejected drafts without saying which")
             waiting = left
-        kept = [(number, issue) for number, issue in warnings if not records[number].is_rejected]
-        for number, issue in (*kept, *apply_rules(drafts, self.definition.warnings)):
+        of_saved = [(number, issue) for number, issue in warnings if not records[number].is_rejected]
+        for number, issue in (*of_saved, *apply_rules(drafts, self.definition.warnings)):
             self.add_warning(records[number], issue)
 
     def call(self, service: Service, records: Sequence[ReadRecord]) -> bool:

@@ -13,12 +13,12 @@ from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.decorators import display
-from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.core.admin_base import Page, RecordAdmin
+from apps.core.admin_base import COUNT_LIMIT, CappedPaginator, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
-from apps.funding.admin.queues import COUNT_LIMIT, STATUS, CappedPaginator
+from apps.core.admin_base.record_admin import RecordChangeList
+from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.bills import ADMINISTER_PERMISSION
@@ -65,7 +65,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=400, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}))
 
 
-class SummedChangeList(ChangeList):
+class SummedChangeList(RecordChangeList):
     """A list with the number and the sum of all that its filters leave.
 
     Without a filter there may be millions, whose sum nobody asks for: it is left out beyond the limit.

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, Count, IntegerField, Q, Sum, Value, When
-from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
 from apps.core.admin_base.display import list_url
@@ -74,13 +73,16 @@ def last_months(count: int = MONTHS) -> list[dt.date]:
 
 
 def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
-    """Current claims entered in each of the months, by status; one query."""
-    since = timezone.make_aware(dt.datetime.combine(months[-1], dt.time.min))
-    entered = Claim.objects.filter(archive_date=None, creation_date__gte=since).order_by()
-    groups = entered.values_list("funding_status", TruncMonth("creation_date"))
-    found = groups.annotate(count=Count("pk"), sum=Sum("total"))
+    """Current claims entered in each of the months, the newest first, by status; one query."""
+    starts = [timezone.make_aware(dt.datetime.combine(month, dt.time.min)) for month in months]
+    # Compared with the start of each month: to truncate each moment in the zone takes three times as long.
+    is_in = [When(creation_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
+    month = Case(*is_in, output_field=IntegerField())
+    entered = Claim.objects.filter(archive_date=None, creation_date__gte=starts[-1]).order_by()
+    groups = entered.values_list("funding_status", month)
+    found = groups.annotate(count=Count("*"), sum=Sum("total"))
     return status_rows(
-        {(status, at.date()): Cell(count, total) for status, at, count, total in found}, months
+        {(status, months[number]): Cell(count, total) for status, number, count, total in found}, months
     )
 
 

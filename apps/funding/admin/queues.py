@@ -13,13 +13,11 @@ from django.utils.dateparse import parse_datetime
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 
+from apps.core.admin_base import COUNT_LIMIT
 from apps.core.admin_base.display import admin_url, days_since
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.statuses import RESUBMITTABLE
-
-#: Nobody works through more than so many one by one; beyond it a queue says "10,000+".
-COUNT_LIMIT = 10_000
 
 #: Nobody looks through more search results than so many.
 RESULT_LIMIT = 100
@@ -143,15 +141,6 @@ def new_claim_url(provider_invoice: ProviderInvoice) -> str:
 
 
 # --- pages ----------------------------------------------------------------------------------------------
-
-
-class CappedPaginator(Paginator):
-    """Pages of a list whose rows are counted up to the limit: beyond it, the list has to be filtered."""
-
-    @cached_property
-    def count(self) -> int:
-        rows: Any = self.object_list
-        return int(rows.order_by()[:COUNT_LIMIT].count())
 
 
 class AutocompletePaginator(Paginator):

@@ -163,6 +163,13 @@ class Claim(Bill):
             models.Index(
                 fields=["provider", "provider_invoice_reference_key"], name="funding_claim_by_reference"
             ),
+            # The sums by month of the home page and of month end read nothing else.
+            models.Index(
+                fields=["creation_date", "funding_status"],
+                include=["total"],
+                condition=Q(archive_date=None),
+                name="funding_claim_by_month",
+            ),
         )
         constraints = (
             *Bill.Meta.constraints,

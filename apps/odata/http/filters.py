@@ -16,6 +16,8 @@ class ODataFilterBackend(BaseFilterBackend):
     """The records that $filter and $search select."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        if view.query_options.apply is not None:
+            return queryset  # which is transformed before it is filtered
         caller: Any = request.auth
         return filter_rows(view.entity_set, queryset, view.query_options, caller)
 

@@ -95,13 +95,14 @@ def content_length(request: Request) -> int:
 class RenderedRecords:
     """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``.
 
-    ``type`` is their type, ``path`` the address of their collection below ``base_url``.
+    ``type`` is their type, ``None`` of rows that $apply makes; ``path`` is the address of their collection
+    below ``base_url``.
     """
 
     base_url: str
     context: str
     records: Sequence[str]
-    type: StructuredType
+    type: StructuredType | None
     path: str
     bare: bool = False
     count: int | None = None
@@ -130,7 +131,8 @@ class ODataJSONRenderer(BaseRenderer):
             return data or b""
         requested, records = self.requested, data.records
         omits_nulls = read_preferences((renderer_context or {})["request"]).omits_nulls
-        if requested.metadata == "full" or requested.has_text_numbers or omits_nulls:
+        is_changed = requested.metadata == "full" or requested.has_text_numbers or omits_nulls
+        if data.type is not None and is_changed:
             writer = RecordWriter(
                 data.base_url, requested.metadata == "full", requested.has_text_numbers, omits_nulls
             )

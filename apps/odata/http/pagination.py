@@ -9,8 +9,10 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.odata.apply.reader import TransformedReader
 from apps.odata.http.headers import read_preferences
 from apps.odata.query.options import parameters
+from apps.odata.read.reader import JsonReader, filter_rows
 
 #: Options of one page that the link to the next one replaces.
 _OPTIONS_OF_A_PAGE = {"skiptoken", "skip", "top"}
@@ -27,10 +29,28 @@ class KeysetPagination(BasePagination):
     def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
         self.view = view
         self.preferences = read_preferences(request)
-        self.reader = view.reader(queryset, view.query_options)
+        self.reader = self.reader_of(queryset)
         default = settings.API_PAGE_SIZE if view.query_options.top is None else settings.API_TOP_PAGE_SIZE
         self.page = self.reader.page(self.preferences.max_page_size or default)
         return self.page.records
+
+    def reader_of(self, queryset: QuerySet[Any]) -> JsonReader | TransformedReader:
+        """The reader of the records, or of the rows that $apply makes of them."""
+        view, options = self.view, self.view.query_options
+        if options.apply is not None:
+            renderer: Any = view.request.accepted_renderer
+            reader = TransformedReader(
+                view.entity_set,
+                queryset,
+                options,
+                view.request.auth,
+                renderer.requested.has_text_numbers,
+                self.preferences.omits_nulls,
+            )
+            if reader.records is None:
+                return reader
+            queryset = filter_rows(view.entity_set, reader.records, options, view.request.auth)
+        return view.reader(queryset, options)
 
     def get_paginated_response(self, data: list[str]) -> Response:
         token = self.page.next_token
@@ -49,5 +69,5 @@ class KeysetPagination(BasePagination):
         top = self.view.query_options.top
         if top is not None:
             options.append(("$top", str(top - len(self.page.records))))
-        options.append(("$skiptoken", token))
+        options.append((self.reader.next_option, token))
         return f"{self.view.base_url}{self.view.address}?{urlencode(options, safe=_READABLE)}"

@@ -23,6 +23,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from apps.odata.apply.reader import TransformedReader
 from apps.odata.declaration.resource import Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
@@ -188,16 +189,16 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def rendered(
         self,
-        reader: JsonReader,
+        reader: JsonReader | TransformedReader,
         records: Sequence[str],
         bare: bool = False,
         count: int | None = None,
         next_link: str = "",
     ) -> RenderedRecords:
         """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
-        context = f"{self.context}{reader.projection.select_list}{'/$entity' if bare else ''}"
+        context = f"{self.context}{reader.select_list}{'/$entity' if bare else ''}"
         return RenderedRecords(
-            self.base_url, context, records, self.entity_set.type, self.context, bare, count, next_link
+            self.base_url, context, records, reader.record_type, self.context, bare, count, next_link
         )
 
     # --- reading --------------------------------------------------------------------------------------
@@ -211,6 +212,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
+        if self.query_options.apply is not None:
+            raise BadQuery("What $apply makes is served as application/json.", target="$apply")
+        if self.query_options.compute and renderer.format == "csv":
+            raise BadQuery("What $compute makes is served in JSON.", target="$compute")
         reader = self.reader(rows, self.query_options)
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
@@ -226,6 +231,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
+        self.refuse_transformations()
         rows = self.filter_queryset(self.get_queryset())
         return Response(b"%d" % self.reader(rows, self.query_options).count())
 
@@ -233,9 +239,13 @@ class ODataViewSet(GenericViewSet, ODataView):
         """One record with its ETag."""
         return self.respond_record(request, self.get_queryset(), self.read_key(key))
 
+    def refuse_transformations(self) -> None:
+        if self.query_options.apply is not None:
+            raise BadQuery("$apply counts with aggregate($count as Number).", target="$apply")
+
     def refuse_options_of_lists(self, request: Request) -> None:
         """An address that is no collection has no rows to choose, and is JSON."""
-        for name in ("filter", "orderby", "top", "skip", "search", "skiptoken"):
+        for name in ("filter", "orderby", "top", "skip", "search", "skiptoken", "apply", "compute"):
             if getattr(self.query_options, name) not in (None, ()):
                 raise BadQuery(f"${name} is for collections; this address is one record.", target=f"${name}")
         self.refuse_plain_filters()
@@ -271,6 +281,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if not address.owner.exists():
             raise no_record(address.path)
         if address.ending == "$count":
+            self.refuse_transformations()
             return Response(b"%d" % self.filter_queryset(address.rows).order_by().count())
         return self.respond_list(request, address.rows)
 

@@ -27,11 +27,13 @@ from apps.odata.declaration.schema import (
 )
 from apps.odata.declaration.service import Service
 from apps.odata.query.parser import FUNCTIONS
+from apps.odata.query.transformations import TRANSFORMATIONS
 
 CONTAINER = "Container"
 #: Times have microseconds.
 TIME_PRECISION = 6
 
+_AGGREGATION = "Org.OData.Aggregation.V1"
 _CORE = "Org.OData.Core.V1"
 _CAPABILITIES = "Org.OData.Capabilities.V1"
 _VALIDATION = "Org.OData.Validation.V1"
@@ -91,7 +93,7 @@ def document(service: Service) -> dict[str, Any]:
         "$EntityContainer": f"{service.namespace}.{CONTAINER}",
         "$Reference": {
             f"{_VOCABULARIES}/{namespace}.json": {"$Include": [{"$Namespace": namespace}]}
-            for namespace in (_CORE, _CAPABILITIES, _VALIDATION)
+            for namespace in (_AGGREGATION, _CORE, _CAPABILITIES, _VALIDATION)
         },
         service.namespace: TypeCollector(service).schema(),
     }
@@ -255,6 +257,10 @@ class TypeCollector:
             **({"$NavigationPropertyBinding": bindings} if bindings else {}),
             **description(entity_set.type.declaration.__doc__),
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
+            f"@{_AGGREGATION}.ApplySupported": {
+                "Transformations": list(TRANSFORMATIONS),
+                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "None"),
+            },
         }
 
 

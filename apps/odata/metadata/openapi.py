@@ -209,6 +209,7 @@ OPERATIONS = {
         summary="A page of {}",
         parameters=(
             *("filter", "orderby", "select", "expand", "top", "skip", "count", "search"),
+            *("apply", "compute"),
             *("format", "skiptoken", *VERSION, "preferPage"),
         ),
         has_plain_filters=True,

@@ -41,7 +41,7 @@ def query_option(name: str, description: str, schema: Json) -> Json:
 
 VERSIONS: Json = {"type": "string", "enum": ["2", "2.0"]}
 METADATA_FORMATS: Json = {"type": "string", "enum": ["xml", "json", "application/xml", JSON]}
-FORMATS: Json = {"type": "string", "enum": ["json", "ndjson", "csv", JSON, NDJSON, CSV]}
+FORMATS: Json = {"type": "string", "examples": ["json", f"{JSON};odata.metadata=full", "ndjson", "csv"]}
 
 
 def make_parameters() -> dict[str, Json]:
@@ -57,8 +57,10 @@ def make_parameters() -> dict[str, Json]:
         ("top", "At most so many records.", COUNT),
         ("skip", "Leave out so many records first.", COUNT),
         ("count", "Add the number of records found in all.", YES_OR_NO),
-        ("search", "Records that have all these words in them, in any case.", TEXT),
-        ("format", "The format; it has priority over Accept.", FORMATS),
+        ("search", "Words and quoted phrases with AND, OR, NOT and parentheses, in any case.", TEXT),
+        ("apply", "Sums and groups, such as groupby((FundingStatus),aggregate($count as Number)).", TEXT),
+        ("compute", "Values computed of the rows of $apply, such as Amount div 2 as Half.", TEXT),
+        ("format", "The format, with parameters; it has priority over Accept.", FORMATS),
         ("skiptoken", "Where the page begins; comes with @odata.nextLink.", TEXT),
     )
     others: tuple[tuple[str, str, str, str, Json], ...] = (

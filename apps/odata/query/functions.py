@@ -19,7 +19,8 @@ from django.db import models
 from django.db.models.expressions import Expression, Func
 
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, QUOTIENT_DIGITS, to_sqlite_number
+from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, to_sqlite_number
+from apps.odata.query.stored_values import QUOTIENT_DIGITS
 
 
 class Number(models.Field):
@@ -266,6 +267,19 @@ ARITHMETIC = {
         ),
         ValueKind.DECIMAL: Template(_QUOTIENT, "odata_divby({0}, {1})", ValueKind.DECIMAL),
     },
+}
+#: The aggregate functions of $apply; an average has as many digits as a quotient.
+AGGREGATES = {
+    "sum": Template("SUM({0})", "odata_sum({0})", ValueKind.DECIMAL),
+    "average": Template(
+        f"ROUND((SUM({{0}})::numeric + 0.{'0' * QUOTIENT_DIGITS}) / NULLIF(COUNT({{0}})::numeric, 0),"
+        f" {QUOTIENT_DIGITS})",
+        "odata_divby(odata_sum({0}), COUNT({0}))",
+        ValueKind.DECIMAL,
+    ),
+    "min": Template("MIN({0})", kind=ValueKind.DECIMAL),
+    "max": Template("MAX({0})", kind=ValueKind.DECIMAL),
+    "countdistinct": Template("COUNT(DISTINCT {0})", kind=ValueKind.INTEGER),
 }
 NEGATIVE = {
     kind: Template("(- {0}::numeric)", "odata_negative({0})", kind)

@@ -5,14 +5,22 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
-from apps.odata.errors import BadQuery, NotSupported
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Expression, Literal, SortTerm
 from apps.odata.query.media_types import MediaType, parse_format
 from apps.odata.query.parser import parse_expression, parse_orderby
+from apps.odata.query.substitution import substitute
+from apps.odata.query.transformations import (
+    ComputedValue,
+    Pipeline,
+    expressions_of,
+    parse_apply,
+    parse_compute,
+)
 
 MAX_PARAMETERS = 100
 #: Characters of a $select, $expand or $search.
@@ -30,7 +38,8 @@ SERVICE_PARAMETERS = ("version", "api-version", "ignoreWarnings")
 class NestedOptions:
     """The query options that an expanded list can have as well as a collection.
 
-    ``select`` holds paths (``("Address", "Suburb")``; ``("*",)`` for all), ``None`` without $select.
+    ``only_count``: of an expanded list its number of items alone (``LineItems/$count``). ``select`` holds
+    paths (``("Address", "Suburb")``; ``("*",)`` for all), ``None`` without $select.
     """
 
     filter: Expression | None = None
@@ -40,6 +49,8 @@ class NestedOptions:
     top: int | None = None
     skip: int | None = None
     count: bool = False
+    only_count: bool = False
+    search: str | None = None
 
     @property
     def selects_rows(self) -> bool:
@@ -47,7 +58,7 @@ class NestedOptions:
         return (
             self.count
             or bool(self.orderby)
-            or any(option is not None for option in (self.filter, self.top, self.skip))
+            or any(option is not None for option in (self.filter, self.top, self.skip, self.search))
         )
 
 
@@ -63,6 +74,9 @@ class ExpandItem:
     text: str = field(default="", compare=False)
 
 
+COUNT_ALONE = NestedOptions(count=True, only_count=True)
+
+
 @dataclass(frozen=True, slots=True)
 class QueryOptions(NestedOptions):
     """The options of a whole query string.
@@ -72,7 +86,8 @@ class QueryOptions(NestedOptions):
     ``(name, value)``, in their order.
     """
 
-    search: str | None = None
+    apply: Pipeline | None = None
+    compute: tuple[ComputedValue, ...] = ()
     format: MediaType | None = None
     skiptoken: str | None = None
     aliases: Mapping[str, Literal] = field(default_factory=dict)
@@ -108,7 +123,18 @@ def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> Que
             add_once(service, _SERVICE_NAMES[lower], value, name)
         else:
             add_once(plain, name, value, name)
+    substitute_computed(options)
     return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
+
+
+def substitute_computed(options: dict[str, Any]) -> None:
+    """Put the expressions of $compute in place of their names in $filter and $orderby."""
+    values = expressions_of(options.get("compute", ()))
+    if "filter" in options:
+        options["filter"] = substitute(options["filter"], values)
+    options["orderby"] = tuple(
+        replace(term, expression=substitute(term.expression, values)) for term in options.get("orderby", ())
+    )
 
 
 def parameters(query_string: bytes) -> Iterator[tuple[str, str]]:
@@ -189,12 +215,24 @@ def parse_count(text: str, target: str) -> bool:
 
 def parse_select(text: str, target: str) -> tuple[tuple[str, ...], ...]:
     paths: dict[tuple[str, ...], None] = {}
-    for item in text.split(","):
+    for item in split_top_level(target, text, ","):
+        name, opening, inner = item.strip().partition("(")
+        if opening:
+            paths |= {(*name.split("/"), *path): None for path in parse_inner_select(target, name, inner)}
+            continue
         path = tuple(item.strip().split("/"))
         if path != ("*",) and not all(_MEMBER.fullmatch(name) for name in path):
             raise BadQuery(f"{target} cannot name {item.strip()[:60]!r}.", target=target)
         paths[path] = None
     return tuple(paths)
+
+
+def parse_inner_select(target: str, name: str, text: str) -> tuple[tuple[str, ...], ...]:
+    """``$select=Suburb)``: the options of a complex property in a $select."""
+    option, _, value = text.strip().removesuffix(")").partition("=")
+    if option.strip().lower() not in ("$select", "select") or not text.rstrip().endswith(")"):
+        raise BadQuery(f"{target}: {name[:60]} takes ($select=…) only.", target=target)
+    return parse_select(check_text(target, value), target)
 
 
 # --- $expand ------------------------------------------------------------------------------------------
@@ -216,23 +254,30 @@ def parse_expand(text: str, target: str, depth: int = 1) -> tuple[ExpandItem, ..
 def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
     path, opening, rest = item.partition("(")
     path = path.rstrip()
+    path, slash, end = path.partition("/")
+    only_count = slash + end.lower() == "/$count"
+    if slash and not only_count:
+        fail_expand_path(target, f"{path}/{end}")
     if path != "*" and not _MEMBER.fullmatch(path):
         fail_expand_path(target, path)
     if not opening:
-        return ExpandItem(path)
+        return ExpandItem(path, COUNT_ALONE if only_count else NestedOptions())
     if not rest.endswith(")"):
         stray = rest.rpartition(")")[2]
         raise BadQuery(f"{target}: {stray[:40]!r} is not expected after ')'.", target=target)
     if path == "*":
         raise BadQuery(f"{target}: options cannot stand after *; name the part.", target=target)
-    return ExpandItem(path, parse_nested_options(f"{target}/{path}", rest[:-1], depth), rest[:-1])
+    options = parse_nested_options(f"{target}/{path}", rest[:-1], depth)
+    if only_count:
+        options = replace(options, count=True, only_count=True)
+    return ExpandItem(path, options, rest[:-1])
 
 
 def fail_expand_path(target: str, path: str) -> NoReturn:
     """Raise the error for all that is not one name; for a path of OData it says what to write instead."""
     name, _, rest = path.partition("/")
-    if rest.lower() in ("$ref", "$count"):
-        raise NotSupported(f"{target}={path} is not offered: {rest} cannot stand in $expand.", target=target)
+    if rest.lower() == "$ref":
+        raise BadQuery(f"{target}={path} is not offered: write {name}, or $count behind it.", target=target)
     if _MEMBER.fullmatch(name) and _MEMBER.fullmatch(rest):
         raise BadQuery(f"{target}={path}: write {name}($expand={rest}) instead.", target=target)
     raise BadQuery(f"{target} cannot name {path[:60]!r}.", target=target)
@@ -246,9 +291,11 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
         name = name.strip()
         option = name.lower().removeprefix("$")
         nested_target = f"{target}/${option}"
-        if option in ("levels", "search", "compute"):
-            raise NotSupported(f"${option} is not offered inside $expand.", target=target)
-        if option == "expand":
+        if option == "compute":
+            raise BadQuery("$compute is not offered inside $expand; it stands beside it.", target=target)
+        if option == "levels":
+            check_levels(value.strip(), nested_target)
+        elif option == "expand":
             items = parse_expand(check_text(nested_target, value), nested_target, depth + 1)
             add_once(options, option, items, nested_target)
         elif option in _NESTED_PARSERS:
@@ -257,6 +304,12 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
         else:
             raise unknown_option(name, _NESTED_PARSERS, target)
     return NestedOptions(**options)
+
+
+def check_levels(text: str, target: str) -> None:
+    """No member leads to records of its own kind, so every number of levels shows the same."""
+    if text.lower() != "max" and not re.fullmatch("[1-9][0-9]{0,3}", text):
+        raise BadQuery(f"{target} must be max or a whole number, 1 or more.", target=target)
 
 
 def split_top_level(target: str, text: str, separator: str) -> Iterator[str]:
@@ -287,10 +340,12 @@ _NESTED_PARSERS: dict[str, Any] = {
     "top": parse_rows,
     "skip": parse_rows,
     "count": parse_count,
+    "search": lambda text, target: text,
 }
 OPTION_PARSERS: dict[str, Any] = {
     **_NESTED_PARSERS,
-    "search": lambda text, target: text,
+    "apply": parse_apply,
+    "compute": parse_compute,
     "format": parse_format,
     "skiptoken": lambda text, target: text,
 }

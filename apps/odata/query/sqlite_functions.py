@@ -8,12 +8,10 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.utils import timezone
-
 from apps.odata.etags import make_etag
+from apps.odata.query.ast import ValueKind
+from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, read_value
 
-#: Fractional digits of a quotient, the same on both engines.
-QUOTIENT_DIGITS = 12
 #: A length that no text reaches.
 MAX_TEXT_LENGTH = 2**30
 
@@ -26,23 +24,21 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
     for arguments, functions in _FUNCTIONS.items():
         for name, function in functions.items():
             driver.create_function(name, arguments, function, deterministic=True)
+    driver.create_aggregate("odata_sum", 1, DecimalSum)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
+    driver.create_function("odata_json", 3, value_json, deterministic=False)
     driver.create_function("odata_etag", 1, etag_json, deterministic=True)
 
 
 def datetime_json(stored: str | None) -> str | None:
-    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone.
+    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone."""
+    return None if stored is None else f'"{read_datetime(stored)}"'
 
-    As in PostgreSQL's JSON, the fraction has no trailing zeros.
-    """
-    if stored is None:
-        return None
-    time = dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC)
-    text = timezone.localtime(time).isoformat()
-    if time.microsecond:
-        start, _, fraction = text.partition(".")
-        text = f"{start}.{fraction[:6].rstrip('0')}{fraction[6:]}"
-    return f'"{text}"'
+
+def value_json(kind: str, scale: int | None, stored: Any) -> str | None:
+    """The JSON of a computed value."""
+    value = read_value(ValueKind[kind], scale, stored)
+    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
 def etag_json(stored: str | None) -> str | None:
@@ -68,6 +64,20 @@ def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:
 
 #: Digits enough for any double; a division by zero is an error, not infinity.
 _EXACT = decimal.Context(prec=400, traps=[decimal.InvalidOperation, decimal.DivisionByZero])
+
+
+class DecimalSum:
+    """SQLite's sum adds doubles; this one adds the decimals that they stand for, and is null without any."""
+
+    def __init__(self) -> None:
+        self.total: Decimal | None = None
+
+    def step(self, number: float | None) -> None:
+        if number is not None:
+            self.total = _EXACT.add(self.total or Decimal(0), Decimal(str(number)))
+
+    def finalize(self) -> int | float | None:
+        return None if self.total is None else to_sqlite_number(self.total)
 
 
 def with_decimals(compute: Callable[..., Decimal]) -> Callable[..., int | float | None]:

@@ -58,14 +58,17 @@ def bind_projection(
     if options.select is None and options.expand == EXPAND_ALL:
         return expand_all(type_, item)
     names = None if options.select is None else selected_names(type_, options.select)
-    expand = options.expand + selected_objects(type_, options)
+    expand = options.expand
+    if options.select is not None:
+        expand += selected_objects(type_, options)
     navigations: list[tuple[str, Selection]] = []
     nested_queries: dict[str, NestedQuery] = {}
     shown: list[tuple[NavigationProperty, Projection]] = []
     for navigation, expand_item in expanded_navigations(type_, expand, item):
         nested = bind_nested_projection(navigation, expand_item.options, caller)
-        navigations.append((navigation.name, nested.selection))
-        shown.append((navigation, nested))
+        if not expand_item.options.only_count:
+            navigations.append((navigation.name, nested.selection))
+            shown.append((navigation, nested))
         is_set_list = isinstance(navigation, SetNavigation) and navigation.many
         if expand_item.options.selects_rows or nested.nested_queries or is_set_list:
             query = NestedQuery(navigation, expand_item.options, nested, expand_item.text)
@@ -213,6 +216,8 @@ def check_nested_query(query: NestedQuery) -> None:
             f"{navigation.name} is one object: $filter, $orderby, $top, $skip and $count are for lists.",
             target=target,
         )
+    if query.options.search is not None and not isinstance(navigation, SetNavigation):
+        raise BadQuery(f"{navigation.name} cannot be searched; use $filter.", target=target)
     if navigation.nesting is Nesting.EMBEDDED:
         raise NotSupported(
             f"Lists inside {navigation.name} cannot be filtered, ordered or cut.", target=target

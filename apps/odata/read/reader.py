@@ -1,7 +1,7 @@
 """Records as the texts of their JSON: one record, a page, a stream."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -16,14 +16,16 @@ from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotFound
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.binding import bind_filter
-from apps.odata.query.operands import RequestContext
+from apps.odata.query.binding import Binder, bind_filter
+from apps.odata.query.operands import KnownValue, RequestContext
 from apps.odata.query.options import QueryOptions, split_top_level
 from apps.odata.query.ordering import SortKey, sort_keys
 from apps.odata.query.search import search_condition
+from apps.odata.query.transformations import expressions_of
 from apps.odata.read.paging import make_token, rows_after_token
 from apps.odata.read.projection import NestedQuery, Projection, bind_projection, find_set_list
 from apps.odata.read.record_json import (
+    ComputedJson,
     NestedJson,
     NestedShape,
     NextLink,
@@ -37,6 +39,8 @@ from apps.odata.read.record_json import (
 
 #: Rows that a stream fetches at a time.
 CHUNK = 500
+
+NOTHING_COMPUTED: Mapping[str, ComputedJson] = {}
 
 #: Records of another entity set that a list inside a record shows; as many as a bill can have lines.
 MAX_LIST_ROWS = 100
@@ -69,10 +73,13 @@ def filter_rows(
 class JsonReader:
     """Reads ``rows``, a queryset of an entity set, as JSON with the members that $select and $expand name.
 
-    ``item``: the request is for one record. ``has_etags``: each record begins with its ``@odata.etag``.
+    ``next_option`` is the option that begins the next page. ``item``: the request is for one record.
+    ``has_etags``: each record begins with its ``@odata.etag``.
     ``caller`` sent the request; without one, no navigation property leads to another entity set. ``base_url``
     is what links begin with.
     """
+
+    next_option = "$skiptoken"
 
     def __init__(
         self,
@@ -88,19 +95,45 @@ class JsonReader:
         self.rows = rows
         self.options = options
         self.request = RequestContext(options.aliases, caller, base_url)
-        self.projection = bind_projection(entity_set.type, options, item, caller)
-        self.has_set_lists = bool(find_set_list(self.projection))
+        self.computed, selected = self.bind_computed(options)
+        self.projection = bind_projection(entity_set.type, selected, item, caller)
+        self.has_set_lists = bool(self.projection.nested_queries and find_set_list(self.projection))
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        self.context = f"{entity_set.name}{self.projection.select_list}"
+        if self.projection.context:
+            self.projection = replace(self.projection, context=(*self.projection.context, *self.computed))
+        self.select_list = self.projection.select_list
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
 
     @property
+    def record_type(self) -> StructuredType:
+        return self.entity_set.type
+
+    @property
     def json(self) -> RecordJson:
         """The expression that renders a record."""
-        return record_json(self.entity_set.type, self.projection, self.request)
+        return record_json(self.entity_set.type, self.projection, self.request, computed=self.computed)
+
+    def bind_computed(self, options: QueryOptions) -> tuple[dict[str, ComputedJson], QueryOptions]:
+        """The values of $compute that $select shows, and the options without their names."""
+        if not options.compute:
+            return {}, options
+        binder, select = Binder(self.entity_set.type, self.request, "$compute"), options.select
+        computed: dict[str, ComputedJson] = {}
+        for name, tree in expressions_of(options.compute).items():
+            if name in self.entity_set.type.members:
+                raise BadQuery(f"$compute: {self.entity_set.name} has a member {name}.", target="$compute")
+            operand = binder.operand(tree)
+            if isinstance(operand, KnownValue):
+                operand = binder.constant(operand)
+            computed[name] = ComputedJson(operand.sql, operand.kind, operand.scale)
+        if select is None:
+            return computed, options
+        shown = {name: json for name, json in computed.items() if {(name,), ("*",)} & set(select)}
+        others = tuple(path for path in select if path[0] not in computed)
+        return shown, replace(options, select=others)
 
     @property
     def has_prepared_statements(self) -> bool:
@@ -247,10 +280,14 @@ def read_sort_value(key: SortKey, value: Any) -> Any:
 
 
 def record_json(
-    type_: StructuredType, projection: Projection, request: RequestContext, as_text: bool = True
+    type_: StructuredType,
+    projection: Projection,
+    request: RequestContext,
+    as_text: bool = True,
+    computed: Mapping[str, ComputedJson] = NOTHING_COMPUTED,
 ) -> RecordJson:
-    """The expression that renders a record with its nested queries."""
-    lists: dict[str, Any] = {}
+    """The expression that renders a record with its nested queries and computed values."""
+    lists: dict[str, Any] = dict(computed)
     for name, nested in projection.nested_queries.items():
         rows = nested_rows(nested, request)
         if not nested.navigation.many:
@@ -259,6 +296,8 @@ def record_json(
             continue
         if nested.options.count:  # counted before $top and $skip
             lists[f"{name}@odata.count"] = NestedJson(rows.values(json=models.F("pk")), NestedShape.COUNT)
+        if nested.options.only_count:
+            continue
         ordered, top = ordered_nested_rows(rows, nested, request), nested.options.top
         if isinstance(nested.navigation, SetNavigation) and (top is None or top > MAX_LIST_ROWS):
             lists[f"{name}@odata.nextLink"] = next_link(type_, nested, ordered, request)
@@ -272,6 +311,8 @@ def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
     navigation, type_ = nested.navigation, nested.navigation.type
     path, owner_path = navigation.link
     rows = navigation.rows_for(request.caller).filter(**{path: OuterRef(owner_path)}).order_by()
+    if nested.options.search is not None and isinstance(navigation, SetNavigation):
+        rows = rows.filter(search_condition(navigation.entity_set, nested.options.search))
     if nested.options.filter is None:
         return rows
     target = f"$expand/{navigation.name}/$filter"

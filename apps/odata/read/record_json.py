@@ -26,6 +26,8 @@ from apps.odata.declaration.schema import (
     StructuredType,
     fields_on_path,
 )
+from apps.odata.query.ast import ValueKind
+from apps.odata.query.stored_values import QUOTIENT_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,22 @@ class NestedJson(Subquery):
             return super().as_sql(compiler, connection, template=template, **extra)
         except EmptyResultSet:  # $top=0
             return ("0" if self.shape is NestedShape.COUNT else dialect.empty_array), ()
+
+
+class ComputedJson(Func):
+    """A value of $compute as JSON; a number without fixed decimal places has as many as it needs."""
+
+    def __init__(self, value: Any, kind: ValueKind, scale: int | None) -> None:
+        super().__init__(value, output_field=models.TextField())
+        self.kind, self.scale = kind, scale
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        sql, params = compiler.compile(self.get_source_expressions()[0])
+        if connection.vendor == "sqlite":
+            return f"odata_json(%s,%s,{sql})", [self.kind.name, self.scale, *params]
+        if self.kind is ValueKind.DECIMAL and self.scale is None:
+            sql = f"trim_scale(round({sql},{QUOTIENT_DIGITS}))"
+        return sql, list(params)
 
 
 class NextLink(Func):
@@ -286,6 +304,11 @@ class PostgreSQLDialect:
                 pairs.append((name, self.nested(navigation, alias, nested, depth)))
             if f"{name}@odata.nextLink" in lists:
                 pairs.append((f"{name}@odata.nextLink", placeholder(f"{name}@odata.nextLink")))
+        expanded = {name for name, _ in selection.navigations}
+        # Computed values, and the counts of lists that are not shown.
+        pairs += [
+            (name, placeholder(name)) for name in sorted(lists) if name.partition("@")[0] not in expanded
+        ]
         return pairs
 
     def nested(self, navigation: NavigationProperty, alias: str, selection: Selection, depth: int) -> str:

@@ -133,7 +133,11 @@ def collect_export(person: Contact, client: Client | None) -> PersonExport:
 
 def collect_group(model: type[models.Model], keys: RecordKeys) -> RecordGroup:
     # Rows of a many-to-many table are shown as a list of the record that has it.
-    found = [] if model._meta.auto_created else list(model._base_manager.filter(pk__in=keys[model]))
+    found = (
+        []
+        if model._meta.auto_created
+        else list(model._base_manager.filter(pk__in=keys[model]).order_by("pk"))
+    )
     columns = [each for each in model._meta.concrete_fields if is_exported(model, each)]
     names: Names = {}
     for column in columns:

@@ -72,7 +72,7 @@ class MergingAdmin(AnsweredAdmin):
 
     def merged_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         if request.method != "POST":
-            context = {"kept": record_link(record.merged_into), "is_undoable": is_undoable(record)}
+            context = {"target": record_link(record.merged_into), "is_undoable": is_undoable(record)}
             title = f"{record} was merged"
             return self.render_page(request, "people/merged.html", title, record, **context)
         try:
@@ -89,12 +89,13 @@ def differing_values(record: Any, duplicate: Any) -> list[tuple[str, Any, Any]]:
     """Label and both values of each column that differs."""
     columns = [column for column in record._meta.concrete_fields if column.editable]
     rows = [
-        (capfirst(column.verbose_name), shown(record, column), shown(duplicate, column)) for column in columns
+        (capfirst(column.verbose_name), display_value(record, column), display_value(duplicate, column))
+        for column in columns
     ]
     return [row for row in rows if row[1] != row[2]]
 
 
-def shown(record: Any, column: Any) -> Any:
+def display_value(record: Any, column: Any) -> Any:
     if column.choices:
         return getattr(record, f"get_{column.name}_display")()
     value = getattr(record, column.name)

@@ -15,6 +15,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
+from apps.core.admin_base.display import list_url
+from apps.core.models import Change
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
@@ -130,6 +132,13 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         if not staff.is_active:
             return "Disabled"
         return "Enabled" if staff.has_usable_password() else "No password"
+
+    def record_links(self, request: HttpRequest, record: Staff) -> list[dict[str, str]]:
+        links = super().record_links(request, record)
+        if not request.user.has_perm("core.view_change"):
+            return links
+        address = list_url(Change, staff__guid__exact=record.pk)
+        return [*links, {"title": "Changes made", "icon": "manage_search", "link": address}]
 
     def role_of(self, record: Staff) -> Role:
         return record.role

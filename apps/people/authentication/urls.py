@@ -19,7 +19,12 @@ urlpatterns = [
     path("account/first/<str:token>/", views.FirstAdministratorView.as_view(), name="first_administrator"),
     path("account/factors/", include("allauth.mfa.urls")),
     path("account/sessions/", include("allauth.usersessions.urls")),
-    path("account/provider/", include("allauth.socialaccount.providers.openid_connect.urls")),
+    path("account/provider/<str:provider_id>/login/", views.provider_login, name="openid_connect_login"),
+    path(
+        "account/provider/<str:provider_id>/login/callback/",
+        views.provider_callback,
+        name="openid_connect_callback",
+    ),
     path("account/provider/cancelled/", login_cancelled, name="socialaccount_login_cancelled"),
     path("account/provider/error/", login_error, name="socialaccount_login_error"),
 ]

@@ -1,9 +1,11 @@
 """Pages of signing in: the login, links by which people choose a password, the first administrator."""
 
+from collections.abc import Callable
 from typing import Any
 
 from allauth.account.utils import perform_login
 from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.providers.openid_connect import views as openid_connect
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import views as auth_views
@@ -12,10 +14,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
+from requests import RequestException
 from unfold.forms import AuthenticationForm as StaffLoginForm
 
+from apps.people.authentication.adapters import FAILED, refuse
 from apps.people.authentication.first_administrator import FirstAdministratorForm, is_valid_token
 from apps.people.authentication.forms import ChosenPasswordForm, PasswordLinkForm
 from apps.people.models import Staff
@@ -41,9 +46,12 @@ class LoginView(auth_views.LoginView):
         return super().get(request, *arguments, **options)
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
+        target = self.get_redirect_url()
         return super().get_context_data(
             **admin.site.each_context(self.request),
             title="Log in",
+            # Of the form of the passkey, which is django-allauth's.
+            redirect_field=format_html('<input type="hidden" name="next" value="{}">', target),
             providers=get_adapter().list_providers(self.request),
             lacks_administrator=not administrators().exists(),
             **context,
@@ -57,6 +65,22 @@ class LoginView(auth_views.LoginView):
             self.request, form.get_user(), redirect_url=self.get_success_url()
         )
         return response
+
+
+def refuse_unreachable(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """django-allauth leaves errors of its first question, for the provider's configuration, to the caller."""
+
+    def answer(request: HttpRequest, **options: Any) -> HttpResponse:
+        try:
+            return view(request, **options)
+        except RequestException:
+            return refuse(request, FAILED)
+
+    return answer
+
+
+provider_login = refuse_unreachable(openid_connect.login)
+provider_callback = refuse_unreachable(openid_connect.callback)
 
 
 class PasswordLinkView(auth_views.PasswordResetView):

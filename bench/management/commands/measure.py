@@ -15,12 +15,14 @@ from bench.bounds import bounds
 from bench.calling import Caller
 from bench.servers import servers
 from bench.speed import speed
+from bench.sums import sums
 
 MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
     "speed": speed,
     "bare": bare,
     "batch": batch,
     "bounds": bounds,
+    "sums": sums,
     "servers": servers,
 }
 

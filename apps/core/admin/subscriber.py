@@ -1,0 +1,49 @@
+"""The back office's page of the organisation's settings."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from apps.core.admin_base import RecordAdmin, fieldset
+from apps.core.models import Subscriber
+from apps.core.services import save_settings
+
+
+@admin.register(Subscriber)
+class SubscriberAdmin(RecordAdmin):
+    """One record, so no list: the menu leads straight to the form."""
+
+    create = staticmethod(save_settings)
+    update = staticmethod(save_settings)
+    menu_group = "Administration"
+    menu_order = 900
+    icon = "tune"
+    record_pages = ()
+    fieldsets = (
+        fieldset(None, "name", "time_zone", "currency", "email_consent_default"),
+        fieldset(
+            "Numbers",
+            ("claim_number_prefix", "claim_number_digits"),
+            ("invoice_number_prefix", "invoice_number_digits"),
+            description="Running numbers for claims and invoices that come without one.",
+        ),
+        fieldset(
+            "Modules and rules",
+            "email_marketing_module",
+            "payment_provider_module",
+            "team_on_opportunities",
+            "four_eyes",
+        ),
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        return redirect("admin:core_subscriber_change", 1)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The settings; the defaults while nobody has saved any."""
+        return super().get_object(request, "1", from_field) or Subscriber(pk=1)

@@ -1,0 +1,75 @@
+"""Files of what a list shows with its filters: the same columns as exports by command, which imports read."""
+
+from functools import partial
+from tempfile import TemporaryFile
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
+
+from apps.core import exporting
+from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.importing.tables import ImportFileError
+from apps.odata.declaration.service import get_service
+
+EXPORT = Page("export/<str:file_type>", method="GET")
+#: The titles of the links, and the media types of the files, by their extension.
+FILE_TYPES = {
+    "csv": ("Export CSV", "text/csv; charset=utf-8"),
+    "xlsx": ("Export XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+}
+#: What the address of a list says besides its filters.
+PAGE_PARAMETERS = ("p", "all", "o", "e")
+
+
+class ExportAdmin(PageAdmin):
+    """A list of records of a resource, of which what is filtered is exported."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(partial(self.open_page, EXPORT))
+        return [path(f"{EXPORT.path}/", view, name=self.url_name(EXPORT.name)), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        links = self.export_links(request.GET) if self.model in get_service().by_model else []
+        return super().changelist_view(request, {"export_links": links, **(extra_context or {})})
+
+    def export_links(self, query: QueryDict) -> list[dict[str, str]]:
+        filters = query.copy()
+        for name in PAGE_PARAMETERS:
+            filters.pop(name, None)
+        return [
+            {"title": title, "link": f"{self.page_url('export', file_type)}?{filters.urlencode()}"}
+            for file_type, (title, _) in FILE_TYPES.items()
+        ]
+
+    def export_page(self, request: HttpRequest, file_type: str) -> HttpResponseBase:
+        """A file of all records that the filters of the address leave."""
+        entity_set = get_service().by_model.get(self.model)
+        if entity_set is None or file_type not in FILE_TYPES:
+            raise Http404
+        try:
+            found = self.get_changelist_instance(request).queryset
+        except IncorrectLookupParameters:
+            raise Http404 from None
+        rows = self.model._default_manager.filter(pk__in=found.order_by().values("pk"))
+        wanted, records = exporting.table_of(entity_set, rows)
+        name, media_type = f"{entity_set.name}.{file_type}", FILE_TYPES[file_type][1]
+        if file_type == "csv":
+            response = StreamingHttpResponse(exporting.csv_lines(wanted, records), content_type=media_type)
+            response["Content-Disposition"] = f'attachment; filename="{name}"'
+            return response
+        file = TemporaryFile()  # noqa: SIM115  the response closes it
+        try:
+            exporting.write_workbook(file, wanted, records)
+        except ImportFileError as error:
+            file.close()
+            self.message_user(request, str(error), messages.ERROR)
+            return redirect(f"{self.page_url('changelist')}?{request.GET.urlencode()}")
+        file.seek(0)
+        return FileResponse(file, as_attachment=True, filename=name, content_type=media_type)

@@ -1,0 +1,139 @@
+"""A page of transformed rows as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from django.db import connections
+from django.db.models import QuerySet
+
+from apps.odata.apply.pipeline import RecordRows, ResultRows, Transformer
+from apps.odata.apply.results import Result, ResultColumn, row_members
+from apps.odata.clock import set_database_zone
+from apps.odata.declaration.resource import Caller
+from apps.odata.declaration.schema import EntitySet, StructuredType
+from apps.odata.errors import BadQuery
+from apps.odata.query.operands import RequestContext
+from apps.odata.query.options import QueryOptions
+from apps.odata.query.transformations import Compute, Filter
+from apps.odata.read.reader import Page
+
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class TransformedReader:
+    """Reads what $apply makes of ``rows``, a queryset of an entity set.
+
+    ``next_option`` is the option that begins the next page. ``records`` are the records when it only chooses
+    some of them; their JSON is read as without $apply.
+    """
+
+    next_option = "$skip"
+    #: The rows are of no declared type.
+    record_type = None
+
+    def __init__(
+        self,
+        entity_set: EntitySet,
+        rows: QuerySet[Any],
+        options: QueryOptions,
+        caller: Caller,
+        has_text_numbers: bool = False,
+        omits_nulls: bool = False,
+    ) -> None:
+        self.entity_set, self.options = entity_set, options
+        self.has_text_numbers, self.omits_nulls = has_text_numbers, omits_nulls
+        self.connection = connections[rows.db]
+        set_database_zone(self.connection)
+        self.transformer = Transformer(entity_set, RequestContext(options.aliases, caller), rows.db)
+        parts = self.transformer.apply(RecordRows(rows), options.apply or ())
+        self.records = None
+        if len(parts) == 1 and isinstance(parts[0], RecordRows):
+            if parts[0].values:
+                self.transformer.fail("compute needs an aggregation behind it")
+            self.records = parts[0].rows
+            return
+        if not all(isinstance(part, ResultRows) for part in parts):
+            self.transformer.fail("each sequence of concat needs an aggregation")
+        self.parts = [self.with_options(part) for part in parts if isinstance(part, ResultRows)]
+
+    def with_options(self, part: ResultRows) -> ResultRows:
+        """The rows that $compute and $filter, which are evaluated after $apply, leave."""
+        options, transform = self.options, self.transformer.transform
+        for name in ("expand", "search", "skiptoken"):
+            if getattr(options, name):
+                raise BadQuery(f"${name} does not go with rows that $apply aggregates.", target=f"${name}")
+        rows: Any = part
+        if options.compute:
+            rows = transform(rows, Compute(options.compute))
+        if options.filter is not None:
+            rows = transform(rows, Filter(options.filter))
+        return rows
+
+    def page(self, size: int) -> Page:
+        """At most ``size`` rows; the next page begins at the number of rows in ``next_token``."""
+        options = self.options
+        skip, limit = options.skip or 0, size if options.top is None else min(size, options.top)
+        count = sum(self.count(part) for part in self.parts) if options.count else None
+        records: list[bytes] = []
+        for part in self.parts:
+            missing = skip + limit + 1 - len(records)
+            whole = replace(part, result=self.transformer.with_values(part))
+            records += self.rows(self.transformer.ordered(whole, options.orderby or part.order, 0, missing))
+        has_more = len(records) > skip + limit and (options.top is None or options.top > limit)
+        shown = [record.decode() for record in records[skip : skip + limit]]
+        return Page(shown, count, str(skip + limit) if has_more else None)
+
+    def rows(self, result: Result) -> Iterator[bytes]:
+        shown = set(self.shown(result.columns))
+        with self.connection.cursor() as cursor:
+            cursor.execute(result.sql, result.params)
+            for row in cursor.fetchall():
+                stored = [pair for pair in zip(result.columns, row, strict=True) if pair[0] in shown]
+                yield _encode(row_members(stored, self.has_text_numbers, self.omits_nulls))
+
+    def count(self, part: ResultRows) -> int:
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT COUNT(*) FROM ({part.result.sql}) t", part.result.params)
+            return int(cursor.fetchone()[0])
+
+    def shown(self, columns: tuple[ResultColumn, ...]) -> tuple[ResultColumn, ...]:
+        """The columns that $select names; all without it."""
+        select = self.options.select
+        if select is None or ("*",) in select:
+            return columns
+        names = {column.name for column in columns}
+        for path in select:
+            if "/".join(path) not in names:
+                raise BadQuery(
+                    f"$select: the transformed rows have no member {'/'.join(path)[:60]}; they have"
+                    f" {', '.join(sorted(names))}.",
+                    target="$select",
+                )
+        return tuple(column for column in columns if column.path in select)
+
+    @property
+    def select_list(self) -> str:
+        """The members of the rows, for the context URL."""
+        columns: dict[str, ResultColumn] = {}
+        for part in self.parts:
+            result = self.transformer.with_values(part)
+            columns |= {column.name: column for column in self.shown(result.columns)}
+        return f"({','.join(select_items(self.entity_set.type, columns.values()))})"
+
+
+def select_items(type_: StructuredType, columns: Iterable[ResultColumn]) -> list[str]:
+    """The select list of a context URL: members of related records stand in parentheses."""
+    items: list[str] = []
+    nested: dict[str, list[str]] = {}
+    for column in columns:
+        first, *rest = column.path
+        navigation = type_.find_navigation(first)
+        if rest and navigation is not None and not navigation.is_complex:
+            nested.setdefault(first, []).append("/".join(rest))
+        else:
+            items.append(column.name)
+    return items + [f"{name}({','.join(paths)})" for name, paths in nested.items()]

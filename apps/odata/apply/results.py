@@ -1,0 +1,113 @@
+"""Rows that transformations make: SQL that selects from SQL, with the columns that later ones can name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from django.db.models.expressions import Expression
+
+from apps.odata.declaration.schema import StructuralProperty, StructuredType
+from apps.odata.query import functions as sql
+from apps.odata.query.ast import Expression as Tree
+from apps.odata.query.ast import Path, ValueKind
+from apps.odata.query.binding import Binder
+from apps.odata.query.operands import Operand, RequestContext
+from apps.odata.query.stored_values import read_value
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """A column of a result; ``path`` is its place in the JSON of a row (``("Address", "Suburb")``).
+
+    ``scale`` are the decimal places of a number; numbers without it have as many as they need.
+    ``is_long``: it may be beyond 32 bits.
+    """
+
+    path: tuple[str, ...]
+    sql_name: str
+    kind: ValueKind
+    nullable: bool = True
+    scale: int | None = None
+    enum: StructuralProperty | None = None
+    is_long: bool = False
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.path)
+
+    @property
+    def operand(self) -> Operand:
+        reference = ColumnReference(self.sql_name, self.kind)
+        return Operand(self.kind, reference, self.nullable, self.name, self.enum, self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A SELECT with its parameters and columns."""
+
+    sql: str
+    params: tuple[Any, ...]
+    columns: tuple[ResultColumn, ...]
+
+    @property
+    def by_name(self) -> dict[str, ResultColumn]:
+        return {column.name: column for column in self.columns}
+
+
+class ColumnReference(Expression):
+    """A column of the result that a SELECT reads."""
+
+    def __init__(self, sql_name: str, kind: ValueKind) -> None:
+        super().__init__(output_field=sql.FIELDS[kind])
+        self.sql_name = sql_name
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> ColumnReference:
+        return self
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        return f'"{self.sql_name}"', ()
+
+
+class ResultBinder(Binder):
+    """Binds expressions whose names are the columns of a result."""
+
+    def __init__(self, result: Result, type_: StructuredType, request: RequestContext, target: str) -> None:
+        super().__init__(type_, request, target)
+        self.columns = result.by_name
+
+    def path(self, node: Path, allow_object: bool = False) -> Operand:
+        segments = node.segments[1:] if node.segments[0] in ("$it", "$this") else node.segments
+        column = self.columns.get("/".join(segments))
+        if column is None:
+            names = ", ".join(self.columns) or "none"
+            self.fail(f"the transformed rows have no member {'/'.join(segments)[:60]}; they have {names}.")
+        return column.operand
+
+    def is_undeclared_word(self, node: Tree) -> bool:
+        return isinstance(node, Path) and len(node.segments) == 1 and node.segments[0] not in self.columns
+
+    def rows_of(self, path: Path, variable: str) -> NoReturn:
+        self.fail(f"the transformed rows have no list {'/'.join(path.segments)[:60]}.")
+
+
+# --- values ---------------------------------------------------------------------------------------------
+
+
+def row_members(
+    row: Sequence[tuple[ResultColumn, Any]], has_text_numbers: bool, omits_nulls: bool
+) -> dict[str, Any]:
+    """The members of a row of columns with their stored values, the same from both engines."""
+    members: dict[str, Any] = {}
+    for column, stored in row:
+        value = read_value(column.kind, column.scale, stored)
+        if value is None and omits_nulls:
+            continue
+        if has_text_numbers and value is not None and (column.is_long or column.kind is ValueKind.DECIMAL):
+            value = str(value)
+        inner = members
+        for name in column.path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[column.path[-1]] = value
+    return members

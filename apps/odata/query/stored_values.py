@@ -1,0 +1,54 @@
+"""Values that a database returns, as JSON has them; the same from both engines."""
+
+import datetime as dt
+import decimal
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from apps.odata.query.ast import ValueKind
+
+#: Fractional digits of a quotient, the same on both engines.
+QUOTIENT_DIGITS = 12
+
+_ENOUGH_DIGITS = decimal.Context(prec=400)
+
+
+def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
+    """The value of a column or an expression; ``scale`` are the decimal places of a number, if fixed."""
+    if stored is None:
+        return None
+    match kind:
+        case ValueKind.DECIMAL:
+            return read_decimal(stored, scale)
+        case ValueKind.INTEGER:
+            return int(stored)
+        case ValueKind.BOOLEAN:
+            return bool(stored)
+        case ValueKind.GUID:
+            return str(UUID(str(stored)))
+        case ValueKind.DATETIME:
+            return read_datetime(stored)
+    return stored if isinstance(stored, str) else stored.isoformat()
+
+
+def read_datetime(stored: dt.datetime | str) -> str:
+    """A time in the current zone; as in PostgreSQL's JSON, the fraction has no trailing zeros."""
+    if isinstance(stored, str):
+        stored = dt.datetime.fromisoformat(stored)
+    if stored.tzinfo is None:  # SQLite's
+        stored = stored.replace(tzinfo=dt.UTC)
+    text = timezone.localtime(stored).isoformat()
+    if stored.microsecond:
+        start, _, fraction = text.partition(".")
+        text = f"{start}.{fraction[:6].rstrip('0')}{fraction[6:]}"
+    return text
+
+
+def read_decimal(stored: Decimal | float, scale: int | None) -> Decimal:
+    number = stored if isinstance(stored, Decimal) else Decimal(str(stored))
+    places = QUOTIENT_DIGITS if scale is None else scale
+    number = number.quantize(Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP, _ENOUGH_DIGITS)
+    return number if scale is not None else Decimal(format(number, "f").rstrip("0").rstrip("."))
