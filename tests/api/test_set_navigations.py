@@ -175,9 +175,15 @@ def test_a_long_list_ends_with_a_link_to_the_rest(api, records, monkeypatch):
     (contact,) = linked
     assert len(contact["Claims"]) == 1
     assert contact["Claims@odata.nextLink"] == (
-        f"http://testserver/api/Contact({contact['ContactGuid']})/Claims"
-        "?$select=ClaimNumber&$orderby=ClaimNumber&$skip=1"
+        f"http://testserver/api/Claim?$filter=ContactGuid%20eq%20{contact['ContactGuid']}"
+        "&$select=ClaimNumber&$orderby=ClaimNumber&$skip=1"
     )
+    rest = ok(api.follow(contact["Claims@odata.nextLink"]))["value"]
+    numbers = [claim["ClaimNumber"] for claim in (*contact["Claims"], *rest)]
+    assert numbers == sorted(Claim.objects.values_list("claim_number", flat=True))
+    address = f"contact/{contact['ContactGuid']}"
+    filtered = ok(api.get(address, {"$expand": "Claims($filter=Total ge 0 or Total eq null;$top=3)"}))
+    assert len(ok(api.follow(filtered["Claims@odata.nextLink"]))["value"]) == min(number - 1, 2)
     (top,) = (
         contact
         for contact in rows_of(api, "contact", expand="Claims($top=1)")

@@ -166,12 +166,13 @@ class SetNavigation(NavigationProperty):
     """A navigation property to one record of another entity set, or back to a list of them.
 
     ``path`` is the ORM path that reaches the records; ``owner_path`` (lists) that from them back to the
-    record. ``dependent`` is the property that holds the key of the one record, ``partner`` the name of the
-    navigation property of the opposite direction.
+    record, ``owner_key`` the path of $filter from them to its key. ``dependent`` is the property that holds
+    the key of the one record, ``partner`` the name of the navigation property of the opposite direction.
     """
 
     entity_set: EntitySet
     owner_path: str = ""
+    owner_key: str = ""
     dependent: StructuralProperty | None = None
     partner: str = ""
 

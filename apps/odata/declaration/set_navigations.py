@@ -16,10 +16,14 @@ from apps.odata.declaration.schema import (
 
 @dataclass(frozen=True, slots=True)
 class SetReference:
-    """A member that refers to a record of an entity set; ``name`` is its navigation property's, if any."""
+    """A member that refers to a record of an entity set; ``name`` is its navigation property's, if any.
+
+    ``key_path`` is the path to the key in $filter (``ContactGuid``, ``Client/ClientGuid``).
+    """
 
     name: str
     partner: str
+    key_path: str
     path: str
     steps: tuple[Any, ...]
     dependent: StructuralProperty | None = None
@@ -49,11 +53,11 @@ def references_to_sets(type_: StructuredType) -> Iterator[SetReference]:
     for prop in type_.readable_properties.values():
         if prop.related_model is not None:
             name = prop.name.removesuffix("Guid")
-            yield SetReference(name, prop.declaration.partner, prop.path, prop.steps, prop)
+            yield SetReference(name, prop.declaration.partner, prop.name, prop.path, prop.steps, prop)
     for part in type_.navigations.values():
-        if part.nesting is Nesting.REFERENCE and not part.many:
-            declared = part.declaration
-            yield SetReference(declared.set_navigation, declared.partner, part.path, part.steps)
+        if part.nesting is Nesting.REFERENCE and not part.many and part.type.key is not None:
+            declared, key_path = part.declaration, f"{part.name}/{part.type.key.name}"
+            yield SetReference(declared.set_navigation, declared.partner, key_path, part.path, part.steps)
 
 
 def forward_navigation(reference: SetReference, target: EntitySet, partner: str) -> SetNavigation:
@@ -79,6 +83,7 @@ def reverse_navigation(reference: SetReference, source: EntitySet) -> SetNavigat
         reversed_steps,
         entity_set=source,
         owner_path=reference.path,
+        owner_key=reference.key_path,
         partner=reference.name,
     )
 

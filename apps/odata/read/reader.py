@@ -331,19 +331,28 @@ def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, request: Reque
 def next_link(
     type_: StructuredType, nested: NestedQuery, ordered: QuerySet[Any], request: RequestContext
 ) -> NextLink:
-    """The address of the rest of a list of another entity set, with the options of the list."""
+    """The address of the rest of a list of another entity set: that set, filtered by the record's key."""
+    navigation, options = nested.navigation, nested.options
     assert type_.key is not None
-    options, name = nested.options, nested.navigation.name
+    assert isinstance(navigation, SetNavigation)
     end = (options.skip or 0) + MAX_LIST_ROWS
-    pieces = [piece.strip() for piece in split_top_level(name, nested.text, ";")]
-    kept = [piece for piece in pieces if piece and piece.partition("=")[0].strip(" $").lower() not in PAGED]
-    kept.append(f"$skip={end}")
+    given: dict[str, str] = {}
+    for piece in split_top_level(navigation.name, nested.text, ";"):
+        name, _, value = piece.partition("=")
+        given[name.strip(" $").lower()] = value.strip()
+    condition = given.pop("filter", "")
+    kept = {name: value for name, value in given.items() if name and name not in PAGED}
+    kept["skip"] = str(end)
     if options.top is not None:
-        kept.append(f"$top={options.top - MAX_LIST_ROWS}")
-    query = "&".join(quote(piece, safe="$=,()/:@'*;") for piece in kept)
-    before = f"{request.base_url}{type_.name}("
-    return NextLink(ordered[end : end + 1], type_.key, before, f")/{name}?{query}")
+        kept["top"] = str(options.top - MAX_LIST_ROWS)
+    before = f"{navigation.entity_set.name}?$filter={navigation.owner_key} eq "
+    after = quote(f" and ({condition})", safe=_READABLE) if condition else ""
+    after += "".join(f"&${name}={quote(value, safe=_READABLE)}" for name, value in kept.items())
+    rest = ordered[end : end + 1]
+    return NextLink(rest, type_.key, request.base_url + before.replace(" ", "%20"), after)
 
 
 #: Options of a part of a list that the link to the next one replaces.
 PAGED = ("skip", "top", "count")
+#: Characters that are not escaped in a link, so that people can read it.
+_READABLE = "$=,()/:@'*;"
