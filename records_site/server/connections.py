@@ -36,10 +36,13 @@ class RequestTask(WSGITask):
     def build_response_header(self) -> bytes:
         if self.channel.server.stopped_at is not None:
             self.set_close_on_finish()
+        names = {name.lower().encode(): name.encode() for name, _ in self.response_headers}
         header: bytes = super().build_response_header()
         if self.request.command == "HEAD":
             self.chunked_response = False  # else the mark of the end of the chunks would follow
-        return header
+        # waitress writes Odata-Version; some clients look for OData-Version as the standard spells it.
+        lines = (line.partition(b":") for line in header.split(b"\r\n"))
+        return b"\r\n".join(names.get(name.lower(), name) + colon + value for name, colon, value in lines)
 
 
 class Channel(HTTPChannel):

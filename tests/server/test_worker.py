@@ -363,6 +363,19 @@ def test_the_server_names_no_product(serve):
     assert b"\r\nServer:" not in serve(echo).get("/")
 
 
+def test_the_names_of_headers_are_sent_as_they_are(serve):
+    def odata(environ, start_response):
+        start_response(
+            "200 OK", [("OData-Version", "4.0"), ("ETag", 'W/"a:b"'), ("content-type", "text/plain")]
+        )
+        return [b"x"]
+
+    head = serve(odata).get("/").partition(b"\r\n\r\n")[0].split(b"\r\n")
+    assert {b"OData-Version: 4.0", b'ETag: W/"a:b"', b"content-type: text/plain", b"Content-Length: 1"} < {
+        *head
+    }
+
+
 def test_urgent_data_ends_the_connection(serve):
     with serve(echo).send(b"GET / HTTP/1.1\r\n") as client:
         client.send(b"!", socket.MSG_OOB)
