@@ -10,7 +10,7 @@ from bench.calling import Caller
 from bench.measuring import Contender, measure
 
 REQUESTS = 100
-LEAST = 2.0
+LEAST = 3.0
 
 
 def batch(caller: Caller) -> Iterator[str]:
