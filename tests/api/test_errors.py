@@ -144,7 +144,7 @@ def test_elsewhere_people_get_pages_and_programs_the_one_shape():
     caller = Caller()
     page = caller.get("/nothing")
     assert (page.status_code, page["Content-Type"].split(";")[0]) == (404, "text/html")
-    for path in ("/api/nothing", "/API/nothing", "/api//", "/Api/client/x/y"):
+    for path in ("/api/nothing", "/API/nothing", "/api//", "/Api/nothing/x/y"):
         refused(caller.get(path), 404, "NotFound")
 
 

@@ -33,6 +33,8 @@ OF_NOBODY = {
     "auth.Group_permissions": "of Django, not used",
     "auth.Permission": "what roles permit",
     "admin.LogEntry": "of Django, not written: the history is our own",
+    "account.EmailAddress": "of staff",
+    "account.EmailConfirmation": "of staff",
     "axes.AccessAttempt": "sign-ins of staff",
     "axes.AccessAttemptExpiration": "sign-ins of staff",
     "axes.AccessFailureLog": "sign-ins of staff",
@@ -60,7 +62,12 @@ OF_NOBODY = {
     "sales.OpportunityStage": "a lookup",
     "sales.OpportunityTemplate": "first values of opportunities, of nobody",
     "sales.OpportunityType": "a lookup",
+    "mfa.Authenticator": "of staff",
     "sessions.Session": "of staff",
+    "socialaccount.SocialAccount": "of staff",
+    "socialaccount.SocialApp": "of staff",
+    "socialaccount.SocialToken": "of staff",
+    "usersessions.UserSession": "of staff",
 }
 
 

@@ -188,12 +188,12 @@ def test_guesses_on_a_known_device_are_limited_too(locked_office, login):
     assert sign_in(locked_office, login).status_code == 429
 
 
-@pytest.mark.parametrize("forged", ["", "x", signing.dumps({"ada@example.org": "1"}, salt="another")])
-def test_a_forged_cookie_is_no_known_device(locked_office, forged):
+def test_a_forged_cookie_is_no_known_device(locked_office):
     AccessLog.objects.all().delete()
-    stranger = Client(REMOTE_ADDR=OFFICE)
-    stranger.cookies["device"] = forged
-    assert sign_in(stranger, "ada@example.org").status_code == 429
+    for forged in ("", "x", signing.dumps({"ada@example.org": "1"}, salt="another")):
+        stranger = Client(REMOTE_ADDR=OFFICE)
+        stranger.cookies["device"] = forged
+        assert sign_in(stranger, "ada@example.org").status_code == 429
 
 
 # --- sessions -------------------------------------------------------------------------------------------
