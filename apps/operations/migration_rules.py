@@ -66,7 +66,7 @@ class SchemaChange:
         return self.before.models[self.app, self.model].fields[self.operation.name]
 
 
-Judge = Callable[[SchemaChange], Iterator[Finding]]
+Rule = Callable[[SchemaChange], Iterator[Finding]]
 
 REMOVE_LATER = "Remove it in a later version, when no running one names it."
 ADD_CONCURRENTLY = "Create the index with CONCURRENTLY on PostgreSQL, in a migration without a transaction."
@@ -175,7 +175,7 @@ def harmless(change: SchemaChange) -> Iterator[Finding]:
     yield from ()
 
 
-JUDGES: dict[type[Operation], Judge] = {
+RULES: dict[type[Operation], Rule] = {
     migrations.CreateModel: harmless,
     migrations.DeleteModel: delete_table,
     migrations.RenameModel: rename,
@@ -196,7 +196,7 @@ JUDGES: dict[type[Operation], Judge] = {
 }
 
 
-def judge_migration(
+def check_migration(
     migration: Any, state: ProjectState, new_models: set[tuple[str, str]] | None = None
 ) -> list[Finding]:
     """The findings of a migration; ``state`` is the one before it, and becomes the one after it."""
@@ -204,7 +204,7 @@ def judge_migration(
     created = set() if new_models is None else new_models
     found: list[Finding] = []
     for operation in migration.operations:
-        for each in judge_operation(operation, migration.app_label, state, created):
+        for each in check_operation(operation, migration.app_label, state, created):
             reason = accepted.get(each.impact.name)
             found.append(Finding(each.impact, each.table, each.text, each.remedy, reason))
         operation.state_forwards(migration.app_label, state)
@@ -213,17 +213,17 @@ def judge_migration(
     return found
 
 
-def judge_operation(
+def check_operation(
     operation: Any, app: str, state: ProjectState, new_models: set[tuple[str, str]]
 ) -> Iterator[Finding]:
     if isinstance(operation, migrations.SeparateDatabaseAndState):
         # In its own state: what the database does is not what the models say.
         inner = state.clone()
         for each in operation.database_operations:
-            yield from judge_operation(each, app, inner, new_models)
+            yield from check_operation(each, app, inner, new_models)
             each.state_forwards(app, inner)
         return
-    judge = JUDGES.get(type(operation), run_code)
+    rule = RULES.get(type(operation), run_code)
     change = SchemaChange(operation, app, state, new_models)
-    if judge is run_code or (app, change.model) not in new_models:
-        yield from judge(change)
+    if rule is run_code or (app, change.model) not in new_models:
+        yield from rule(change)

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -252,6 +253,7 @@ def wait_for(condition: Callable[[], Any], seconds: float, wanted: str) -> Any:
 @contextlib.contextmanager
 def running(folder: Path, **options: Any) -> Iterator[Cluster]:
     cluster = Cluster(folder, **options)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its processes are stopped as after Ctrl+C
     try:
         cluster.start()
         yield cluster

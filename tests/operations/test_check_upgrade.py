@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ModelState, ProjectState
 
 from apps.core.computed import ComputedDecimal
-from apps.operations.migration_rules import Impact, judge_migration
+from apps.operations.migration_rules import Impact, check_migration
 from apps.operations.services import upgrades
 from tests.operations.databases import default_database
 
@@ -83,7 +83,7 @@ def a_migration(*operations, **attributes):
 
 
 def impacts(*operations):
-    return [each.impact.name for each in judge_migration(a_migration(*operations), a_state())]
+    return [each.impact.name for each in check_migration(a_migration(*operations), a_state())]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -110,7 +110,7 @@ def test_what_the_database_does_counts_and_not_what_the_models_say():
 
 def test_a_reason_accepts_an_impact_and_no_other():
     migration = a_migration(CASES["a constraint"][0], accepted={"LOCKS": "a small table"})
-    found = judge_migration(migration, a_state())
+    found = check_migration(migration, a_state())
     assert [(each.impact, each.accepted) for each in found] == [
         (Impact.BREAKS, None),
         (Impact.LOCKS, "a small table"),
@@ -126,7 +126,7 @@ def test_every_new_migration_can_run_beside_the_running_version():
         is_ours = migration.__module__.startswith("apps.")
         if not is_ours or name[:4] <= BEFORE_THE_RULES.get(app, "0000"):
             continue
-        found = judge_migration(migration, loader.project_state(key, at_end=False))
+        found = check_migration(migration, loader.project_state(key, at_end=False))
         wrong += [f"{app}.{name}: {each.text} {each.remedy}" for each in found if each.accepted is None]
     assert not wrong, "\n".join(wrong)
 

@@ -170,7 +170,7 @@ class ChangeAdmin(PageAdmin):
         changes = self.get_changelist_instance(request).get_queryset(request).order_by("-pk")
         name = f"changes-{timezone.localdate():%Y-%m-%d}.csv"
         return StreamingHttpResponse(
-            csv_lines(changes),
+            change_lines(changes),
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
@@ -188,7 +188,7 @@ class LineBuffer:
         return line
 
 
-def csv_lines(changes: QuerySet[Change]) -> Iterator[str]:
+def change_lines(changes: QuerySet[Change]) -> Iterator[str]:
     """The lines of the export; few changes are in memory at a time."""
     writer = csv.writer(LineBuffer())
     yield "\ufeff" + writer.writerow(EXPORT_COLUMNS)

@@ -341,13 +341,13 @@ def next_link(
         name, _, value = piece.partition("=")
         given[name.strip(" $").lower()] = value.strip()
     condition = given.pop("filter", "")
-    kept = {name: value for name, value in given.items() if name and name not in PAGED}
-    kept["skip"] = str(end)
+    options_left = {name: value for name, value in given.items() if name and name not in PAGED}
+    options_left["skip"] = str(end)
     if options.top is not None:
-        kept["top"] = str(options.top - MAX_LIST_ROWS)
+        options_left["top"] = str(options.top - MAX_LIST_ROWS)
     before = f"{navigation.entity_set.name}?$filter={navigation.owner_key} eq "
     after = quote(f" and ({condition})", safe=_READABLE) if condition else ""
-    after += "".join(f"&${name}={quote(value, safe=_READABLE)}" for name, value in kept.items())
+    after += "".join(f"&${name}={quote(value, safe=_READABLE)}" for name, value in options_left.items())
     rest = ordered[end : end + 1]
     return NextLink(rest, type_.key, request.base_url + before.replace(" ", "%20"), after)
 

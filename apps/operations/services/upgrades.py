@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from apps.operations.migration_rules import Finding, Impact, judge_migration
+from apps.operations.migration_rules import Finding, Impact, check_migration
 from apps.operations.tables import OperationError
 
 #: Tables with fewer rows are locked or written again in less than a second.
@@ -36,7 +36,7 @@ def check_upgrade() -> list[PendingMigration]:
     new_models: set[tuple[str, str]] = set()
     pending = []
     for migration, _ in plan:
-        findings = judge_migration(migration, state, new_models)
+        findings = check_migration(migration, state, new_models)
         stops = [each for each in findings if each.accepted is None and needs_outage(each)]
         pending.append(PendingMigration(str(migration), findings, stops))
     return pending

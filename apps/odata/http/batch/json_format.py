@@ -71,14 +71,14 @@ class JSONBatchParser(JSONBodyParser):
 def batch_items(requests: Sequence[JSONRequest]) -> Iterator[BatchItem]:
     """Requests and groups; the requests of a group follow each other."""
     for name, group in groupby(requests, key=lambda request: request.group):
-        members = [individual_request(request) for request in group]
+        members = [request_of_object(request) for request in group]
         if name is None:
             yield from members
         else:
             yield AtomicityGroup(name, members)
 
 
-def individual_request(request: JSONRequest) -> IndividualRequest:
+def request_of_object(request: JSONRequest) -> IndividualRequest:
     if not request.id:
         raise BadBody("A request of a batch in JSON needs an id.")
     if request.condition is not None:
@@ -93,19 +93,19 @@ def individual_request(request: JSONRequest) -> IndividualRequest:
 
 def decode_body(request: JSONRequest, content_type: str) -> bytes:
     """The bytes of a body: JSON as it is, a text as a string, anything else as base64url."""
-    if is_json(content_type):
+    if is_json_type(content_type):
         return bytes(request.body)
     text = json.loads(bytes(request.body))
     try:
         if not isinstance(text, str):
             raise ValueError
-        if is_text(content_type):
+        if is_text_type(content_type):
             return text.encode()
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
         raise BadBody(
             f"Request {request.id}: the body of {content_type[:60]} must be a string"
-            f"{'' if is_text(content_type) else ' in base64url'}."
+            f"{'' if is_text_type(content_type) else ' in base64url'}."
         ) from None
 
 
@@ -114,11 +114,11 @@ def as_latin_1(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-def is_json(content_type: str) -> bool:
+def is_json_type(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() in ("application/json", "")
 
 
-def is_text(content_type: str) -> bool:
+def is_text_type(content_type: str) -> bool:
     return content_type.strip().lower().startswith("text/")
 
 
@@ -163,8 +163,8 @@ def response_object(response: IndividualResponse, group: str | None = None) -> b
 
 def encode_body(response: IndividualResponse) -> bytes:
     content_type = response.headers.get("Content-Type", "")
-    if is_json(content_type):
+    if is_json_type(content_type):
         return response.body
-    if is_text(content_type):
+    if is_text_type(content_type):
         return json.dumps(response.body.decode()).encode()
     return json.dumps(base64.urlsafe_b64encode(response.body).decode().rstrip("=")).encode()

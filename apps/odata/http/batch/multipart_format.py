@@ -47,11 +47,11 @@ class MultipartBatchParser(RawBodyParser):
                 members = []
                 for part_headers, part in body_parts(content, headers["content-type"]):
                     check_number(requests := requests + 1)
-                    members.append(individual_request(part_headers, part))
+                    members.append(request_of_part(part_headers, part))
                 items.append(AtomicityGroup(f"changeset.{len(items)}", members))
             else:
                 check_number(requests := requests + 1)
-                items.append(individual_request(headers, content))
+                items.append(request_of_part(headers, content))
         check_items(items)
         return items
 
@@ -98,7 +98,7 @@ def read_headers(lines: Sequence[bytes]) -> dict[str, str]:
     return headers
 
 
-def individual_request(part_headers: Mapping[str, str], content: bytes) -> IndividualRequest:
+def request_of_part(part_headers: Mapping[str, str], content: bytes) -> IndividualRequest:
     """The HTTP request that a part holds."""
     content_type = part_headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/http":
