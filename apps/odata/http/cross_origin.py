@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
@@ -26,11 +27,12 @@ class CrossOriginMiddleware:
     """Lets programs of ``CORS_ALLOWED_ORIGINS`` call /api/ with tokens; cookies are never allowed."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        if not settings.CORS_ALLOWED_ORIGINS:
+            raise MiddlewareNotUsed
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_data = request.path_info.lower().startswith("/api/")
-        if not settings.CORS_ALLOWED_ORIGINS or not is_data:
+        if not request.path_info.lower().startswith("/api/"):
             return self.get_response(request)
         origin = request.headers.get("Origin", "")
         is_allowed = origin in settings.CORS_ALLOWED_ORIGINS

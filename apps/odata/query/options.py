@@ -123,13 +123,14 @@ def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> Que
             add_once(service, _SERVICE_NAMES[lower], value, name)
         else:
             add_once(plain, name, value, name)
-    substitute_computed(options)
+    if "compute" in options:
+        substitute_computed(options)
     return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
 
 
 def substitute_computed(options: dict[str, Any]) -> None:
     """Put the expressions of $compute in place of their names in $filter and $orderby."""
-    values = expressions_of(options.get("compute", ()))
+    values = expressions_of(options["compute"])
     if "filter" in options:
         options["filter"] = substitute(options["filter"], values)
     options["orderby"] = tuple(
