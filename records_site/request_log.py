@@ -4,6 +4,7 @@ A line has the pattern of the address, the caller's key and figures: no address,
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,8 @@ STATUSES_WITH_ADDRESS = frozenset({401, 403, 429})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 #: A slow statement's text is cut after so many characters.
 MAX_STATEMENT_CHARACTERS = 2_000
+#: Texts and numbers in SQL; a quote within a text is doubled.
+_LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 
 
 class StatementClock:
@@ -54,9 +57,14 @@ class StatementClock:
             "method": method_of(self.request),
             "route": route,
             "seconds": round(seconds, 3),
-            "statement": " ".join(sql.split())[:MAX_STATEMENT_CHARACTERS],  # with placeholders for values
+            "statement": without_values(sql),
         }
         log_fields(statements_logger, logging.WARNING, fields)
+
+
+def without_values(sql: str) -> str:
+    """The text of a statement on one line: batches of inserts have values in it, not placeholders."""
+    return " ".join(_LITERAL.sub("?", sql).split())[:MAX_STATEMENT_CHARACTERS]
 
 
 class RequestLogMiddleware:
