@@ -25,17 +25,20 @@ _CONTINUE_ON_ERROR = re.compile(r"(?:odata\.)?continue-on-error(?:\s*=\s*\"?(tru
 
 
 class BatchNegotiation(ODataContentNegotiation):
-    """The format of the request, unless an Accept header leaves only the other one."""
+    """The format of the request; multipart for a JSON batch whose Accept header names only that.
+
+    A multipart batch is answered in multipart whatever is accepted: clients (@odata/client) send their usual
+    ``Accept: application/json`` with it, and read nothing else than what they sent.
+    """
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        in_kind, other = sorted(
-            renderers, key=lambda renderer: renderer.media_type not in request.content_type.lower()
-        )
+        multipart, json = renderers
         accept = request.META.get("HTTP_ACCEPT", "").lower()
-        is_other = other.media_type in accept and in_kind.media_type not in accept and "*/*" not in accept
-        renderer = other if is_other else in_kind
+        takes_json = json.media_type in accept or "*/*" in accept or multipart.media_type not in accept
+        is_json = request.content_type.lower().startswith(json.media_type)
+        renderer = json if is_json and takes_json else multipart
         return renderer, renderer.media_type
 
 
