@@ -11,7 +11,7 @@ from apps.access.callers import EVERYTHING, hash_secret, join_scopes, new_secret
 from apps.access.models import AccessToken, ApiApplication
 from apps.odata import clock
 
-#: Seconds after which a request counts as hanging. No measurement: a slow machine that does other work as well
+#: Seconds after which a request counts as hanging. No measurement: a slow machine that does other work too
 #: has taken eight.
 PATIENCE = 20.0
 

@@ -3,12 +3,13 @@
 import pytest
 
 from apps.odata.query.parser import MAX_DEPTH, MAX_NODES
-from tests.api.caller import PATIENCE, ok, refused
+from tests.api.caller import ok, refused
 from tests.people.builders import a_client, a_client_body, a_staff_member, posted
 
 pytestmark = pytest.mark.django_db
 
-SECONDS = PATIENCE / 2
+#: What hostile filters may take; their cost grows without a limit where one is missing.
+SECONDS = 2.5
 
 
 @pytest.mark.parametrize("option", ["$top", "$skip"])
@@ -366,7 +367,7 @@ def test_slow_filters_are_answered_in_time(api):
     ):
         answer = api.get("client", {"$filter": condition, "$top": "1"})
         assert answer.status_code in (200, 400)
-        assert answer.seconds < PATIENCE
+        assert answer.seconds < 2 * SECONDS
 
 
 @pytest.mark.parametrize(
