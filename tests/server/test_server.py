@@ -95,7 +95,8 @@ class Server:
 def variables(folder, **environment):
     others = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     ours = {"VAR_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "records_site.settings", "LOG_LEVEL": "ERROR"}
-    return {**others, **ours, **environment}
+    # One that is killed leaves its folder of metrics.
+    return {**others, **ours, "TMPDIR": str(folder), **environment}
 
 
 def wait_for(condition, seconds=20):

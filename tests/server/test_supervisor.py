@@ -49,7 +49,7 @@ class Parent:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2"],
                 cwd=ROOT,
-                env={**os.environ, "BROKEN": str(self.broken)},
+                env={**os.environ, "BROKEN": str(self.broken), "TMPDIR": str(folder)},
                 stderr=log,
             )
 
