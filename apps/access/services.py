@@ -21,6 +21,7 @@ from apps.access.callers import (
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.core import archive, saving
+from apps.core.models import PersonalDataRead
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
 
@@ -100,13 +101,16 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
-    """Delete expired tokens, idempotency keys and usage counts; how many rows of each were deleted."""
+    """Delete expired tokens, idempotency keys, usage counts and reads; how many rows of each were deleted."""
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
-    expired = {
+    expired: dict[str, QuerySet[Any]] = {
         "access tokens": AccessToken.objects.filter(expires_at__lte=now),
         "idempotency keys": IdempotencyKey.objects.filter(creation_date__lte=oldest_key),
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
+    if settings.READ_LOG_DAYS:
+        oldest_read = now - dt.timedelta(days=settings.READ_LOG_DAYS)
+        expired["entries of the read log"] = PersonalDataRead.objects.filter(at__lt=oldest_read)
     return {what: rows.delete()[0] for what, rows in expired.items()}

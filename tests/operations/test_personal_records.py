@@ -41,6 +41,7 @@ OF_NOBODY = {
     "axes.AccessLog": "sign-ins of staff",
     "contenttypes.ContentType": "the list of models",
     "core.Change": "found by its record: find_history",
+    "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",
     "core.Subscriber": "the organisation",
     "documents.DocumentCategory": "a lookup",
     "engagements.SupportCategory": "a lookup",
