@@ -268,6 +268,9 @@ class PersonalDataRead(models.Model):
     )
     query = models.CharField(max_length=500, help_text="The query with ? for each value")
 
+    #: Set by their list in the back office.
+    display_line: Any = None
+
     class Meta:
         indexes = (
             models.Index(

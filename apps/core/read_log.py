@@ -163,7 +163,7 @@ def key_bytes(key: Any) -> bytes:
     return key.bytes if isinstance(key, UUID) else int(key).to_bytes(KEY_BYTES, "big")
 
 
-def split_keys(keys: bytes) -> Iterator[bytes]:
+def split_keys(keys: bytes | memoryview) -> Iterator[bytes]:
     keys = bytes(keys)  # PostgreSQL's driver returns a view
     return (keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES))
 
