@@ -38,9 +38,7 @@ EXPRESSIONS = frozenset({"filter", "orderby", "select", "expand", "apply", "comp
 _VALUE = re.compile(
     r"'(?:[^']|'')*'|\b[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}\b|(?<!\w)\d[\w:.+-]*"
 )
-_NUMBER = re.compile(r"\d+")
-#: Behind the name of a key, the place of its guid with both quotes ends.
-GUID_END = 38
+_KEY = re.compile(r'"?([\da-f-]+)')
 _GUID = re.compile(r'"([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})"')
 
 
@@ -184,15 +182,16 @@ def rendered_keys(entity_set: EntitySet, records: Sequence[str], has_others: boo
     if entity_set.key is None or len(records) > MAX_KEYS:
         return b""
     mark = f'"{entity_set.key.name}":'
+    start = records[0].find(mark) + len(mark) + 1 if records else 0
+    is_guid = isinstance(entity_set.model._meta.pk, models.UUIDField)
     try:
-        starts = [record.index(mark) + len(mark) for record in records]
+        # In most answers the key stands at the same place in every record.
+        keys = bytes.fromhex("".join([record[start : start + 36] for record in records]).replace("-", ""))
     except ValueError:
-        return b""
-    texts = [record[start : start + GUID_END] for record, start in zip(records, starts, strict=True)]
-    if isinstance(entity_set.model._meta.pk, models.UUIDField):
-        keys = bytes.fromhex("".join(texts).replace('"', "").replace("-", ""))
-    else:
-        keys = join_keys([_NUMBER.match(text)[0] for text in texts])  # type: ignore[index]
+        keys = b""
+    if not is_guid or len(keys) != KEY_BYTES * len(records):
+        found = [_KEY.match(record, record.find(mark) + len(mark)) for record in records]
+        keys = join_keys([UUID(each[1]) if is_guid else each[1] for each in found if each])
     if has_others:
         own = set(split_keys(keys))
         guids = {UUID(guid).bytes for record in records for guid in _GUID.findall(record)} - own
