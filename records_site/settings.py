@@ -380,7 +380,6 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "PREPROCESSING_HOOKS": ["apps.odata.metadata.openapi.normalise_endpoints"],
     "POSTPROCESSING_HOOKS": ["apps.odata.metadata.openapi.complete_document"],
-    "SORT_OPERATIONS": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
