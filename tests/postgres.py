@@ -80,7 +80,15 @@ def throwaway_replica(primary: str) -> Iterator[str]:
     account = unprivileged_account()
     folder = make_folder(account)
     host = parse_qs(urlsplit(primary).query)["host"][0]
-    command = [programs / "pg_basebackup", "-h", host, "-U", "records", "-D", folder / "data"]
+    command: list[str | Path] = [
+        programs / "pg_basebackup",
+        "-h",
+        host,
+        "-U",
+        "records",
+        "-D",
+        folder / "data",
+    ]
     command += ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
     try:
         subprocess.run(command, check=True, cwd=folder, **as_account(account), env=plain_environment())
