@@ -37,7 +37,8 @@ class CrossOriginMiddleware:
             response: HttpResponseBase = add_protocol_headers(HttpResponse(status=204))
             response["Access-Control-Allow-Methods"] = _METHODS
             # All that it asks for: UI5 sends headers of its own, and one that is left out fails every request.
-            response["Access-Control-Allow-Headers"] = request.headers.get("Access-Control-Request-Headers", "")
+            headers = request.headers.get("Access-Control-Request-Headers", "")
+            response["Access-Control-Allow-Headers"] = headers
             response["Access-Control-Max-Age"] = _MAX_AGE
         else:
             response = self.get_response(request)
