@@ -36,7 +36,7 @@ class CrossOriginMiddleware:
         if is_allowed and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
             response: HttpResponseBase = add_protocol_headers(HttpResponse(status=204))
             response["Access-Control-Allow-Methods"] = _METHODS
-            # All that it asks for: UI5 sends headers of its own, and one that is left out fails every request.
+            # All that it names: UI5 sends some of its own, and one that is left out fails every request.
             headers = request.headers.get("Access-Control-Request-Headers", "")
             response["Access-Control-Allow-Headers"] = headers
             response["Access-Control-Max-Age"] = _MAX_AGE
