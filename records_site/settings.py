@@ -69,6 +69,8 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "axes",
     "csp",
+    "django_tasks",
+    "django_tasks_db",
     "apps.odata",
     "apps.core",
     "apps.access",
@@ -260,6 +262,10 @@ EMAIL_USE_TLS = env.bool("MAIL_TLS", not EMAIL_USE_SSL)
 EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
+
+# --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
+
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 # --- transport ----------------------------------------------------------------------------------------
 
