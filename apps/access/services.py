@@ -22,6 +22,7 @@ from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usag
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.core import archive, saving
 from apps.core.models import PersonalDataRead
+from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
 
@@ -101,7 +102,7 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
-    """Delete expired tokens, idempotency keys, usage counts and reads; how many rows of each were deleted."""
+    """Delete expired tokens, idempotency keys, usage counts, reads, finished tasks; how many of each."""
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
@@ -113,4 +114,5 @@ def purge_expired() -> dict[str, int]:
     if settings.READ_LOG_DAYS:
         oldest_read = now - dt.timedelta(days=settings.READ_LOG_DAYS)
         expired["entries of the read log"] = PersonalDataRead.objects.filter(at__lt=oldest_read)
-    return {what: rows.delete()[0] for what, rows in expired.items()}
+    counts = {what: rows.delete()[0] for what, rows in expired.items()}
+    return {**counts, "finished tasks": delete_finished_tasks()}

@@ -43,6 +43,7 @@ OF_NOBODY = {
     "core.Change": "found by its record: find_history",
     "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",
     "core.Subscriber": "the organisation",
+    "django_tasks_database.DBTaskResult": "keys of what a task is about: purge_expired deletes it",
     "documents.DocumentCategory": "a lookup",
     "engagements.SupportCategory": "a lookup",
     "funding.CostCentre": "a lookup",

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
-from unfold.views import ChangeList
 
 from apps.core import history_display
 from apps.core.admin_base.filters import CappedPaginator
+from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import TimestampedModel
 from apps.odata.http.formats import Echo
@@ -57,7 +57,7 @@ class RecordKindFilter(DropdownFilter):
         return queryset.filter(record_type=self.value()) if self.value() else queryset
 
 
-class AuditChangeList(ChangeList):
+class AuditChangeList(RecordChangeList):
     """A page of entries with their display lines: a query for each model, not for each line."""
 
     def get_results(self, request: HttpRequest) -> None:
