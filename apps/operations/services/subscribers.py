@@ -16,8 +16,7 @@ from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.core.database.configuration import read_database_url
-from apps.core.views import applied_migrations, known_migrations
-from apps.operations.tables import OperationError
+from apps.operations.tables import OperationError, applied_migrations, known_migrations
 
 #: What every subscriber has for itself, and no two share.
 OWN_SETTINGS = ("DATABASE_URL", "VAR_DIR", "SECRET_KEY", "PORT", "ALLOWED_HOSTS")
@@ -112,7 +111,7 @@ def migrate(name: str, url: str) -> Migrated:
     ]
     connections[DEFAULT_DB_ALIAS] = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
-        if not known_migrations() <= applied_migrations():
+        if set(known_migrations()) - set(applied_migrations(connections[DEFAULT_DB_ALIAS])):
             call_command("migrate", verbosity=0, interactive=False)
     except Exception as error:  # one that fails must not keep the others from theirs
         return Migrated(name, f"{type(error).__name__}: {error}".splitlines()[0])
