@@ -213,18 +213,13 @@ def remove_gauges(worker_id: int) -> None:
 def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> None:
     """What a worker does."""
     from records_site.wsgi import application  # noqa: I001  the site is imported by workers only, settings first
-    from apps.core.read_log import READ_LOG
     from records_site.server.worker import Server, load_views
 
     load_views()
-    READ_LOG.start()
     server = Server(application, listener, threads, parent)
     signal.signal(signal.SIGTERM, server.stop)
     os.write(ready, b"%d " % os.getpid())
-    try:
-        server.run()
-    finally:
-        READ_LOG.stop()
+    server.run_with_read_log()
 
 
 def listen(host: str, port: int) -> socket.socket:
