@@ -69,6 +69,8 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "axes",
     "csp",
+    "django_tasks",
+    "django_tasks_db",
     "apps.odata",
     "apps.core",
     "apps.access",
@@ -92,6 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "apps.odata.http.compression.CompressionMiddleware",
+    "apps.core.middleware.PageCompressionMiddleware",
     "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -141,6 +144,18 @@ DATABASES = {
 }
 if DATABASES["default"]["ENGINE"] == "apps.core.database.postgresql":
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
+# A replica of it answers lists and exports; how long one waits for a replica that is behind.
+DATABASE_REPLICA_SECONDS = env.float("DATABASE_REPLICA_SECONDS", 0.05)
+if DATABASE_REPLICA_URL := env.str("DATABASE_REPLICA_URL", ""):
+    if any("sqlite" in url for url in (DATABASE_URL, DATABASE_REPLICA_URL)):
+        raise ImproperlyConfigured("DATABASE_REPLICA_URL is a replica of a PostgreSQL in DATABASE_URL.")
+    DATABASES["replica"] = {
+        **read_database_url(
+            DATABASE_REPLICA_URL, DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
+        ),
+        "CONN_MAX_AGE": DATABASES["default"].get("CONN_MAX_AGE", 0),
+        "TEST": {"MIRROR": "default"},
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
@@ -249,6 +264,10 @@ EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
+# --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
+
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+
 # --- transport ----------------------------------------------------------------------------------------
 
 # Behind TLS (the only way to run it for others) say HTTPS=true; a first look on one's own machine has none.
@@ -315,19 +334,29 @@ if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", 
     raise ImproperlyConfigured("SECURITY_CONTACT is an address: mailto:, https:// or tel:.")
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = Path(env.str("STATIC_DIR", str(VAR_DIR / "static")))
 STATIC_ROOT.mkdir(exist_ok=True)
+# The server has what ./run prepare_static collected; tests and commands find files in their packages.
+IS_PREPARED = sys.argv[1:2] == ["prepare_static"] or (
+    IS_SERVER and (STATIC_ROOT / "staticfiles.json").exists()
+)
 STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if IS_PREPARED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
     "documents": {
         "BACKEND": "apps.documents.storage.DocumentFolder",
         "OPTIONS": {"location": Path(env.str("DOCUMENTS_DIR", str(VAR_DIR / "documents")))},
     },
 }
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
+WHITENOISE_USE_FINDERS = True  # nothing has to be collected on a fresh machine
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_MANIFEST_STRICT = False  # a file that is newer than the collected ones is served from its package
 
 # --- the interface ------------------------------------------------------------------------------------
 
@@ -380,7 +409,6 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "PREPROCESSING_HOOKS": ["apps.odata.metadata.openapi.normalise_endpoints"],
     "POSTPROCESSING_HOOKS": ["apps.odata.metadata.openapi.complete_document"],
-    "SORT_OPERATIONS": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
