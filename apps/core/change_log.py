@@ -59,8 +59,14 @@ class SerialLog:
         rows = rows.exclude(kind=Change.Kind.EXPORTED)
         columns = ("transaction", "id", "record_type", "record_key", "differences", "kind")
         return [
-            LogEntry((transaction or 0, number), *values, is_new=kind == Change.Kind.CREATED)
-            for transaction, number, *values, kind in rows.values_list(*columns)[:limit]
+            LogEntry(
+                (transaction or 0, number),
+                record_type,
+                key,
+                differences if kind != Change.Kind.ERASED else None,
+                is_new=kind == Change.Kind.CREATED,
+            )
+            for transaction, number, record_type, key, differences, kind in rows.values_list(*columns)[:limit]
         ]
 
     def read_snapshot(self) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Prefer: odata.track-changes: whoever follows delta links has what a fresh read would answer."""
 
 import random
+from contextlib import suppress
 
 import pytest
 from django.core.signing import Signer
@@ -8,7 +9,8 @@ from django.core.signing import Signer
 from apps.core import archive
 from apps.core.models import Change
 from apps.engagements.services import delete_budget
-from apps.odata.write.drafts import Draft
+from apps.odata.write.drafts import Draft, ValidationFailed
+from apps.people.merging import merge
 from apps.people.models import Client
 from apps.people.services import update_staff
 from tests.api.caller import Caller, an_application, ok, refused
@@ -260,6 +262,12 @@ class Walk:
         key = self.one(self.staff).pk
         update_staff([Draft({"teams": teams}, given=["teams"], key=key)])
 
+    def merge_contacts(self):
+        """Two contacts become one: bulk updates of whatever refers to the second."""
+        target, duplicate = self.chance.sample(self.contacts, 2)
+        with suppress(ValidationFailed):
+            merge(target, duplicate)
+
     writes = (
         create,
         rename,
@@ -270,6 +278,7 @@ class Walk:
         book,
         delete_a_booking,
         change_teams,
+        merge_contacts,
     )
 
 
