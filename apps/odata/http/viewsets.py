@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -217,7 +218,10 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def list(self, request: Request) -> HttpResponseBase:
         """A page of the collection in JSON, or a stream of all of it in another format."""
-        return self.respond_list(request, self.get_queryset().using(database_for_lists()))
+        is_tracked = self.query_options.deltatoken is not None or read_preferences(request).tracks_changes
+        # The log of changes is the primary's, of which a replica may lack the last ones.
+        database = DEFAULT_DB_ALIAS if is_tracked else database_for_lists()
+        return self.respond_list(request, self.get_queryset().using(database))
 
     def respond_list(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
         rows = self.filter_queryset(rows)
