@@ -147,7 +147,7 @@ class FileImportAdmin(PageAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponseBase:
-        return redirect(self.page_url("file", object_id))
+        return self.open_page(Page("file"), request, object_id)
 
     def file_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         """What the status asks for: columns to choose, a preview, a progress bar, or the result."""
