@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0006_changes_by_staff'),
+        ('core', '0007_transactions_of_changes'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
