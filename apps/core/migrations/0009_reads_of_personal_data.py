@@ -14,7 +14,7 @@ def store_keys_plainly(apps, editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0007_transactions_of_changes'),
+        ('core', '0008_imports_in_the_back_office'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
