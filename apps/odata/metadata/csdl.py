@@ -259,7 +259,7 @@ class TypeCollector:
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
             f"@{_AGGREGATION}.ApplySupported": {
                 "Transformations": list(TRANSFORMATIONS),
-                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "None"),
+                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "MultipleHierarchies"),
             },
         }
 
