@@ -11,14 +11,13 @@ from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from unfold.views import ChangeList
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter, searched_digits, with_digits
-from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
+from apps.core.admin_base.forms import RESTORED, LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.services import Service, service_of
@@ -29,13 +28,6 @@ HISTORY_PAGE_SIZE = 50
 
 #: The page with everything about one record.
 OVERVIEW = Page("overview", "Overview", "dashboard")
-
-
-class RecordChangeList(ChangeList):
-    """A list whose rows lead to the main pages of their records."""
-
-    def url_for_result(self, result: Any) -> str:
-        return str(self.model_admin.record_url(result))
 
 
 class RecordAdmin(ExportAdmin, ArchivingAdmin):
@@ -78,9 +70,6 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     overview_fields: ClassVar[Sequence[str]] = ()
 
     # --- the list and the form
-
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return RecordChangeList
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         """Without the mark of archived records while there are none in the list."""
@@ -177,6 +166,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> HttpResponse:
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
+        if RESTORED in request.POST:
+            messages.warning(request, "You had been signed out. Your entries are back, and not saved yet.")
         return super().render_change_form(request, {"warnings": warnings, **context}, *args, **options)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
