@@ -136,8 +136,8 @@ class BatchProcessor:
     def current_caller(self) -> Any:
         """The caller with current rights; ``Unauthenticated`` when the token is no longer valid."""
         if time.monotonic() - self.checked >= CALLER_SECONDS:
-            batch = self.batch
-            self.caller = Request(batch._request, authenticators=batch.authenticators).auth
+            view: Any = self.batch.parser_context["view"]
+            self.caller = Request(self.batch._request, authenticators=view.get_authenticators()).auth
             self.checked = time.monotonic()
         return self.caller
 
