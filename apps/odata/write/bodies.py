@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,14 @@ from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.annotations import links_of, read_annotations
 from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
+
+
+class BodyKind(Enum):
+    """What a body says about its record."""
+
+    NEW = "a record to be created"
+    WHOLE = "all of an existing record"
+    PARTIAL = "some members of an existing record"
 
 
 @dataclass(slots=True)
@@ -63,9 +72,9 @@ def refuse_body(attribute: str, code: str, target: str, sentence: str) -> None:
     raise BadBody(sentence, target=target, code=code)
 
 
-def read_record(entity_set: EntitySet, raw: bytes) -> Body:
-    """The one bare record of a PUT body; raises as ``read_records`` does."""
-    reader = record_reader(entity_set.type)
+def read_record(entity_set: EntitySet, raw: bytes, kind: BodyKind) -> Body:
+    """The one bare record of a PUT or PATCH body; raises as ``read_records`` does."""
+    reader = record_reader(entity_set.type, kind)
     return read_drafts(reader, [parse_body(raw, reader.most_objects)], raw, bare=True)
 
 
@@ -163,13 +172,14 @@ class Member:
 class ValueMember(Member):
     """A single value. ``read`` is called for null and blank values only."""
 
-    def __init__(self, prop: StructuralProperty) -> None:
+    def __init__(self, prop: StructuralProperty, kind: BodyKind) -> None:
         super().__init__(prop.attribute, prop.name, *prop.declaration.aliases)
         source = prop.source_field
         self.required = prop.behaviour is Behaviour.REQUIRED
         self.convert = reader_of(prop)
-        # Null is a value of columns that may be null; for others it means: as if left out.
+        # Null is a value of columns that may be null; for others it means: as if left out of a new record.
         self.holds_null = prop.nullable and not self.required
+        self.null_is_default = kind is BodyKind.PARTIAL and not self.required
         if source.has_default() and callable(source.default):
             self.default_makers = {self.attribute: source.get_default}
         else:
@@ -179,6 +189,8 @@ class ValueMember(Member):
         self.refuse_missing(target, contents)
         if self.holds_null:
             contents.give(self.attribute, None)
+        elif self.null_is_default:
+            contents.give(self.attribute, contents.values[self.attribute])
 
 
 class NestedMember(Member):
@@ -196,6 +208,8 @@ class NestedMember(Member):
         """Whether it is a list with items; reports what else it must not be."""
         if value is None or value == []:
             self.refuse_missing(target, contents)
+            if not self.required:
+                contents.give(self.attribute, [])
             return False
         if not isinstance(value, list):
             contents.refuse(self.attribute, "WrongType", target, f"{self.name} must be a list.")
@@ -206,11 +220,12 @@ class NestedMember(Member):
 class EmbeddedMember(NestedMember):
     """An object made of the record's own columns."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
         super().__init__(navigation)
-        self.reader = record_reader(navigation.type)
+        self.reader = record_reader(navigation.type, kind)
         self.constants, self.default_makers = self.reader.constants, self.reader.default_makers
         self.most_objects = self.reader.most_objects
+        self.null_is_default = kind is BodyKind.PARTIAL
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         if isinstance(value, dict):
@@ -219,6 +234,9 @@ class EmbeddedMember(NestedMember):
             contents.refuse(self.name, "WrongType", target, f"{self.name} must be an object.")
         elif self.required:
             contents.refuse(self.name, "Required", target, f"{self.name} is required.")
+        elif self.null_is_default:
+            for attribute, default in self.reader.defaults().items():
+                contents.give(attribute, default)
         if self.name in contents.invalid:
             contents.mark_invalid(*self.reader.attributes)
 
@@ -278,11 +296,16 @@ class ReferenceListMember(ReferenceMember):
 
 
 class ContainedMember(NestedMember):
-    """A list of rows that are written with the record. Read as a list of drafts."""
+    """A list of rows that are written with the record. Read as a list of drafts.
 
-    def __init__(self, navigation: NavigationProperty) -> None:
+    Items of existing records are existing rows where they have a key.
+    """
+
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
         super().__init__(navigation)
         self.reader = record_reader(navigation.type)
+        self.key = navigation.type.key if kind is not BodyKind.NEW else None
+        self.existing_reader = record_reader(navigation.type, kind)
         self.most_objects = int(settings.API_MAX_LINES * self.reader.most_objects)
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
@@ -292,7 +315,7 @@ class ContainedMember(NestedMember):
             raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=target)
         rows = []
         for at, item in enumerate(value):
-            row, inner = self.reader.read(item, f"{target}[{at}]")
+            row, inner = self.read_row(item, f"{target}[{at}]")
             rows.append(row)
             contents.unknown += inner.unknown
             if inner.invalid:
@@ -300,19 +323,40 @@ class ContainedMember(NestedMember):
                 contents.faults += inner.faults
         contents.give(self.attribute, rows)
 
+    def read_row(self, item: Any, target: str) -> tuple[Draft, RecordContents]:
+        key = item.get(self.key.name) if self.key and isinstance(item, dict) else None
+        if self.key is None or key is None:
+            return self.reader.read(item, target)
+        row, contents = self.existing_reader.read(item, target)
+        try:
+            row.key = reader_of(self.key)(key)
+        except WireValueError as error:
+            key_target = join_targets(target, self.key.name)
+            contents.refuse(self.key.name, error.code, key_target, f"{self.key.name} {error.sentence}")
+            for attribute in self.reader.attributes:
+                row.mark_invalid(attribute)
+        return row, contents
+
 
 class RecordReader:
-    """Reads objects of one type."""
+    """Reads objects of one type in bodies of one kind."""
 
-    def __init__(self, type_: StructuredType) -> None:
-        self.type = type_
+    def __init__(self, type_: StructuredType, kind: BodyKind) -> None:
+        self.type, self.kind = type_, kind
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
-        nested = [nested_member(navigation) for navigation in type_.writable_navigations]
-        self.members: list[Member] = [*map(ValueMember, type_.writable_properties), *nested]
+        nested = [nested_member(navigation, kind) for navigation in type_.writable_navigations]
+        # What no response shows (a template) is for new records only.
+        values = [
+            ValueMember(prop, kind)
+            for prop in type_.writable_properties
+            if kind is BodyKind.NEW or not prop.declaration.write_only
+        ]
+        self.members: list[Member] = [*values, *nested]
         self.by_name = {name: member for member in self.members for name in member.spellings}
         #: In the order declared, in which faults are reported.
         self.names = tuple(self.by_name)
-        self.required = frozenset(member.name for member in self.members if member.required)
+        required = frozenset(member.name for member in self.members if member.required)
+        self.required = frozenset() if kind is BodyKind.PARTIAL else required
         self.aliases = frozenset(self.names).difference(member.name for member in self.members)
         self.links = links_of(type_)
         self.most_objects: int = 1 + sum(member.most_objects for member in nested)
@@ -340,7 +384,10 @@ class RecordReader:
             message = f"A {self.type.name} record must be an object."
             contents.faults.append(ErrorDetail("WrongType", target or None, message))
             contents.mark_invalid(*self.attributes)
-        return self.draft_class(contents.values, contents.given, contents.invalid), contents
+        draft = self.draft_class(contents.values, contents.given, contents.invalid)
+        if self.kind is BodyKind.WHOLE:
+            draft.give_all(self.attributes)
+        return draft, contents
 
     def read_members(self, value: dict[str, Any], target: str, contents: RecordContents) -> None:
         """Read every member of an object."""
@@ -394,15 +441,15 @@ class RecordReader:
         return first != alias
 
 
-def nested_member(navigation: NavigationProperty) -> NestedMember:
+def nested_member(navigation: NavigationProperty, kind: BodyKind) -> NestedMember:
     if navigation.nesting is Nesting.EMBEDDED:
-        return EmbeddedMember(navigation)
+        return EmbeddedMember(navigation, kind)
     if navigation.nesting is Nesting.CONTAINED:
-        return ContainedMember(navigation)
+        return ContainedMember(navigation, kind)
     return ReferenceListMember(navigation) if navigation.many else ReferenceMember(navigation)
 
 
 @lru_cache(maxsize=256)
-def record_reader(type_: StructuredType) -> RecordReader:
+def record_reader(type_: StructuredType, kind: BodyKind = BodyKind.NEW) -> RecordReader:
     """The reader of a type, made once."""
-    return RecordReader(type_)
+    return RecordReader(type_, kind)
