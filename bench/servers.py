@@ -31,7 +31,7 @@ STREAM = "/api/contact?$format=ndjson"
 
 #: The command of each, by the module that it needs. Only ours is in the lock: install others to compare them.
 SERVERS = {
-    "ours": ("waitress", "-m records_site.server --port {port} --workers {workers}"),
+    "ours": ("waitress", "-m records_site.server --no-worker --port {port} --workers {workers}"),
     "granian": (
         "granian",
         "-m granian records_site.wsgi:application --interface wsgi --no-ws --port {port} --workers {workers}"

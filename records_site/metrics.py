@@ -6,8 +6,10 @@ series is bounded and none names a record.
 """
 
 import os
+from collections.abc import Iterator
 
 from django.conf import settings
+from django.db import DatabaseError, connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
@@ -21,7 +23,11 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from apps.core.task_queue import QueueFigures, read_queue_figures
 
 REQUESTS = Counter("http_requests", "Requests that a view answered.", ["method", "route", "status"])
 REQUEST_SECONDS = Histogram(
@@ -41,6 +47,24 @@ CONNECTIONS = Gauge("server_connections", "Open connections of clients.", multip
 WAITING = Gauge("server_waiting_requests", "Requests that wait for a thread.", multiprocess_mode="livesum")
 BUSY_THREADS = Gauge("server_busy_threads", "Threads that serve a request.", multiprocess_mode="livesum")
 THREADS = Gauge("server_threads", "Threads of all workers.", multiprocess_mode="livesum")
+#: The gauges of background tasks, by the figure that each has.
+TASK_GAUGES = {
+    "waiting": "Background tasks that could begin.",
+    "oldest_seconds": "Seconds that the oldest of them has waited.",
+    "running": "Background tasks that a worker does.",
+    "failed": "Background tasks that failed in two weeks.",
+}
+
+
+class TaskCollector(Collector):
+    """The gauges of background tasks, whose queue is in the database."""
+
+    def __init__(self, figures: QueueFigures) -> None:
+        self.figures = figures
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for figure, text in TASK_GAUGES.items():
+            yield GaugeMetricFamily(f"tasks_{figure}", text, getattr(self.figures, figure))
 
 
 @never_cache
@@ -57,7 +81,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
             401,
             headers={"WWW-Authenticate": "Bearer"},
         )
-    return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
+    counts = generate_latest(registry()) + generate_latest(task_registry())
+    return HttpResponse(counts, content_type=CONTENT_TYPE_LATEST)
 
 
 def registry() -> CollectorRegistry:
@@ -67,3 +92,13 @@ def registry() -> CollectorRegistry:
     of_all_workers = CollectorRegistry()
     MultiProcessCollector(of_all_workers)
     return of_all_workers
+
+
+def task_registry() -> CollectorRegistry:
+    """The figures of background tasks; empty while the database does not answer."""
+    tasks = CollectorRegistry()
+    try:
+        tasks.register(TaskCollector(read_queue_figures()))
+    except DatabaseError:
+        connection.close()  # the next scrape must not find the broken one
+    return tasks

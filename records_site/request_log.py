@@ -7,11 +7,12 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
-from django.db import connection
+from django.db import connections
 from django.http import HttpRequest, HttpResponse
 
 from apps.access.throttling import client_address
@@ -78,7 +79,9 @@ class RequestLogMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
         statements = StatementClock(request)
-        with connection.execute_wrapper(statements):
+        with ExitStack() as wrapped:
+            for connection in connections.all():
+                wrapped.enter_context(connection.execute_wrapper(statements))
             response = self.get_response(request)
         seconds = time.perf_counter() - started
         route = route_of(request)

@@ -69,6 +69,8 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "axes",
     "csp",
+    "django_tasks",
+    "django_tasks_db",
     "apps.odata",
     "apps.core",
     "apps.access",
@@ -141,6 +143,18 @@ DATABASES = {
 }
 if DATABASES["default"]["ENGINE"] == "apps.core.database.postgresql":
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
+# A replica of it answers lists and exports; how long one waits for a replica that is behind.
+DATABASE_REPLICA_SECONDS = env.float("DATABASE_REPLICA_SECONDS", 0.05)
+if DATABASE_REPLICA_URL := env.str("DATABASE_REPLICA_URL", ""):
+    if any("sqlite" in url for url in (DATABASE_URL, DATABASE_REPLICA_URL)):
+        raise ImproperlyConfigured("DATABASE_REPLICA_URL is a replica of a PostgreSQL in DATABASE_URL.")
+    DATABASES["replica"] = {
+        **read_database_url(
+            DATABASE_REPLICA_URL, DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
+        ),
+        "CONN_MAX_AGE": DATABASES["default"].get("CONN_MAX_AGE", 0),
+        "TEST": {"MIRROR": "default"},
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
@@ -248,6 +262,10 @@ EMAIL_USE_TLS = env.bool("MAIL_TLS", not EMAIL_USE_SSL)
 EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
+
+# --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
+
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 # --- transport ----------------------------------------------------------------------------------------
 
@@ -380,7 +398,6 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "PREPROCESSING_HOOKS": ["apps.odata.metadata.openapi.normalise_endpoints"],
     "POSTPROCESSING_HOOKS": ["apps.odata.metadata.openapi.complete_document"],
-    "SORT_OPERATIONS": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 OLDEST = 15
 PROGRAMS = ("initdb", "postgres")
@@ -36,6 +36,9 @@ SETTINGS = {
     "listen_addresses": "",
 }
 
+#: Of a server that a replica follows, and of the replica.
+REPLICATED = {**SETTINGS, "wal_level": "replica", "max_wal_senders": "4", "synchronous_commit": "on"}
+
 # The shell outlives us: when our end of its input closes, however we died, it stops the server and sweeps up.
 GUARD = """
 folder=$1; shift
@@ -54,7 +57,9 @@ class Unavailable(Exception):
 
 
 @contextlib.contextmanager
-def throwaway_server(places: Iterable[Path] | None = None) -> Iterator[str]:
+def throwaway_server(
+    places: Iterable[Path] | None = None, settings: Mapping[str, str] = SETTINGS
+) -> Iterator[str]:
     """A running server, as a DATABASE_URL. Raises Unavailable."""
     programs = find_programs(usual_places() if places is None else places)
     account = unprivileged_account()
@@ -64,7 +69,41 @@ def throwaway_server(places: Iterable[Path] | None = None) -> Iterator[str]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    guard = start(programs, folder, account)
+    with running(programs, folder, account, settings) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def throwaway_replica(primary: str) -> Iterator[str]:
+    """A server that replays the log of a throwaway server with settings for it, as a DATABASE_URL."""
+    programs = find_programs(usual_places())
+    account = unprivileged_account()
+    folder = make_folder(account)
+    host = parse_qs(urlsplit(primary).query)["host"][0]
+    command: list[str | Path] = [
+        programs / "pg_basebackup",
+        "-h",
+        host,
+        "-U",
+        "records",
+        "-D",
+        folder / "data",
+    ]
+    command += ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
+    try:
+        subprocess.run(command, check=True, cwd=folder, **as_account(account), env=plain_environment())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    with running(programs, folder, account, REPLICATED) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def running(
+    programs: Path, folder: Path, account: pwd.struct_passwd | None, settings: Mapping[str, str]
+) -> Iterator[str]:
+    guard = start(programs, folder, account, settings)
     try:
         wait_until_ready(folder)
         yield f"postgres://records@/postgres?host={quote(str(folder), safe='')}"
@@ -145,9 +184,11 @@ def make_cluster(programs: Path, folder: Path, account: pwd.struct_passwd | None
         raise Unavailable(f"initdb failed: {made.stderr.strip()}")
 
 
-def start(programs: Path, folder: Path, account: pwd.struct_passwd | None) -> subprocess.Popen[Any]:
+def start(
+    programs: Path, folder: Path, account: pwd.struct_passwd | None, settings: Mapping[str, str] = SETTINGS
+) -> subprocess.Popen[Any]:
     server: list[str | Path] = [programs / "postgres", "-D", folder / "data", "-k", folder]
-    for name, value in SETTINGS.items():
+    for name, value in settings.items():
         server += ["-c", f"{name}={value}"]
     return subprocess.Popen(
         ["/bin/sh", "-c", GUARD, "guard", folder, *server],

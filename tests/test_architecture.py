@@ -38,6 +38,7 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
     "write": {"declaration", "query"},
     "metadata": {"declaration", "query"},
     "http": {"declaration", "query", "read", "apply", "write", "metadata"},
+    "management": {"declaration", "metadata"},
 }
 
 # The files of every domain app, or packages of that name.

@@ -107,7 +107,7 @@ def test_the_script_needs_the_standard_library_only():
 def test_help_is_shown_without_installing_anything(checkout, words):
     status, printed, complaint = outcome(start(checkout, *words))
     assert (status, complaint) == (0, "")
-    for word in ("demo", "test", "serve", "lint", "lock"):
+    for word in ("demo", "test", "serve", "worker", "lint", "lock"):
         assert f"\n  {word} " in printed
     assert not (checkout / ".venv").exists()
 
@@ -358,7 +358,10 @@ def test_serve_hands_its_options_to_the_server(checkout):
     a_service(checkout, ("", 0))
     digest = hashlib.sha256((checkout / "requirements.txt").read_bytes()).hexdigest()
     (checkout / ".venv/installed").write_text(f"requirements.txt {digest}\n")
-    status, _, complaint = outcome(start(checkout, "serve", "--port", "18999", "--workers", "3"))
+    status, _, complaint = outcome(
+        start(checkout, "serve", "--port", "18999", "--workers", "3", "--no-worker")
+    )
     assert (status, complaint) == (0, "")
     served = (checkout / "served").read_text()
-    assert served == "-m records_site.server --host 127.0.0.1 --port 18999 --workers 3 --threads 8\n"
+    arguments = "--host 127.0.0.1 --port 18999 --workers 3 --threads 8 --no-worker"
+    assert served == f"-m records_site.server {arguments}\n"

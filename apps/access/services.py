@@ -21,6 +21,7 @@ from apps.access.callers import (
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.core import archive, saving
+from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
 
@@ -100,7 +101,7 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
-    """Delete expired tokens, idempotency keys and usage counts; how many rows of each were deleted."""
+    """Delete expired tokens, idempotency keys, usage counts and finished tasks; how many rows of each."""
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
@@ -109,4 +110,5 @@ def purge_expired() -> dict[str, int]:
         "idempotency keys": IdempotencyKey.objects.filter(creation_date__lte=oldest_key),
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
-    return {what: rows.delete()[0] for what, rows in expired.items()}
+    counts = {what: rows.delete()[0] for what, rows in expired.items()}
+    return {**counts, "finished tasks": delete_finished_tasks()}

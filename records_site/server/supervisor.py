@@ -1,4 +1,4 @@
-"""The parent: it listens, and starts worker processes again whenever one ends.
+"""The parent: it listens, and starts worker processes again whenever one ends, that of background tasks too.
 
 SIGTERM and SIGINT end it when the running requests are answered, SIGHUP replaces the workers one by one.
 The parent imports nothing of the site: a reload finds new code, and when that does not start, the old workers
@@ -25,15 +25,20 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
 #: Seconds that workers have to end; more than `worker.STOP_SECONDS`.
 STOP_SECONDS = 35
 
+#: Seconds from one start of the worker of background tasks to the next.
+TASK_WORKER_PAUSE = 5.0
+TASK_WORKER = (sys.executable, str(Path(__file__).parents[2] / "manage.py"), "worker", "--with-parent")
+
 #: What the parent handles.
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
 @dataclass
 class Worker:
-    """A worker process; it serves from ``ready`` on."""
+    """A worker process; it serves from ``ready`` on. ``does_tasks``: it does background tasks."""
 
     generation: int
+    does_tasks: bool = False
     started_at: float = field(default_factory=time.monotonic)
     ready: bool = False
     stopping: bool = False
@@ -42,8 +47,9 @@ class Worker:
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(self, listener: socket.socket, workers: int, threads: int) -> None:
+    def __init__(self, listener: socket.socket, workers: int, threads: int, does_tasks: bool) -> None:
         self.listener, self.wanted, self.threads = listener, workers, threads
+        self.does_tasks, self.next_task_worker = does_tasks, 0.0
         self.workers: dict[int, Worker] = {}
         self.generation = 0
         self.early_ends = 0
@@ -75,11 +81,21 @@ class Supervisor:
     @property
     def is_changing(self) -> bool:
         """Whether time alone changes what is to be done."""
-        return self.stopped_at is not None or len(self.current) < self.wanted
+        return self.stopped_at is not None or len(self.current) < self.wanted or self.lacks_task_worker
 
     @property
     def current(self) -> list[Worker]:
-        return [worker for worker in self.workers.values() if worker.generation == self.generation]
+        """Those of the current code that serve requests."""
+        return [
+            worker
+            for worker in self.workers.values()
+            if worker.generation == self.generation and not worker.does_tasks
+        ]
+
+    @property
+    def lacks_task_worker(self) -> bool:
+        task_workers = [worker for worker in self.workers.values() if worker.does_tasks]
+        return self.does_tasks and all(worker.stopping for worker in task_workers)
 
     @staticmethod
     def read(pipe: int) -> bytes:
@@ -100,20 +116,28 @@ class Supervisor:
             self.stop(worker_id, number)
 
     def stop(self, worker_id: int, number: int) -> None:
-        self.workers[worker_id].stopping = True
-        os.kill(worker_id, number)  # one that has ended is there until it is reaped
+        worker = self.workers[worker_id]
+        if number == signal.SIGKILL or not worker.stopping:  # a second SIGTERM would end a task in the middle
+            os.kill(worker_id, number)  # one that has ended is there until it is reaped
+        worker.stopping = True
 
     def start_missing(self) -> None:
         while len(self.current) < self.wanted and time.monotonic() >= self.next_start:
-            # A new worker has the parent's handlers at first, which would swallow what ends it.
-            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-            worker_id = os.fork()
-            if not worker_id:
-                self.become_worker()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-            self.workers[worker_id] = Worker(self.generation)
+            self.start(Worker(self.generation))
+        if self.lacks_task_worker and time.monotonic() >= self.next_task_worker:
+            self.next_task_worker = time.monotonic() + TASK_WORKER_PAUSE
+            self.start(Worker(self.generation, does_tasks=True))
 
-    def become_worker(self) -> NoReturn:
+    def start(self, worker: Worker) -> None:
+        # A new worker has the parent's handlers at first, which would swallow what ends it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        worker_id = os.fork()
+        if not worker_id:
+            self.become_worker(worker.does_tasks)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        self.workers[worker_id] = worker
+
+    def become_worker(self, does_tasks: bool) -> NoReturn:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the parent sends SIGTERM
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
@@ -123,6 +147,9 @@ class Supervisor:
             os.close(end)
         status = 1
         try:
+            if does_tasks:
+                os.setsid()  # a terminal's interrupt is the parent's, which sends SIGTERM once
+                os.execv(TASK_WORKER[0], TASK_WORKER)  # noqa: S606  the arguments are ours
             serve(self.listener, self.threads, self.ready_write, parent=os.getppid())
             status = 0
         except Exception:
@@ -144,7 +171,8 @@ class Supervisor:
             if other.generation < self.generation and not other.stopping
         ]
         all_ready = sum(other.ready for other in self.current) == self.wanted
-        for old_id in older if all_ready else older[:1]:
+        serving = [key for key in older if not self.workers[key].does_tasks]
+        for old_id in older if all_ready else serving[:1]:
             self.stop(old_id, signal.SIGTERM)
 
     def reap(self) -> None:
@@ -159,6 +187,8 @@ class Supervisor:
                 continue
             reason = os.waitstatus_to_exitcode(status)
             print(f"server: worker {worker_id} ended ({reason})", file=sys.stderr, flush=True)
+            if worker.does_tasks:
+                continue
             now = time.monotonic()
             self.early_ends = 0 if now - worker.started_at > HEALTHY_SECONDS else self.early_ends + 1
             # What ends one worker early ends all that are started with it: that is one time.
@@ -207,6 +237,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--threads", type=int, default=8, help="of each worker")
+    parser.add_argument("--no-worker", action="store_true", help="background tasks are done elsewhere")
     options = parser.parse_args()
     with folder_of_metrics():
-        Supervisor(listen(options.host, options.port), options.workers, options.threads).run()
+        listener = listen(options.host, options.port)
+        Supervisor(listener, options.workers, options.threads, not options.no_worker).run()

@@ -73,6 +73,7 @@ def test_each_request_has_the_response_that_it_has_alone(api, send):
         "/api/client?$filter=BusinessName+eq+'Café %26 Co'",
         "http://testserver/api/client?$filter=BusinessName%20eq%20'Caf%c3%a9%20%26%20Co'#x",
         "HTTPS://TestServer/API/Client/?BusinessName=Caf%C3%A9%20%26%20Co",
+        "Client(ClientGuid,BusinessName,Address/Suburb,KeyContact())?BusinessName=Caf%C3%A9 %26 Co",
     ],
 )
 def test_a_url_is_absolute_or_relative_and_percent_encoded(api, send, url):

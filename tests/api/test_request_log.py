@@ -1,5 +1,6 @@
 """The lines of requests and of slow statements, and the counts at ``/metrics``."""
 
+import datetime as dt
 import json
 import logging
 import re
@@ -7,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from prometheus_client import Counter, Gauge, Histogram
 
 from records_site import metrics
 from records_site.log_lines import JsonFormatter
 from tests.api.caller import Caller
 from tests.people.records import an_administrator
+from tests.tasks import note
 
 ROOT = Path(__file__).resolve().parents[2]
 PRIVATE = "Wilhelmina"
@@ -118,8 +121,17 @@ def test_metrics_count_requests_by_pattern_and_never_by_address(api, settings):
     assert "token-of" not in text
 
 
+def test_metrics_tell_how_many_tasks_wait_and_for_how_long(db, settings, at):
+    at("2026-03-02 09:00")
+    note.enqueue("now")
+    note.using(run_after=timezone.now() + dt.timedelta(hours=2)).enqueue("later")
+    at("2026-03-02 09:05")
+    text = scrape(settings, Authorization=f"Bearer {TOKEN}").content.decode()
+    assert {"tasks_waiting 1.0", "tasks_oldest_seconds 300.0", "tasks_failed 0.0"} < set(text.splitlines())
+
+
 def names_in(text):
-    return set(re.findall(r"\b(?:http|database|server)_[a-z_]+", text))
+    return set(re.findall(r"\b(?:http|database|server|tasks)_[a-z_]+", text))
 
 
 @pytest.mark.parametrize("name", ["grafana/records.json", "prometheus/records.rules.yml"])
@@ -129,6 +141,7 @@ def test_dashboard_and_alerts_ask_for_metrics_that_exist(name):
         (family,) = metric.collect()
         suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"], "gauge": [""]}
         series |= {family.name + suffix for suffix in suffixes[family.type]}
+    series |= {f"tasks_{figure}" for figure in metrics.TASK_GAUGES}
     asked = names_in((ROOT / "ops" / name).read_text())
     assert asked
     assert asked <= series

@@ -42,6 +42,7 @@ OF_NOBODY = {
     "contenttypes.ContentType": "the list of models",
     "core.Change": "found by its record: find_history",
     "core.Subscriber": "the organisation",
+    "django_tasks_database.DBTaskResult": "keys of what a task is about: purge_expired deletes it",
     "documents.DocumentCategory": "a lookup",
     "engagements.SupportCategory": "a lookup",
     "funding.CostCentre": "a lookup",

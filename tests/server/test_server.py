@@ -36,7 +36,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.log = folder / "log"
-        command = [sys.executable, "-m", "records_site.server", "--port", str(self.port)]
+        command = [sys.executable, "-m", "records_site.server", "--no-worker", "--port", str(self.port)]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*command, "--workers", str(workers), "--threads", "4"],

@@ -35,19 +35,21 @@ def serve(listener, threads, ready, parent):
             client.close()
 
 supervisor.serve = serve
+supervisor.TASK_WORKER = ("/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done")
+supervisor.TASK_WORKER_PAUSE = 0.1
 supervisor.main()
 """
 
 
 class Parent:
-    def __init__(self, folder):
+    def __init__(self, folder, *arguments):
         self.broken, self.log = folder / "broken", folder / "log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2"],
+                [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2", *arguments],
                 cwd=ROOT,
                 env={**os.environ, "BROKEN": str(self.broken), "TMPDIR": str(folder)},
                 stderr=log,
@@ -77,12 +79,15 @@ def wait_for(condition, seconds=10):
     return found
 
 
-@pytest.fixture
-def parent(tmp_path):
-    started = Parent(tmp_path)
+@pytest.fixture(params=[["--no-worker"]], ids=["requests"])
+def parent(tmp_path, request):
+    started = Parent(tmp_path, *request.param)
     yield started
     started.process.terminate()
     assert started.process.wait(10) == 0
+
+
+with_task_worker = pytest.mark.parametrize("parent", [[]], indirect=True, ids=["tasks"])
 
 
 def test_a_worker_that_is_killed_five_times_is_replaced_each_time(parent):
@@ -134,3 +139,20 @@ def test_a_second_interrupt_ends_workers_that_do_not_stop(parent):
     assert parent.process.poll() is None
     parent.process.send_signal(signal.SIGINT)
     assert parent.process.wait(10) == 0
+
+
+@with_task_worker
+def test_the_worker_of_background_tasks_is_replaced_when_it_is_killed_and_on_a_reload(parent):
+    def task_worker():
+        return next(iter(wait_for(lambda: parent.workers() - serving if len(parent.workers()) == 3 else ())))
+
+    serving = parent.serving()
+    first = task_worker()
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: first not in parent.workers())
+    second = task_worker()
+    parent.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: not {*serving, second} & parent.workers())
+    serving = parent.serving()
+    assert task_worker() not in {first, second}
+    assert parent.log.read_text() == f"server: worker {first} ended (-9)\n"

@@ -15,6 +15,7 @@ from apps.core import exporting
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration.service import get_service
+from apps.odata.read.replica import database_for_lists
 
 EXPORT = Page("export/<str:file_type>", method="GET")
 #: The titles of the links, and the media types of the files, by their extension.
@@ -57,7 +58,9 @@ class ExportAdmin(PageAdmin):
             found = self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters:
             raise Http404 from None
-        rows = self.model._default_manager.filter(pk__in=found.order_by().values("pk"))
+        rows = self.model._default_manager.using(database_for_lists()).filter(
+            pk__in=found.order_by().values("pk")
+        )
         wanted, records = exporting.table_of(entity_set, rows)
         name, media_type = f"{entity_set.name}.{file_type}", FILE_TYPES[file_type][1]
         if file_type == "csv":

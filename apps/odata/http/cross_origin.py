@@ -11,10 +11,6 @@ from django.utils.cache import patch_vary_headers
 from apps.odata.http.headers import add_protocol_headers
 
 _METHODS = "GET, POST, PUT, PATCH, DELETE"
-_REQUEST_HEADERS = (
-    "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, OData-MaxVersion,"
-    " OData-Version, Prefer, X-Request-ID, api-version"
-)
 _RESPONSE_HEADERS = (
     "ETag, Idempotency-Replayed, Location, OData-EntityId, OData-Version, Preference-Applied, Retry-After,"
     " X-Request-ID, api-supported-versions"
@@ -40,7 +36,9 @@ class CrossOriginMiddleware:
         if is_allowed and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
             response: HttpResponseBase = add_protocol_headers(HttpResponse(status=204))
             response["Access-Control-Allow-Methods"] = _METHODS
-            response["Access-Control-Allow-Headers"] = _REQUEST_HEADERS
+            # All that it names: UI5 sends some of its own, and one that is left out fails every request.
+            headers = request.headers.get("Access-Control-Request-Headers", "")
+            response["Access-Control-Allow-Headers"] = headers
             response["Access-Control-Max-Age"] = _MAX_AGE
         else:
             response = self.get_response(request)

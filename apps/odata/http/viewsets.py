@@ -56,6 +56,7 @@ from apps.odata.query.options import QueryOptions, parameters, parse_options
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader
+from apps.odata.read.replica import database_for_lists
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import BodyKind
 from apps.odata.write.dispatch import Created
@@ -227,7 +228,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def list(self, request: Request) -> HttpResponseBase:
         """A page of the collection in JSON, or a stream of all of it in another format."""
-        return self.respond_list(request, self.get_queryset())
+        return self.respond_list(request, self.get_queryset().using(database_for_lists()))
 
     def respond_list(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
         rows = self.filter_queryset(rows)
@@ -254,7 +255,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
         self.refuse_transformations()
-        rows = self.filter_queryset(self.get_queryset())
+        rows = self.filter_queryset(self.get_queryset().using(database_for_lists()))
         return Response(b"%d" % self.reader(rows, self.query_options).count())
 
     def retrieve(self, request: Request, key: str) -> Response:

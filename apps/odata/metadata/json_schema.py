@@ -84,8 +84,10 @@ def member_schema(member: Json) -> Json:
     name = type_.rpartition(".")[2]
     schema = primitive(member) if type_.startswith("Edm.") else reference(name)
     if member.get("$Kind") == "NavigationProperty" and "$ContainsTarget" not in member:
-        # By name only: the sets refer to each other in circles.
-        schema = {"type": "object", "title": name}
+        # By name only: the sets refer to each other in circles. Not as a title: generators name a model after
+        # it, and two members of one type would be two models of one name.
+        schema = {"type": "object"}
+        notes["description"] = f"{name}. {notes.get('description', '')}".strip()
     if member.get("$Collection"):
         return list_schema(schema) | notes
     if member.get("$Nullable"):

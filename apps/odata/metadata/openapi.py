@@ -388,7 +388,7 @@ def complete_document(result: Json, generator: Any, request: Any, public: bool) 
         ("securitySchemes", security_schemes(service)),
     ):
         components[section] = {**entries, **components.get(section, {})}
-    result["paths"] = {**service_paths(), **result["paths"]}
+    result["paths"] = {**service_paths(service), **result["paths"]}
     result["tags"] = [{"name": "Service"}] + [
         {
             "name": entity_set.name,

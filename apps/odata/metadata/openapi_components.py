@@ -10,6 +10,7 @@ from apps.odata.metadata.json_schema import (
     URI,
     YES_OR_NO,
     Json,
+    example_value,
     list_schema,
     object_schema,
     reference,
@@ -189,8 +190,8 @@ def security_schemes(service: Service) -> Json:
     }
 
 
-def service_paths() -> Json:
-    """The service document and the data model."""
+def service_paths(service: Service) -> Json:
+    """The addresses that belong to no entity set."""
     entity_set = object_schema({"name": TEXT, "kind": TEXT, "url": TEXT})
     entity_sets = object_schema({"@odata.context": URI, "value": list_schema(entity_set)})
     formats = query_option("format", "The format; it has priority over Accept.", METADATA_FORMATS)
@@ -209,8 +210,23 @@ def service_paths() -> Json:
             {"application/xml": {"schema": TEXT}, JSON: {"schema": {"type": "object"}}},
             error_responses("401", "429"),
         ),
+        f"{ROOT}$entity": service_operation(
+            "getEntity",
+            "The record that an id names",
+            [
+                {**parameter("$id", "query", "The address of a record.", TEXT), **an_id(service)},
+                *parameter_refs("select", "expand", "format", "version", "apiVersion", "ifNoneMatch"),
+            ],
+            {JSON: {"schema": {"type": "object"}}},
+            error_responses("400", "401", "403", "404", "406", "429"),
+        ),
         f"{ROOT}$batch": {"post": batch_operation()},
     }
+
+
+def an_id(service: Service) -> Json:
+    entity_set = service.entity_sets[0]
+    return {"required": True, "example": f"{entity_set.path}({example_value(entity_set.key)})"}
 
 
 def batch_operation() -> Json:
@@ -252,7 +268,10 @@ def batch_operation() -> Json:
         "requestBody": {
             "required": True,
             "content": {
-                JSON: {"schema": object_schema({"requests": requests}, required=["requests"])},
+                JSON: {
+                    "schema": object_schema({"requests": requests}, required=["requests"]),
+                    "example": {"requests": [{"id": "1", "method": "get", "url": "$metadata"}]},
+                },
                 "multipart/mixed": {"schema": TEXT},
             },
         },

@@ -1,4 +1,4 @@
-"""Delete expired tokens, idempotency keys and usage counts; to be run once a day."""
+"""Delete expired tokens, idempotency keys, usage counts and finished tasks; to be run once a day."""
 
 from typing import Any
 
@@ -8,7 +8,9 @@ from apps.access.services import purge_expired
 
 
 class Command(BaseCommand):
-    help = "Delete expired access tokens, idempotency keys and usage counts. Run it once a day."
+    help = (
+        "Delete expired access tokens, idempotency keys, usage counts and finished tasks. Run it once a day."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         for what, count in purge_expired().items():

@@ -52,8 +52,8 @@ def is_silent(host: str | None, port: Any) -> bool:
 class Connection(psycopg.Connection[Any]):
     """A connection that gives up when its server is silent."""
 
-    #: Until when (``time.monotonic``) nobody of this process tries the server.
-    paused_until: ClassVar[float] = 0.0
+    #: Until when (``time.monotonic``) nobody of this process tries a server, by its (host, port).
+    paused_until: ClassVar[dict[tuple[Any, Any], float]] = {}
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
         # Not in psycopg's manual, but every statement passes it; tests/faults/ fails when one does not.
@@ -77,9 +77,17 @@ class Connection(psycopg.Connection[Any]):
             return finished.value
 
     def abandon(self) -> None:
-        Connection.paused_until = time.monotonic() + PAUSE_SECONDS
+        pause(self.info.host, self.info.port)
         self.pgconn.finish()
         raise psycopg.OperationalError(SILENT)
+
+
+def address_of(host: str | None, port: Any) -> tuple[str | None, int]:
+    return host, int(port or 5432)
+
+
+def pause(host: str | None, port: Any) -> None:
+    Connection.paused_until[address_of(host, port)] = time.monotonic() + PAUSE_SECONDS
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -87,9 +95,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     Database = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})  # type: ignore[assignment]
 
     def get_new_connection(self, conn_params: Mapping[str, Any]) -> Any:
-        if time.monotonic() < Connection.paused_until:
+        host, port = conn_params.get("host"), conn_params.get("port")
+        if time.monotonic() < Connection.paused_until.get(address_of(host, port), 0.0):
             raise psycopg.OperationalError(SILENT)
-        if is_silent(conn_params.get("host"), conn_params.get("port")):
-            Connection.paused_until = time.monotonic() + PAUSE_SECONDS
+        if is_silent(host, port):
+            pause(host, port)
             raise psycopg.OperationalError(SILENT)
         return super().get_new_connection(conn_params)

@@ -45,6 +45,8 @@ _HEADERS_OF_BATCH = frozenset({"cache-control", "content-security-policy", "vary
 #: Seconds in which the requests of a batch have its caller; later ones look their token up again.
 CALLER_SECONDS = 1
 _ORIGIN = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
+#: A set with the select list of a context URL: what Syncfusion's adaptor takes for the address of the set.
+_SET_IN_CONTEXT = re.compile(rb"(/?\w+)\((?=\w+,).*?\)(?=\(|\Z)")
 
 
 class BatchProcessor:
@@ -151,6 +153,7 @@ class BatchProcessor:
 def split_url(url: bytes, sender: Request, root: bytes) -> tuple[bytes, bytes]:
     """The path below the service at ``root``, and the query, of a URL of any of OData's three forms."""
     path, _, query = url.partition(b"#")[0].partition(b"?")
+    path = _SET_IN_CONTEXT.sub(rb"\1", path, count=1)
     origin = _ORIGIN.match(path)
     if origin:
         if origin[1].decode("latin-1").lower() != sender.get_host().lower():

@@ -1,0 +1,66 @@
+"""Does the background tasks: imports, exports, notices."""
+
+import fcntl
+import os
+import signal
+import threading
+import time
+import uuid
+from typing import Any, TextIO
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+from django_tasks_db.management.commands import db_worker
+
+from apps.core.task_queue import repeat_unfinished_tasks
+
+PARENT_SECONDS = 1
+
+
+class Command(db_worker.Command):
+    help = (
+        "Does the background tasks: first those that it had begun when it was killed. One worker of a name"
+        " works at a time; another waits until it ends. ./run demo and ./run serve start one."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--name", default="worker", help="of a further worker on this machine (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--with-parent", action="store_true", help="end when the parent process has ended"
+        )
+
+    def handle(self, *args: Any, name: str, with_parent: bool, **options: Any) -> None:
+        if not name.isidentifier():
+            raise CommandError(f"--name {name}: letters, digits and underscores.")
+        if with_parent:
+            threading.Thread(target=end_with_parent, args=[os.getppid()], daemon=True).start()
+        with (settings.VAR_DIR / f"{name}.lock").open("a+") as lock:
+            worker_id = take(lock)
+            if repeated := repeat_unfinished_tasks(worker_id):
+                self.stdout.write(f"{repeated} unfinished tasks of a worker that ended.")
+            super().handle(**{**options, "worker_id": worker_id})
+
+
+def take(lock: TextIO) -> str:
+    """Wait until no other process has the lock; returns the id that is in it, new the first time.
+
+    The id is the same after each restart, in a new container too: so a worker knows what it had begun.
+    """
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    lock.seek(0)
+    worker_id = lock.read()
+    if not worker_id:
+        worker_id = str(uuid.uuid4())
+        lock.write(worker_id)
+        lock.flush()
+    return worker_id
+
+
+def end_with_parent(parent: int) -> None:
+    """Ends this process like its parent would have, were it not killed."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)

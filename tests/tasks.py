@@ -1,0 +1,22 @@
+"""Background tasks in tests: what a worker does, done at once; and tasks that tests enqueue."""
+
+from django.core.management import call_command
+from django_tasks import task
+
+#: What `note` was called with.
+NOTES: list[str] = []
+
+
+def run_tasks():
+    """Do all background tasks that wait, those too that they enqueue."""
+    call_command("worker", name="tests", batch=True, interval=0, startup_delay=False, verbosity=1)
+
+
+@task()
+def note(text):
+    NOTES.append(text)
+
+
+@task()
+def fail():
+    raise RuntimeError("a task's own fault")
