@@ -16,7 +16,7 @@ from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs
 from apps.odata.write import dispatch
-from apps.odata.write.bodies import read_record
+from apps.odata.write.bodies import BodyKind, read_record
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.references import attach_references
 
@@ -65,7 +65,7 @@ def apply_action(
         if record is None:
             raise NotFound(f"There is no {name} {key}.")
         check(record)
-        body = read_record(action_body(), raw)
+        body = read_record(action_body(), raw, BodyKind.NEW)
         issues = attach_references(action_body().type, body.drafts)
         dispatch.run_service(action_body(), body, issues, act)
 
