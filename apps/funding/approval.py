@@ -10,13 +10,13 @@ from apps.funding.choices import ApprovalAction
 from apps.funding.models import StatusMove
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
-from apps.odata.declaration.resource import Key, Optional, Required, Resource
+from apps.odata.declaration.resource import BodyKind, Key, Optional, Required, Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs
 from apps.odata.write import dispatch
-from apps.odata.write.bodies import BodyKind, read_record
+from apps.odata.write.bodies import read_record
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.references import attach_references
 

@@ -24,6 +24,14 @@ class Behaviour(Enum):
     READ_ONLY = "read only"
 
 
+class BodyKind(Enum):
+    """What a request body says about its record."""
+
+    NEW = "a record to be created"
+    WHOLE = "all of an existing record"
+    PARTIAL = "some members of an existing record"
+
+
 class Numbered:
     """Mixin for ``TextChoices`` whose members request bodies may also name by number.
 

@@ -24,7 +24,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from apps.odata.apply.reader import TransformedReader
-from apps.odata.declaration.resource import V2_1, Resource
+from apps.odata.declaration.resource import V2_1, BodyKind, Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
@@ -58,7 +58,6 @@ from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader
 from apps.odata.read.replica import database_for_lists
 from apps.odata.write import dispatch
-from apps.odata.write.bodies import BodyKind
 from apps.odata.write.dispatch import Created
 
 #: The options by which a response shows records that were just written.

@@ -13,7 +13,7 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
-from apps.odata.declaration.resource import DELETE, GET, PATCH, POST, PUT, V2_0, V2_1
+from apps.odata.declaration.resource import DELETE, GET, PATCH, POST, PUT, V2_0, V2_1, BodyKind
 from apps.odata.declaration.schema import EntitySet, StructuralProperty
 from apps.odata.declaration.service import get_service
 from apps.odata.metadata.json_schema import (
@@ -46,7 +46,6 @@ from apps.odata.metadata.openapi_components import (
     service_paths,
 )
 from apps.odata.query.plain_filters import filterable, operators_of
-from apps.odata.write.bodies import BodyKind
 
 Endpoint = tuple[str, str, str, Any]
 #: The methods of an address, in the order in which they are described.

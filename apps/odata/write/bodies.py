@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 
-from apps.odata.declaration.resource import Behaviour, Nesting
+from apps.odata.declaration.resource import Behaviour, BodyKind, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
 from apps.odata.write.annotations import links_of, read_annotations
 from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
-
-
-class BodyKind(Enum):
-    """What a body says about its record."""
-
-    NEW = "a record to be created"
-    WHOLE = "all of an existing record"
-    PARTIAL = "some members of an existing record"
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
 
+from apps.odata.declaration.resource import BodyKind
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import (
     RECORD_CHANGED,
@@ -19,7 +20,7 @@ from apps.odata.errors import (
     UnconfirmedWarnings,
     plural,
 )
-from apps.odata.write.bodies import Body, BodyKind, read_record, read_records
+from apps.odata.write.bodies import Body, read_record, read_records
 from apps.odata.write.drafts import (
     Draft,
     Issues,
