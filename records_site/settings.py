@@ -134,7 +134,7 @@ DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sq
 IS_SERVER = "records_site.wsgi" in sys.modules
 DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
 # A migration that waits for a table makes everybody behind it wait.
-IS_MIGRATION = sys.argv[1:2] == ["migrate"]
+IS_MIGRATION = sys.argv[1:2] in (["migrate"], ["subscribers"])
 DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER or IS_MIGRATION else 60)
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
 DATABASES = {
