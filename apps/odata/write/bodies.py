@@ -187,9 +187,10 @@ class ValueMember(Member):
 class NestedMember(Member):
     """A nested object or list."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
         super().__init__(navigation.attribute, navigation.name)
         self.required = navigation.declaration.required
+        self.null_is_default = kind is BodyKind.PARTIAL and not self.required
         if navigation.many:
             self.default_makers = {self.attribute: list}
         else:
@@ -199,7 +200,7 @@ class NestedMember(Member):
         """Whether it is a list with items; reports what else it must not be."""
         if value is None or value == []:
             self.refuse_missing(target, contents)
-            if not self.required:
+            if self.null_is_default:
                 contents.give(self.attribute, [])
             return False
         if not isinstance(value, list):
@@ -212,11 +213,10 @@ class EmbeddedMember(NestedMember):
     """An object made of the record's own columns."""
 
     def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
-        super().__init__(navigation)
+        super().__init__(navigation, kind)
         self.reader = record_reader(navigation.type, kind)
         self.constants, self.default_makers = self.reader.constants, self.reader.default_makers
         self.most_objects = self.reader.most_objects
-        self.null_is_default = kind is BodyKind.PARTIAL
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         if isinstance(value, dict):
@@ -235,8 +235,8 @@ class EmbeddedMember(NestedMember):
 class ReferenceMember(NestedMember):
     """An object that names a record by its key: ``{"RoleGuid": …}``. Read as the key."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
-        super().__init__(navigation)
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
+        super().__init__(navigation, kind)
         assert navigation.type.key is not None
         self.key_name = navigation.type.key.name
         self.convert_key = reader_of(navigation.type.key)
@@ -274,8 +274,8 @@ class ReferenceMember(NestedMember):
 class ReferenceListMember(ReferenceMember):
     """A list of objects that name records. Read as a list of keys, in the order given."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
-        super().__init__(navigation)
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
+        super().__init__(navigation, kind)
         self.most_objects = int(settings.API_MAX_LINES)
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
@@ -293,7 +293,7 @@ class ContainedMember(NestedMember):
     """
 
     def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
-        super().__init__(navigation)
+        super().__init__(navigation, kind)
         self.reader = record_reader(navigation.type)
         self.key = navigation.type.key if kind is not BodyKind.NEW else None
         self.existing_reader = record_reader(navigation.type, kind)
@@ -437,7 +437,7 @@ def nested_member(navigation: NavigationProperty, kind: BodyKind) -> NestedMembe
         return EmbeddedMember(navigation, kind)
     if navigation.nesting is Nesting.CONTAINED:
         return ContainedMember(navigation, kind)
-    return ReferenceListMember(navigation) if navigation.many else ReferenceMember(navigation)
+    return (ReferenceListMember if navigation.many else ReferenceMember)(navigation, kind)
 
 
 @lru_cache(maxsize=256)
