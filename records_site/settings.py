@@ -369,6 +369,7 @@ FILE_UPLOAD_HANDLERS = [
 ]
 
 ODATA_SERVICE = "records_site.service.service"
+ODATA_CHANGE_LOG = "apps.core.change_log.change_log"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
 API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top

@@ -37,7 +37,8 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
     "apply": {"declaration", "query", "read"},
     "write": {"declaration", "query"},
     "metadata": {"declaration", "query"},
-    "http": {"declaration", "query", "read", "apply", "write", "metadata"},
+    "delta": {"declaration", "query", "read"},
+    "http": {"declaration", "query", "read", "apply", "delta", "write", "metadata"},
     "management": {"declaration", "metadata"},
 }
 

@@ -178,6 +178,16 @@ class Lookup(models.Model):
         return self.name
 
 
+class CurrentTransaction(models.Func):
+    """The number of the transaction that inserts a row; null on SQLite, whose writers follow each other."""
+
+    template = "NULL"
+    output_field = models.BigIntegerField(null=True)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        return "pg_current_xact_id()::text::bigint", []
+
+
 class Change(models.Model):
     """One entry of the history: who did what to which record, when, and through which channel."""
 
@@ -214,6 +224,7 @@ class Change(models.Model):
     channel = models.CharField(max_length=12, choices=Channel)
     request_id = models.CharField(max_length=36, null=True)
     differences = models.JSONField(null=True, help_text="{column: [before, after]}")
+    transaction = models.BigIntegerField(null=True, editable=False, db_default=CurrentTransaction())
 
     #: Set by the list of changes in the back office: a ``history_display.HistoryLine``.
     display_line: Any = None
@@ -224,6 +235,12 @@ class Change(models.Model):
             # Most changes of a large installation are an application's, which this index leaves out.
             models.Index(
                 fields=["staff", "id"], condition=models.Q(staff__isnull=False), name="core_change_by_staff"
+            ),
+            # Entries from before the column, and those of SQLite, have none.
+            models.Index(
+                fields=["transaction", "id"],
+                condition=models.Q(transaction__isnull=False),
+                name="core_change_by_transaction",
             ),
         )
         ordering = ("-id",)

@@ -116,6 +116,10 @@ class Conflict(ODataError, status=409):
     """A write that lost the race with another writer, or that the state of the record forbids."""
 
 
+class Gone(ODataError, status=410):
+    """A delta link that the changes since cannot be told for."""
+
+
 class PreconditionFailed(ODataError, status=412):
     """An If-Match header with an ETag that is no longer the record's."""
 

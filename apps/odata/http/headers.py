@@ -29,6 +29,12 @@ def check_odata_version(request: HttpRequest) -> None:
             raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
 
+def reads_version_401(request: HttpRequest) -> bool:
+    """Whether the client names 4.01 or a later version as the latest that it reads."""
+    version = request.headers.get("OData-MaxVersion", "").partition(";")[0].strip()
+    return bool(_ODATA_VERSIONS.fullmatch(version)) and version > "4.0"
+
+
 def requested_version(request: HttpRequest) -> str:
     """The version that the header or the address names, else 2.0; ``check_version`` refuses what is wrong."""
     named, query = request.META.get("HTTP_API_VERSION"), request.META.get("QUERY_STRING", "")
@@ -76,10 +82,17 @@ class Preferences:
     max_page_size: int | None = None
     result: str = ""
     omits_nulls: bool = False
+    tracks_changes: bool = False
 
-    def applied(self, has_pages: bool = False, is_write: bool = False, has_body: bool = True) -> str:
+    def applied(
+        self,
+        has_pages: bool = False,
+        is_write: bool = False,
+        has_body: bool = True,
+        is_tracked: bool = False,
+    ) -> str:
         """The value of Preference-Applied: the preferences that count for a response of this kind."""
-        applied = []
+        applied = ["odata.track-changes"] if self.tracks_changes and is_tracked else []
         if has_pages and self.max_page_size:
             applied.append(f"odata.maxpagesize={self.max_page_size}")
         if is_write and self.result:
@@ -103,6 +116,7 @@ def read_preferences(request: HttpRequest) -> Preferences:
         max_page_size or None,
         result if result in ("minimal", "representation") else "",
         values.get("omit-values") == "nulls",
+        "track-changes" in values,
     )
 
 
@@ -111,7 +125,7 @@ _PAGE_SIZE = re.compile("[0-9]{1,9}")
 
 def add_protocol_headers(response: Response, version: str = V2_0) -> Response:
     """The headers of every response of the interface; those to 2.0 stay as they were before there was 2.1."""
-    response["OData-Version"] = "4.0"
+    response.headers.setdefault("OData-Version", "4.0")
     response["api-supported-versions"] = V2_0
     if version == V2_1:
         response["api-version"], response["api-supported-versions"] = version, ", ".join(VERSIONS)

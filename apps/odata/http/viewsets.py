@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -23,7 +24,6 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.odata.apply.reader import TransformedReader
 from apps.odata.declaration.resource import V2_1, BodyKind, Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
@@ -50,7 +50,7 @@ from apps.odata.http.headers import (
     read_preferences,
     requested_version,
 )
-from apps.odata.http.pagination import KeysetPagination
+from apps.odata.http.pagination import KeysetPagination, PageReader
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.options import QueryOptions, parameters, parse_options
 from apps.odata.read.addresses import MemberAddress, follow, read_member
@@ -63,6 +63,9 @@ from apps.odata.write.dispatch import Created
 #: The options by which a response shows records that were just written.
 EXPAND_ALL = parse_options("$expand=*")
 
+OPTIONS_OF_LISTS = (
+    *("filter", "orderby", "top", "skip", "search", "skiptoken", "deltatoken", "apply", "compute"),
+)
 _NAMED_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 
 
@@ -211,31 +214,44 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def rendered(
         self,
-        reader: JsonReader | TransformedReader,
+        reader: PageReader,
         records: Sequence[str],
         bare: bool = False,
         count: int | None = None,
-        next_link: str = "",
+        links: Mapping[str, str] | None = None,
+        removed: Sequence[str] = (),
     ) -> RenderedRecords:
         """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
         context = f"{self.context}{reader.select_list}{'/$entity' if bare else ''}"
         return RenderedRecords(
-            self.base_url, context, records, reader.record_type, self.context, bare, count, next_link
+            self.base_url,
+            context,
+            records,
+            reader.record_type,
+            self.context,
+            bare,
+            count,
+            links or {},
+            removed,
         )
 
     # --- reading --------------------------------------------------------------------------------------
 
     def list(self, request: Request) -> HttpResponseBase:
         """A page of the collection in JSON, or a stream of all of it in another format."""
-        return self.respond_list(request, self.get_queryset().using(database_for_lists()))
+        is_tracked = self.query_options.deltatoken is not None or read_preferences(request).tracks_changes
+        # The log of changes is the primary's, of which a replica may lack the last ones.
+        database = DEFAULT_DB_ALIAS if is_tracked else database_for_lists()
+        return self.respond_list(request, self.get_queryset().using(database))
 
     def respond_list(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
         rows = self.filter_queryset(rows)
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             return self.get_paginated_response(self.paginate_queryset(rows))
-        if self.query_options.apply is not None:
-            raise BadQuery("What $apply makes is served as application/json.", target="$apply")
+        for name in ("apply", "deltatoken"):
+            if getattr(self.query_options, name) is not None:
+                raise BadQuery(f"${name} is answered in application/json only.", target=f"${name}")
         if self.query_options.compute and renderer.format == "csv":
             raise BadQuery("What $compute makes is served in JSON.", target="$compute")
         reader = self.reader(rows, self.query_options)
@@ -264,10 +280,12 @@ class ODataViewSet(GenericViewSet, ODataView):
     def refuse_transformations(self) -> None:
         if self.query_options.apply is not None:
             raise BadQuery("$apply counts with aggregate($count as Number).", target="$apply")
+        if self.query_options.deltatoken is not None:
+            raise BadQuery("A delta is read, not counted.", target="$deltatoken")
 
     def refuse_options_of_lists(self, request: Request) -> None:
         """An address that is no collection has no rows to choose, and is JSON."""
-        for name in ("filter", "orderby", "top", "skip", "search", "skiptoken", "apply", "compute"):
+        for name in OPTIONS_OF_LISTS:
             if getattr(self.query_options, name) not in (None, ()):
                 raise BadQuery(f"${name} is for collections; this address is one record.", target=f"${name}")
         self.refuse_plain_filters()

@@ -288,6 +288,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
         "FilterRestrictions": {"Filterable": True},
         "SortRestrictions": {"Sortable": True},
         "ExpandRestrictions": expand,
+        "ChangeTracking": {"Supported": True},
         "SearchRestrictions": {"Searchable": bool(entity_set.resource.search)},
         "NavigationRestrictions": {"Navigability": navigation},
         "InsertRestrictions": insert,
