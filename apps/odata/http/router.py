@@ -11,7 +11,8 @@ from apps.odata.declaration.resource import Resource
 from apps.odata.http.batch.views import BatchView
 from apps.odata.http.entity_view import EntityView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
-from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
+from apps.odata.http.service_views import MetadataView, ServiceDocumentView, UnknownAddressView
+from apps.odata.http.viewsets import ODataViewSet
 
 
 class CaselessPattern(RegexPattern):

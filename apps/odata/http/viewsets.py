@@ -1,6 +1,5 @@
-"""Views: the viewset that every resource derives from, the service document, $metadata, unknown addresses."""
+"""The base of all views of the interface, and the viewset that every resource derives from."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +32,8 @@ from apps.odata.etags import make_etag, matches_etag
 from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
-    CSDLJSONRenderer,
-    CSDLXMLRenderer,
     CSVRenderer,
     JSONBodyParser,
-    MetadataNegotiation,
     NDJSONRenderer,
     ODataContentNegotiation,
     ODataJSONRenderer,
@@ -51,8 +47,7 @@ from apps.odata.http.headers import (
     requested_version,
 )
 from apps.odata.http.pagination import KeysetPagination, PageReader
-from apps.odata.metadata.csdl import csdl_json, csdl_xml
-from apps.odata.query.options import QueryOptions, parameters, parse_options
+from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader
@@ -470,50 +465,3 @@ def respond(headers: dict[str, str], data: RenderedRecords | None = None, status
 
 def no_record(address: str) -> NotFound:
     return NotFound(f"There is no record at {address}.")
-
-
-class ServiceDocumentView(ODataView):
-    """``GET /api/``: the list of entity sets (OData 4.01, JSON Format 5)."""
-
-    def get(self, request: Request) -> Response:
-        self.refuse_plain_filters()
-        entity_sets = [
-            {"name": entity_set.name, "kind": "EntitySet", "url": entity_set.path}
-            for entity_set in get_service().entity_sets
-        ]
-        document = {"@odata.context": f"{self.base_url}$metadata", "value": entity_sets}
-        return Response(json.dumps(document, ensure_ascii=False).encode())
-
-
-class MetadataView(ODataView):
-    """``GET /api/$metadata``: the data model as CSDL."""
-
-    renderer_classes = (CSDLXMLRenderer, CSDLJSONRenderer)
-    content_negotiation_class = MetadataNegotiation
-
-    #: The values of $format are others here than of records.
-    own_options = ("format",)
-
-    @cached_property
-    def formats(self) -> list[str]:
-        names = ("$format", "format")
-        return [value for name, value in parameters(self.query_string) if name.lower() in names]
-
-    def get(self, request: Request) -> Response:
-        """The document, or 304 when the caller has it: it changes with the version of the service only."""
-        self.refuse_plain_filters()
-        is_xml = request.accepted_renderer.format == "xml"
-        service = get_service(self.version)
-        document = csdl_xml(service) if is_xml else csdl_json(service)
-        etag = f'W/"{hashlib.blake2b(document, digest_size=8).hexdigest()}"'
-        headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-        if matches_etag(request.META.get("HTTP_IF_NONE_MATCH", ""), etag):
-            return Response(status=304, headers=headers)
-        return Response(document, headers=headers)
-
-
-class UnknownAddressView(ODataView):
-    """Every other address below /api/; the response is the same for all callers."""
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        raise NotFound("There is nothing at this address.")
