@@ -491,6 +491,7 @@ UNFOLD = {
         "command_search": True,  # its field opens the command palette
     },
     "STYLES": [lambda request: static("back_office.css")],
+    "SCRIPTS": [lambda request: static("record_form.js")],
     "COLORS": {
         "primary": {
             "50": "#eefaf8",

@@ -62,6 +62,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "uploads": "an upload from its first byte to its last",
         "downloads": "responses with ranges",
         "file_types": "the table of types that may be stored",
+        "form_files": "a form field of Django's whose file is stored before the form is saved",
         "openapi": "what a multipart body looks like in the description of the interface",
     },
     "sales": {"pipeline": "sums over opportunities, read only"},
