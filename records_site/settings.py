@@ -94,6 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "apps.odata.http.compression.CompressionMiddleware",
+    "apps.core.middleware.PageCompressionMiddleware",
     "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -133,7 +134,7 @@ DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sq
 IS_SERVER = "records_site.wsgi" in sys.modules
 DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
 # A migration that waits for a table makes everybody behind it wait.
-IS_MIGRATION = sys.argv[1:2] == ["migrate"]
+IS_MIGRATION = sys.argv[1:2] in (["migrate"], ["subscribers"])
 DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER or IS_MIGRATION else 60)
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
 DATABASES = {
@@ -333,19 +334,29 @@ if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", 
     raise ImproperlyConfigured("SECURITY_CONTACT is an address: mailto:, https:// or tel:.")
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = Path(env.str("STATIC_DIR", str(VAR_DIR / "static")))
 STATIC_ROOT.mkdir(exist_ok=True)
+# The server has what ./run prepare_static collected; tests and commands find files in their packages.
+IS_PREPARED = sys.argv[1:2] == ["prepare_static"] or (
+    IS_SERVER and (STATIC_ROOT / "staticfiles.json").exists()
+)
 STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if IS_PREPARED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
     "documents": {
         "BACKEND": "apps.documents.storage.DocumentFolder",
         "OPTIONS": {"location": Path(env.str("DOCUMENTS_DIR", str(VAR_DIR / "documents")))},
     },
 }
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-WHITENOISE_USE_FINDERS = True  # nothing to collect on a fresh machine
+WHITENOISE_USE_FINDERS = True  # nothing has to be collected on a fresh machine
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_MANIFEST_STRICT = False  # a file that is newer than the collected ones is served from its package
 
 # --- the interface ------------------------------------------------------------------------------------
 

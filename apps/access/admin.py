@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -19,6 +18,7 @@ from apps.access.services import (
     revoke_applications,
 )
 from apps.core.admin_base import RecordAdmin, RecordForm
+from apps.core.admin_base.pages import PageAdmin
 
 
 def scope_choices() -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ class ApiApplicationAdmin(RecordAdmin):
 
 
 @admin.register(AccessToken)
-class AccessTokenAdmin(ModelAdmin):
+class AccessTokenAdmin(PageAdmin):
     """Tokens that are not purged yet; each can be deleted."""
 
     menu_group = "Administration"

@@ -1,4 +1,4 @@
-"""Middleware of every request: browser policies, the request's id, the organisation's zone, the author."""
+"""Middleware of every request: browser policies, compressed pages, the request's id, the zone, the author."""
 
 import codecs
 import re
@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 
 from apps.core import history
 from apps.core.database import deadline
@@ -48,6 +50,17 @@ class BrowserPolicyMiddleware:
             # The attribute by which django-csp's own decorators change a policy.
             response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}  # type: ignore[attr-defined]
         return response
+
+
+class PageCompressionMiddleware(GZipMiddleware):
+    """Gzip for pages, with the padding of random length that Django adds against BREACH.
+
+    Data has a middleware of its own, and files are sent as they are.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        return super().process_response(request, response) if is_page else response
 
 
 class RequestContextMiddleware:

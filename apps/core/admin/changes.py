@@ -17,11 +17,11 @@ from unfold.contrib.filters.admin import (
     FieldTextFilter,
 )
 from unfold.decorators import display
-from unfold.views import ChangeList
 
 from apps.core import history_display
 from apps.core.admin_base import CappedPaginator, DateTimeRangeFilter, Page
 from apps.core.admin_base.display import link
+from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.admin_base.palette import find_records, search_words, searched_pages
 from apps.core.models import Change, TimestampedModel
@@ -42,7 +42,7 @@ def may_view(request: HttpRequest, model: type[Model]) -> bool:
     return request.user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
 
 
-class HistoryChangeList(ChangeList):
+class HistoryChangeList(RecordChangeList):
     """A page of the history with its display lines: a query for each model, not for each line."""
 
     def get_results(self, request: HttpRequest) -> None:

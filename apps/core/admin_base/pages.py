@@ -7,12 +7,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
+from django.forms import Media
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 
+from apps.core.admin_base.lists import RecordChangeList
 from apps.core.models import Subscriber
 
 
@@ -47,6 +49,15 @@ class PageAdmin(ModelAdmin):
     record_pages: ClassVar[Sequence[Page]] = ()
     #: The page that a link to a record opens: the form, or one of ``record_pages``.
     main_page: ClassVar[str] = "change"
+
+    @property
+    def media(self) -> Media:
+        """The scripts of Django's pages, without those that make addresses from titles: no form has such."""
+        names = ("vendor/jquery/jquery.min", "jquery.init", "core", "admin/RelatedObjectLookups", "actions")
+        return Media(js=[f"admin/js/{name}.js" for name in names])
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[RecordChangeList]:
+        return RecordChangeList
 
     def url_name(self, page: str) -> str:
         """The name of one of this model's pages, without ``admin:``."""

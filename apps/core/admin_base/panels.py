@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import display_for_field, display_for_value, label_for_field, lookup_field
+from django.contrib.admin.utils import label_for_field, lookup_field
 from django.db.models import F, Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import capfirst
-from unfold.utils import display_for_header, display_for_label
+from unfold.utils import display_for_field, display_for_header, display_for_label, display_for_value
 
 from apps.core import history_display
 from apps.core.admin_base.display import admin_url, list_url
@@ -120,7 +120,7 @@ def cell_text(page: Any, row: Any, name: str) -> Any:
         return display_for_label(value, empty, label)
     if getattr(attribute, "header", False):
         return display_for_header(value, empty)
-    return display_for_value(value, empty)
+    return display_for_value(value, empty, boolean=getattr(attribute, "boolean", False))
 
 
 # --- the overview ---------------------------------------------------------------------------------------

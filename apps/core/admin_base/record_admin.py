@@ -11,7 +11,6 @@ from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from unfold.views import ChangeList
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
@@ -29,13 +28,6 @@ HISTORY_PAGE_SIZE = 50
 
 #: The page with everything about one record.
 OVERVIEW = Page("overview", "Overview", "dashboard")
-
-
-class RecordChangeList(ChangeList):
-    """A list whose rows lead to the main pages of their records."""
-
-    def url_for_result(self, result: Any) -> str:
-        return str(self.model_admin.record_url(result))
 
 
 class RecordAdmin(ExportAdmin, ArchivingAdmin):
@@ -78,9 +70,6 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     overview_fields: ClassVar[Sequence[str]] = ()
 
     # --- the list and the form
-
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return RecordChangeList
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         """Without the mark of archived records while there are none in the list."""

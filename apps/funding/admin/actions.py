@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import COUNT_LIMIT, CappedPaginator, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
-from apps.core.admin_base.record_admin import RecordChangeList
+from apps.core.admin_base.lists import RecordChangeList
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
