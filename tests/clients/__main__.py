@@ -75,7 +75,7 @@ class DemoService:
         return {
             "service": f"{self.origin}/api/",
             "token": self.token,
-            "version": os.environ.get("V", "2.1"),
+            "version": "2.1",
             "contacts": str(CONTACTS),
         }
 
@@ -172,8 +172,8 @@ def install(folder: Path) -> None:
 def generate(folder: Path, service: DemoService) -> None:
     """Write the programs that generators make of the service's documents, and bundle what needs it."""
     npm, python = folder / "npm", folder / "python"
-    (npm / "records.edmx").write_text(fetch(f"{service.origin}/api/$metadata?version=2.0", service.token))
-    (npm / "openapi.json").write_text(fetch(f"{service.origin}/docs/openapi.json?version=2.0", service.token))
+    (npm / "records.edmx").write_text(fetch(f"{service.origin}/api/$metadata?version=2.1", service.token))
+    (npm / "openapi.json").write_text(fetch(f"{service.origin}/docs/openapi.json?version=2.1", service.token))
     tools = npm / "node_modules/.bin"
     execute(
         *(

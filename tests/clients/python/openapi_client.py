@@ -19,13 +19,15 @@ def list_claims():
 
 def filter_claims():
     page = list_claim.sync(client=client, filter_="Total gt 500 and FundingStatus eq 'OnHold'")
-    assert page.value and all(claim.total > 500 for claim in page.value)
+    assert page.value
+    assert all(claim.total > 500 for claim in page.value)
     return f"{len(page.value)} claims"
 
 
 def expand_claim():
     (claim,) = list_claim.sync(client=client, top=1, expand="LineItems,Contact($select=LastName)").value
-    assert claim.line_items and claim.contact["LastName"]
+    assert claim.line_items
+    assert claim.contact["LastName"]
     return f"{len(claim.line_items)} lines of {claim.contact['LastName']}"
 
 

@@ -17,13 +17,15 @@ def list_claims():
 
 def filter_claims():
     claims = list(service.query(Claim).filter(Claim.Total > 500).limit(100))
-    assert claims and all(claim.Total > 500 for claim in claims)
+    assert claims
+    assert all(claim.Total > 500 for claim in claims)
     return f"{len(claims)} claims"
 
 
 def expand_claim():
     (claim,) = service.query(Claim).expand(Claim.LineItems, Claim.Contact).limit(1)
-    assert claim.LineItems and claim.Contact.LastName
+    assert claim.LineItems
+    assert claim.Contact.LastName
     return f"{len(claim.LineItems)} lines of {claim.Contact.LastName}"
 
 
