@@ -1,11 +1,11 @@
 // SAP CAP as the consumer of a remote service: the model is what `cds import` makes of $metadata.
 
 import cds from "@sap/cds";
-import { assert, headers, service, take, wholeList } from "./steps.mjs";
+import { assert, headersOfWriter, service, take, wholeList } from "./steps.mjs";
 
 const { SELECT, INSERT, UPDATE } = cds.ql;
 cds.env.requires.records = {
-  kind: "odata", model: "srv/external/records", csrf: false, credentials: { url: service.slice(0, -1), headers },
+  kind: "odata", model: "srv/external/records", csrf: false, credentials: { url: service.slice(0, -1), headers: headersOfWriter },
 };
 cds.model = cds.linked(await cds.load("srv/external/records"));
 const records = await cds.connect.to("records");

@@ -1,7 +1,7 @@
 import { DataSource, ODataContext, ODataStore } from "devextreme/common/data";
-import { assert, headers, service, take, wholeList } from "./steps.mjs";
+import { assert, headersOfWriter, service, take, wholeList } from "./steps.mjs";
 
-const beforeSend = (request) => Object.assign(request.headers, headers);
+const beforeSend = (request) => Object.assign(request.headers, headersOfWriter);
 const stores = new ODataContext({
   url: service, version: 4, beforeSend,
   entities: {

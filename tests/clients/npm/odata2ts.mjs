@@ -1,8 +1,8 @@
 import { FetchClient } from "@odata2ts/http-client-fetch";
 import { recordsService } from "./odata2ts_records/recordsService.ts";
-import { assert, headers, service, take, wholeList } from "./steps.mjs";
+import { assert, headersOfWriter, service, take, wholeList } from "./steps.mjs";
 
-const records = new recordsService(new FetchClient({ headers }), service.slice(0, -1)) /* it adds a slash of its own */;
+const records = new recordsService(new FetchClient({ headers: headersOfWriter }), service.slice(0, -1)) /* it adds a slash of its own */;
 let created;
 
 await take({

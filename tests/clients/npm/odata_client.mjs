@@ -1,7 +1,7 @@
 import { OData } from "@odata/client";
-import { assert, headers, service, take, wholeList } from "./steps.mjs";
+import { assert, headersOfWriter, service, take, wholeList } from "./steps.mjs";
 
-const client = OData.New4({ serviceEndpoint: service, commonHeaders: headers });
+const client = OData.New4({ serviceEndpoint: service, commonHeaders: headersOfWriter });
 const [contactSet, claimSet] = ["contact", "claim"].map((name) => client.getEntitySet(name));
 let created;
 

@@ -1,8 +1,8 @@
 import { o } from "odata";
-import { assert, headers, service, take, wholeList } from "./steps.mjs";
+import { assert, headersOfWriter, service, take, wholeList } from "./steps.mjs";
 
-const json = { ...headers, "Content-Type": "application/json" };
-const mixed = new Headers({ ...headers, "Content-Type": "multipart/mixed" });
+const json = { ...headersOfWriter, "Content-Type": "application/json" };
+const mixed = new Headers({ ...headersOfWriter, "Content-Type": "multipart/mixed" });
 const api = o(service, {
   headers: json,
   batch: {

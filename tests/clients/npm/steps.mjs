@@ -8,6 +8,8 @@ export const { service, token, version, contacts } = globalThis.RECORDS ?? {
   contacts: process.env.RECORDS_CONTACTS,
 };
 export const headers = { Authorization: `Bearer ${token}`, "api-version": version };
+// For clients that know no ETags: what they change, they change whatever its state.
+export const headersOfWriter = { ...headers, "If-Match": "*" };
 
 export async function take(steps) {
   for (const [name, step] of Object.entries(steps)) {

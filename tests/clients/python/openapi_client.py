@@ -2,30 +2,32 @@ from http import HTTPStatus
 
 from records import AuthenticatedClient
 from records.api.claim import list_claim
-from records.api.contact import create_contact, list_contact
+from records.api.contact import change_contact, create_contact, get_contact, list_contact
 from records.api.service import send_batch
-from records.models import ContactBody, SendBatchJsonBody
-from steps import SERVICE, TOKEN, take, whole_list
+from records.models import ContactBody, ContactChange, SendBatchJsonBody
+from steps import SERVICE, TOKEN, VERSION, take, whole_list
 
 # The paths of the document begin with /api/.
 client = AuthenticatedClient(SERVICE.removesuffix("/api/"), TOKEN, raise_on_unexpected_status=True)
+sent = {"client": client, "api_version": VERSION}
+contact_guid = None
 
 
 def list_claims():
-    page = list_claim.sync(client=client, top=3, orderby="ClaimNumber")
+    page = list_claim.sync(**sent, top=3, orderby="ClaimNumber")
     assert len(page.value) == 3
     return ", ".join(claim.claim_number for claim in page.value)
 
 
 def filter_claims():
-    page = list_claim.sync(client=client, filter_="Total gt 500 and FundingStatus eq 'OnHold'")
+    page = list_claim.sync(**sent, filter_="Total gt 500 and FundingStatus eq 'OnHold'")
     assert page.value
     assert all(claim.total > 500 for claim in page.value)
     return f"{len(page.value)} claims"
 
 
 def expand_claim():
-    (claim,) = list_claim.sync(client=client, top=1, expand="LineItems,Contact($select=LastName)").value
+    (claim,) = list_claim.sync(**sent, top=1, expand="LineItems,Contact($select=LastName)").value
     assert claim.line_items
     assert claim.contact["LastName"]
     return f"{len(claim.line_items)} lines of {claim.contact['LastName']}"
@@ -34,18 +36,24 @@ def expand_claim():
 def read_pages():
     found = []
     while True:
-        page = list_contact.sync(client=client, top=150, skip=len(found), orderby="ContactGuid")
+        page = list_contact.sync(**sent, top=150, skip=len(found), orderby="ContactGuid")
         found += [contact.contact_guid for contact in page.value]
         if not page.value:
             return whole_list(found)
 
 
 def create():
-    answer = create_contact.sync_detailed(
-        client=client, body=ContactBody(first_name="Ada", last_name="Byron")
-    )
+    global contact_guid
+    answer = create_contact.sync_detailed(**sent, body=ContactBody(first_name="Ada", last_name="Byron"))
     assert answer.status_code == HTTPStatus.CREATED
-    return answer.parsed.contact_guid
+    contact_guid = answer.parsed.contact_guid
+    return contact_guid
+
+
+def change():
+    etag = get_contact.sync_detailed(contact_guid, **sent).headers["ETag"]
+    change = ContactChange(last_name="Lovelace")
+    return change_contact.sync(contact_guid, **sent, if_match=etag, body=change).last_name
 
 
 def batch():
@@ -53,11 +61,17 @@ def batch():
         {"id": str(number), "method": "get", "url": f"{name}?$top=2"}
         for number, name in enumerate(("client", "claim"))
     ]
-    answer = send_batch.sync(client=client, body=SendBatchJsonBody.from_dict({"requests": requests}))
+    answer = send_batch.sync(**sent, body=SendBatchJsonBody.from_dict({"requests": requests}))
     assert [response.status for response in answer.responses] == [200, 200]
     return "2 lists"
 
 
 take(
-    list=list_claims, filter=filter_claims, expand=expand_claim, pages=read_pages, create=create, batch=batch
+    list=list_claims,
+    filter=filter_claims,
+    expand=expand_claim,
+    pages=read_pages,
+    create=create,
+    change=change,
+    batch=batch,
 )

@@ -3,7 +3,7 @@ from odata import ODataService
 from steps import SERVICE, TOKEN, VERSION, take, whole_list
 
 session = requests.Session()
-session.headers.update({"Authorization": f"Bearer {TOKEN}", **VERSION})
+session.headers.update({"Authorization": f"Bearer {TOKEN}", "api-version": VERSION, "If-Match": "*"})
 service = ODataService(SERVICE, session=session, reflect_entities=True)
 Claim, Contact = service.entities["Claim"], service.entities["Contact"]
 ada = Contact()

@@ -5,7 +5,7 @@ import os
 SERVICE = os.environ["RECORDS_SERVICE"]
 TOKEN = os.environ["RECORDS_TOKEN"]
 CONTACTS = int(os.environ["RECORDS_CONTACTS"])
-VERSION = {"api-version": os.environ["RECORDS_VERSION"]}
+VERSION = os.environ["RECORDS_VERSION"]
 
 
 def take(**steps):
