@@ -22,7 +22,7 @@ from records_site.log_lines import route_of
 from records_site.request_log import caller_of, method_of, without_values
 
 #: A span has no event with the message of an exception, which can have values of a record in it.
-WITHOUT_MESSAGES = {"record_exception": False, "set_status_on_exception": False}
+WITHOUT_MESSAGES: dict[str, Any] = {"record_exception": False, "set_status_on_exception": False}
 
 
 class TracingMiddleware:
