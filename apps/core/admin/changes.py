@@ -23,7 +23,8 @@ from apps.core.admin_base import CappedPaginator, DateTimeRangeFilter, Page
 from apps.core.admin_base.display import link
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import PageAdmin
-from apps.core.admin_base.palette import find_records, search_words, searched_pages
+from apps.core.admin_base.palette import find_records, searched_pages
+from apps.core.admin_base.searching import search_words
 from apps.core.models import Change, TimestampedModel
 from apps.odata.read.flattening import formula_safe
 
