@@ -30,7 +30,7 @@ def people(db):
         ("90000000", ["Chahine"]),
         ("mia@example", ["Clarke"]),
         ("Clrake", ["Clarke"]),
-        ("Mattilda Wlash", ["Walsh"]),
+        ("Mattilda Wallsh", ["Walsh"]),
         ("a", ["Chahine", "Clarke", "Walsh"]),
         ("Featherstonehaugh", []),
         ("430 999 999", []),
