@@ -134,7 +134,7 @@ DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sq
 IS_SERVER = "records_site.wsgi" in sys.modules
 DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
 # A migration that waits for a table makes everybody behind it wait.
-IS_MIGRATION = sys.argv[1:2] == ["migrate"]
+IS_MIGRATION = sys.argv[1:2] in (["migrate"], ["subscribers"])
 DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER or IS_MIGRATION else 60)
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
 DATABASES = {
@@ -267,6 +267,8 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
 
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+#: Days after which the files of imports in the back office are deleted; what became of them stays.
+IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 
 # --- transport ----------------------------------------------------------------------------------------
 
@@ -369,6 +371,7 @@ FILE_UPLOAD_HANDLERS = [
 ]
 
 ODATA_SERVICE = "records_site.service.service"
+ODATA_CHANGE_LOG = "apps.core.change_log.change_log"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
 API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
@@ -490,6 +493,7 @@ UNFOLD = {
         "command_search": True,  # its field opens the command palette
     },
     "STYLES": [lambda request: static("back_office.css")],
+    "SCRIPTS": [lambda request: static("record_form.js")],
     "COLORS": {
         "primary": {
             "50": "#eefaf8",

@@ -119,6 +119,8 @@
                 this.chooseProduct(option.closest("[data-row]"), Number(option.dataset.option));
             });
             this.form.addEventListener("submit", () => this.removeBlankRows());
+            this.form.addEventListener("input", (event) => { if (event.target.name === "invoice_total") this.showTotals(); });
+            document.addEventListener("file:stored", () => this.focusFirst());
             this.form.addEventListener("keydown", (event) => {
                 if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && event.target.matches(".fu-head input")) {
                     event.preventDefault();
@@ -466,7 +468,10 @@
             this.grid.querySelector("[data-sum]").textContent = formatCents(sum);
             const invoice = this.grid.querySelector("[data-invoice-total]");
             if (!invoice) return;
-            const difference = sum - parseUnits(invoice.dataset.invoiceTotal) / 100n;
+            const entered = this.form.querySelector("[name=invoice_total]");
+            const total = parseUnits(entered ? entered.value : invoice.dataset.invoiceTotal);
+            const difference = total === null ? 0n : sum - total / 100n;
+            if (entered) invoice.textContent = total === null ? "–" : formatCents(total / 100n);
             this.grid.querySelector("[data-difference-row]").hidden = difference === 0n;
             this.grid.querySelector("[data-difference]").textContent = formatCents(difference);
         }
@@ -496,7 +501,11 @@
             if (invalidField) { focusField(invalidField); return; }
             const isNew = !this.form.querySelector("[name=opened_version]")?.value;
             if (!isNew) return;
-            const first = [...this.form.querySelectorAll(".fu-head select, .fu-head input:not([type=hidden])")].find((field) => !field.value && ["provider_invoice", "contact", "provider", "provider_invoice_reference", "start_date", "end_date", "invoice_claim_type"].includes(field.name));
+            const picker = document.querySelector("[data-form-file] input[type=file]");
+            const isFromFile = picker && !this.form.querySelector("[name=provider_invoice]").value;
+            if (isFromFile && !this.form.querySelector("[name=file]").value) return picker.focus();
+            const names = ["contact", "provider", "provider_invoice_reference", "start_date", "end_date", "invoice_claim_type", isFromFile ? "invoice_total" : "provider_invoice"];
+            const first = [...this.form.querySelectorAll(".fu-head select, .fu-head input:not([type=hidden])")].find((field) => !field.value && names.includes(field.name));
             if (!first) return this.focusRow(this.rows()[0]);
             focusField(first);
         }
@@ -554,7 +563,17 @@
         else field.focus();
     }
 
+    /** The browser's viewer of PDF files takes the cursor once it has loaded; whoever clicks on it has the mouse above. */
+    function keepCursor() {
+        let focused = null;
+        document.addEventListener("focusin", (event) => { if (!event.target.matches("iframe")) focused = event.target; });
+        window.addEventListener("blur", () => setTimeout(() => {
+            if (document.activeElement?.matches("iframe:not(:hover)")) focused?.focus();
+        }));
+    }
+
     document.addEventListener("DOMContentLoaded", () => {
+        keepCursor();
         document.addEventListener("focusout", normaliseDay, true); // before the handlers that read the day
         document.addEventListener("keydown", openSelectByTyping);
         document.addEventListener("keydown", saveByKey);

@@ -195,7 +195,8 @@ def open_window(browser_profile, live_server):
 
 
 def note_elsewhere(page, address, home):
-    if not address.startswith((home, "data:", "blob:")):
+    own = ("data:", "blob:", "chrome:", "chrome-extension:")  # the last two are its viewer of PDF files
+    if not address.startswith((home, *own)):
         page.elsewhere.append(address)
 
 

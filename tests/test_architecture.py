@@ -37,7 +37,8 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
     "apply": {"declaration", "query", "read"},
     "write": {"declaration", "query"},
     "metadata": {"declaration", "query"},
-    "http": {"declaration", "query", "read", "apply", "write", "metadata"},
+    "delta": {"declaration", "query", "read"},
+    "http": {"declaration", "query", "read", "apply", "delta", "write", "metadata"},
     "management": {"declaration", "metadata"},
 }
 
@@ -61,6 +62,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "uploads": "an upload from its first byte to its last",
         "downloads": "responses with ranges",
         "file_types": "the table of types that may be stored",
+        "form_files": "a form field of Django's whose file is stored before the form is saved",
         "openapi": "what a multipart body looks like in the description of the interface",
     },
     "sales": {"pipeline": "sums over opportunities, read only"},

@@ -178,6 +178,16 @@ class Lookup(models.Model):
         return self.name
 
 
+class CurrentTransaction(models.Func):
+    """The number of the transaction that inserts a row; null on SQLite, whose writers follow each other."""
+
+    template = "NULL"
+    output_field = models.BigIntegerField(null=True)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        return "pg_current_xact_id()::text::bigint", []
+
+
 class Change(models.Model):
     """One entry of the history: who did what to which record, when, and through which channel."""
 
@@ -214,6 +224,7 @@ class Change(models.Model):
     channel = models.CharField(max_length=12, choices=Channel)
     request_id = models.CharField(max_length=36, null=True)
     differences = models.JSONField(null=True, help_text="{column: [before, after]}")
+    transaction = models.BigIntegerField(null=True, editable=False, db_default=CurrentTransaction())
 
     #: Set by the list of changes in the back office: a ``history_display.HistoryLine``.
     display_line: Any = None
@@ -224,6 +235,12 @@ class Change(models.Model):
             # Most changes of a large installation are an application's, which this index leaves out.
             models.Index(
                 fields=["staff", "id"], condition=models.Q(staff__isnull=False), name="core_change_by_staff"
+            ),
+            # Entries from before the column, and those of SQLite, have none.
+            models.Index(
+                fields=["transaction", "id"],
+                condition=models.Q(transaction__isnull=False),
+                name="core_change_by_transaction",
             ),
         )
         ordering = ("-id",)
@@ -311,3 +328,54 @@ class Subscriber(TimestampedModel):
     def clear_cache(cls) -> None:
         """Read the settings anew at the next ``current()``."""
         Subscriber._cached = None
+
+
+class FileImport(models.Model):
+    """A file that somebody imports in the back office, its columns, and what became of it.
+
+    ``content``, ``rejected_rows`` and ``issues`` have personal data and are deleted after a while.
+    """
+
+    class Status(models.TextChoices):
+        UPLOADED = "Uploaded"
+        CHECKING = "Checking"
+        CHECKED = "Checked"
+        IMPORTING = "Importing"
+        IMPORTED = "Imported"
+        FAILED = "Failed"
+        UNDOING = "Undoing"
+        UNDONE = "Undone"
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+    kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField("uploaded", default=clock.now)
+    finished_at = models.DateTimeField("finished", null=True)
+    file_name = models.CharField("file", max_length=255)
+    content = models.BinaryField(null=True)
+    rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")
+    options = models.JSONField(default=dict)
+    columns = models.JSONField(default=list, help_text="A FileColumn each")
+    status = models.CharField(max_length=10, choices=Status, default=Status.UPLOADED)
+    task_id = models.UUIDField(null=True, help_text="The background task that does what the status says")
+    message = models.TextField(blank=True, help_text="Why nothing could be done")
+    notices = models.JSONField(default=list)
+    counts = models.JSONField(default=dict, help_text="ImportCounts")
+    issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
+    rows_done = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-created_at", "-guid")
+        indexes = (models.Index(fields=["-created_at", "-guid"], name="core_fileimport_newest"),)
+        verbose_name = "import"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_running(self) -> bool:
+        return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}

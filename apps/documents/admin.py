@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, cast
 
 from django import forms
@@ -9,7 +10,8 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.core.signing import BadSignature
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
@@ -27,15 +29,17 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
-from apps.core.admin_base.display import link
+from apps.core.admin_base.display import admin_url, link
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
+from apps.documents.form_files import file_token, read_file_token, store_form_file
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
-from apps.documents.storage import FileBatch
+from apps.documents.storage import FileBatch, StoredFile
 from apps.documents.uploads import create_documents_of_upload
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import ErrorDetail, ODataError, plural
+from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Client, Contact, Staff
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")
@@ -86,6 +90,7 @@ class DocumentAdmin(RecordAdmin):
     menu_order = 100
     icon = "folder_open"
     change_form_before_template = "documents/preview.html"
+    list_pages = (Page("file", permission="add"),)
     record_pages = (Page("download", "Download", "download"), Page("preview"), *RecordAdmin.record_pages)
 
     class Media:
@@ -140,6 +145,29 @@ class DocumentAdmin(RecordAdmin):
         preview = (kind, self.page_url("preview", document.pk)) if kind else None
         return super().render_change_form(request, {"preview": preview, **context}, *args, **options)
 
+    # --- the file of another record's form (form_files)
+
+    def file_page(self, request: HttpRequest) -> HttpResponseBase:
+        """POST stores the file that was chosen in a form, GET shows it until the form is saved."""
+        if request.method == "POST":
+            return self.store_file(request)
+        try:
+            file = read_file_token(request.GET.get("token", ""))
+        except BadSignature:
+            raise Http404("The file has expired.") from None
+        return self.preview_page(request, unsaved_document(file))
+
+    def store_file(self, request: HttpRequest) -> JsonResponse:
+        upload = request.FILES.get("file")
+        if upload is None:
+            return JsonResponse({"message": "Choose a file."}, status=400)
+        try:
+            return JsonResponse(form_file_data(store_form_file(upload)))
+        except ValidationFailed as failed:
+            return JsonResponse({"message": " ".join(each.message for _, each in failed.issues)}, status=400)
+        except ODataError as error:
+            return JsonResponse({"message": error.message}, status=error.status)
+
     # --- uploading
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
@@ -190,6 +218,28 @@ class DocumentAdmin(RecordAdmin):
             entity_set = get_service().by_model[Document]
             contact = form.cleaned_data["contact"]
             return create_documents_of_upload(entity_set, Upload(stored_files, lists, contact=contact)).keys
+
+
+def unsaved_document(file: StoredFile) -> Document:
+    return Document(**{name: value for name, value in asdict(file).items() if name != "content"})
+
+
+def form_file_data(file: StoredFile) -> dict[str, str]:
+    """What a form keeps and shows of a file; ``preview`` is empty for one that browsers do not show."""
+    token, kind = file_token(file), preview_kind(unsaved_document(file))
+    preview = admin_url(Document, "file", token=token) if kind else ""
+    return {"token": token, "name": file.file_name, "kind": kind or "", "preview": preview}
+
+
+def form_file_context(token: str | None) -> dict[str, Any]:
+    """The panel of a form's file: where it is stored, what it may be, and the file that was stored before."""
+    try:
+        file = form_file_data(read_file_token(token)) if token else None
+    except BadSignature:
+        file = None
+    types = [f".{each}" for each in sorted(allowed_extensions())]
+    limits = {"bytes": settings.DOCUMENT_MAX_BYTES, "types": types}
+    return {"address": admin_url(Document, "file"), "file": file, **limits}
 
 
 def preview_kind(document: Document) -> str | None:

@@ -38,7 +38,7 @@ def create_documents(drafts: Sequence[Draft]) -> list[Any]:
 
     Raises ``ValidationFailed``, or ``StorageUnavailable`` when a file is not in the storage any more.
     """
-    saving.validate(Document, drafts, FILE_RULES)
+    saving.validate(Document, drafts, (*DOCUMENT_RULES, *FILE_RULES))
     # Until the transaction ends no sweep deletes a file. SQLite has one writer anyway.
     lock_sweeps(shared=True)
     storage = document_storage()

@@ -11,6 +11,11 @@ def document_has_a_name(draft: Draft) -> Iterator[Issue]:
         yield Issue("Required", "name", "A document has a name.")
 
 
+def document_has_a_category(draft: Draft) -> Iterator[Issue]:
+    if draft.category is None:
+        yield Issue("Required", "category", "A document has a category.")
+
+
 def file_has_a_name(draft: Draft) -> Iterator[Issue]:
     if not draft.file_name:
         yield Issue("Required", "file_name", "The file has no name.")
@@ -45,11 +50,10 @@ def file_content_matches_its_name(draft: Draft) -> Iterator[Issue]:
         )
 
 
-DOCUMENT_RULES = (document_has_a_name,)
+DOCUMENT_RULES = (document_has_a_name, document_has_a_category)
 
-#: Of new documents.
+#: Of the files of new documents.
 FILE_RULES = (
-    *DOCUMENT_RULES,
     file_has_a_name,
     file_is_not_empty,
     file_is_of_an_allowed_type,

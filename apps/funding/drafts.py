@@ -36,13 +36,26 @@ class InvoiceDraft(Draft):
     total: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class InvoiceEntry:
+    """What the form of a claim says about its provider invoice besides: its total, and a new document."""
+
+    total: Decimal | None
+    document: Draft | None
+
+
 class ClaimDraft(Draft):
-    """A claim. ``apply_defaults`` sets the attributes below but the last, which updates set beforehand."""
+    """A claim. ``apply_defaults`` sets the attributes below but the last two.
+
+    Updates set ``previous_provider_invoice_id``. With an ``invoice_entry`` the provider invoice is created or
+    completed together with the claim.
+    """
 
     total: Decimal
     missing_abn_reason_code: str | None
     takes_provider_invoice: bool
     previous_provider_invoice_id: UUID | None
+    invoice_entry: InvoiceEntry | None = None
 
 
 class ProviderInvoiceDraft(Draft):

@@ -13,6 +13,12 @@ def ada():
 
 
 @pytest.fixture
+def window_of(open_window):
+    """window_of(width, user) -> a page on which that person has signed in."""
+    return open_window
+
+
+@pytest.fixture
 def open_window(open_window, ada):
     """open_window(width) -> a page on which Ada has signed in."""
     return functools.partial(open_window, user=ada)

@@ -546,7 +546,7 @@ def test_storing_takes_the_same_statements_for_any_number_of_lines(
         data = bill_form_data(
             page, *[line(scene.entry, f"0.{number * 50 + n:04}") for n in range(1, number + 1)]
         )
-        with django_assert_max_num_queries(60) as counted:
+        with django_assert_max_num_queries(62) as counted:
             assert client.post(f"{CLAIMS}add/", data).status_code == 302
         counts.append(len(counted))
     assert counts[0] == counts[1]

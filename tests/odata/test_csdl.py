@@ -9,6 +9,7 @@ from lxml import etree
 
 from apps.odata.declaration.resource import (
     POST,
+    V2_1,
     Contains,
     Embedded,
     Key,
@@ -31,7 +32,9 @@ PRIMITIVE = {
 }
 
 SAMPLE = Service(sample.JobResource, namespace="Sample")
-SERVICES = pytest.mark.parametrize("service", [get_service(), SAMPLE], ids=lambda service: service.namespace)
+SERVICES = pytest.mark.parametrize(
+    "service", [get_service(), get_service(V2_1), SAMPLE], ids=["2.0", "2.1", "sample"]
+)
 
 
 def types_of(service):

@@ -15,9 +15,12 @@ from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets
 from apps.odata import clock
+from apps.odata.declaration.service import get_service
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import KEPT_COLUMNS, years_after
 from apps.people.models import Contact
+from tests.api.caller import Caller, an_application
+from tests.api.followers import Follower
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim
 from tests.operations.databases import all_rows
@@ -130,13 +133,25 @@ def test_the_certificate_says_what_was_removed_and_names_nobody_else(participant
         "sha256": claims_hash,
     }
     assert [file["sha256"] for file in proof["files"]] == [sha256]
-    change = Change.objects.get(kind="Erased")
+    change = Change.objects.get(kind="Erased", record_key=str(contact.pk))
     assert (change.record_key, change.staff_id) == (str(contact.pk), staff.pk)
     assert change.differences["Plans"] == [2, 0]
     assert change.differences["SHA-256 of the certificate"] == [
         None,
         hashlib.sha256(text.encode()).hexdigest(),
     ]
+
+
+def test_who_follows_changes_loses_what_was_erased(participant, erase, settings):
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"
+    api = Caller(an_application())
+    sets = [entity_set.path for entity_set in get_service().entity_sets]
+    followers = [Follower(api, path, {"$expand": "*"}) for path in sets if path != "priceBook"]
+    erase(participant.contact)
+    entries = [follower.sync() for follower in followers]
+    assert sum(entries) > 5
+    for follower in followers:
+        assert follower.copy == follower.fresh(), follower.path
 
 
 def test_it_is_all_or_nothing(participant, erase, certificate, monkeypatch):

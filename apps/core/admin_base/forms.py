@@ -19,6 +19,8 @@ from apps.odata.write.drafts import Draft, Issue
 EMPTY: tuple[Any, ...] = (None, "", [])
 #: The fields with the warnings that were shown, and the button that confirms them.
 CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
+#: Sent by ``record_form.js`` with a form that is shown again after signing in.
+RESTORED = "_restored"
 
 
 def fieldset(title: str | None, *lines: Any, style: str = "", description: str | None = None) -> Any:
@@ -93,7 +95,7 @@ class RecordForm(forms.ModelForm):
 
     def is_valid(self) -> bool:
         """Not while a warning is unconfirmed: only those that were on the screen are confirmed."""
-        if not super().is_valid():
+        if not super().is_valid() or RESTORED in self.data:
             return False
         confirmed = self.data.getlist(CONFIRMED) if SAVE_ANYWAY in self.data else ()
         return not Counter(map(warning_token, self.to_confirm)) - Counter(confirmed)

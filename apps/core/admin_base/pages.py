@@ -103,7 +103,8 @@ class PageAdmin(ModelAdmin):
         return answer
 
     def has_page_permission(self, page: Page, request: HttpRequest, record: Any = None) -> bool:
-        return bool(getattr(self, f"has_{page.permission}_permission")(request, record))
+        has_permission = getattr(self, f"has_{page.permission}_permission")
+        return bool(has_permission(request) if page.permission == "add" else has_permission(request, record))
 
     def record_links(self, request: HttpRequest, record: Any) -> list[dict[str, str]]:
         """The links above a record's form, beside its history."""

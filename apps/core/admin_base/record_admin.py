@@ -17,7 +17,7 @@ from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter, CappedPaginator
-from apps.core.admin_base.forms import LocalTimeField, RecordForm, fieldset
+from apps.core.admin_base.forms import RESTORED, LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
@@ -168,6 +168,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> HttpResponse:
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
+        if RESTORED in request.POST:
+            messages.warning(request, "You had been signed out. Your entries are back, and not saved yet.")
         return super().render_change_form(request, {"warnings": warnings, **context}, *args, **options)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

@@ -12,10 +12,15 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
+from apps.documents.admin import form_file_context
 from apps.funding.admin.bills import BillAdmin
-from apps.funding.admin.forms import LineForm
+from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
 from apps.funding.admin.month_end import month_end_context
-from apps.funding.admin.provider_invoices import find_provider_invoice, provider_invoice_panel
+from apps.funding.admin.provider_invoices import (
+    find_provider_invoice,
+    provider_invoice_panel,
+    usual_document_category,
+)
 from apps.funding.admin.queues import (
     WAITING,
     Queue,
@@ -27,12 +32,22 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
+from apps.funding.services.claim_entry import create_claims_with_invoices
+
+#: Of those who create and complete provider invoices and their documents with a claim.
+ENTRY_PERMISSIONS = (
+    "documents.add_document",
+    "funding.add_providerinvoice",
+    "funding.change_providerinvoice",
+)
 
 
 @admin.register(Claim)
 class ClaimAdmin(BillAdmin):
     """Claims, most of them entered from a provider's invoice."""
 
+    form = ClaimForm
+    create = staticmethod(create_claims_with_invoices)
     line_model = ClaimLine
     line_form = LineForm
     menu_order = 210
@@ -63,16 +78,32 @@ class ClaimAdmin(BillAdmin):
         fieldset(
             None,
             "provider_invoice",
-            "provider_invoice_reference",
-            "send_payment_to",
-            "contact",
             "provider",
+            "contact",
+            "provider_invoice_reference",
+            "invoice_total",
             "start_date",
             "end_date",
             "due_date",
+            "send_payment_to",
+            "document_category",
         ),
         fieldset("More", "staff", "claim_number", "external_invoice_number", style="collapse"),
     )
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **options)
+        form.may_enter_invoice = request.user.has_perms(ENTRY_PERMISSIONS)
+        return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Without the fields of the provider invoice where they cannot be entered."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None and request.user.has_perms(ENTRY_PERMISSIONS):
+            return fieldsets
+        (title, head), *others = fieldsets
+        fields = [name for name in head["fields"] if name not in INVOICE_FIELDS]
+        return [(title, {**head, "fields": fields}), *others]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         """The provider invoice beside the form of an existing claim stays the claim's."""
@@ -83,10 +114,12 @@ class ClaimAdmin(BillAdmin):
         """What the provider invoice in the address says."""
         initial = super().get_changeform_initial_data(request)
         invoice = find_provider_invoice(request.GET.get("provider_invoice"))
+        initial["document_category"] = usual_document_category()
         if invoice is None:
             return {**initial, "send_payment_to": SendPaymentTo.PROVIDER, "provider_invoice": None}
         return {
             **initial,
+            "invoice_total": invoice.invoice_total,
             "provider_invoice": invoice.pk,
             "provider_invoice_reference": invoice.reference,
             "contact": invoice.contact_id,
@@ -98,7 +131,10 @@ class ClaimAdmin(BillAdmin):
 
     def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()
-        return provider_invoice_panel(request, find_provider_invoice(str(key or "")))
+        panel = provider_invoice_panel(request, find_provider_invoice(str(key or "")))
+        if form is not None and "file" in form.fields and panel.get("document") is None:
+            panel["form_file"] = form_file_context(form["file"].value())
+        return panel
 
     def summary(self, record: Any) -> list[tuple[str, Any]]:
         return [
@@ -113,7 +149,9 @@ class ClaimAdmin(BillAdmin):
         ]
 
     def response_next(self, request: HttpRequest, record: Any) -> HttpResponse:
-        """The form of the next provider invoice without a claim."""
+        """The form for the next file, or of the next provider invoice without a claim."""
+        if "file" in request.POST and not request.POST.get("provider_invoice"):
+            return redirect(self.page_url("add"))
         invoice = next_waiting_invoice(record.provider_invoice)
         if invoice is None:
             self.message_user(request, "No provider invoice waits for a claim.", messages.SUCCESS)

@@ -12,13 +12,17 @@ from django.forms.utils import flatatt
 from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.core.admin_base import RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
 from apps.core.admin_base.forms import code_label
 from apps.core.models import normalised
+from apps.documents.form_files import StoredFileField, document_draft
+from apps.documents.models import DocumentCategory
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, WarningCode
+from apps.funding.drafts import InvoiceEntry
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, wire_target
@@ -71,9 +75,9 @@ class AmountField(forms.DecimalField):
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Give a number, such as 1616.26."}
 
-    def __init__(self) -> None:
+    def __init__(self, decimal_places: int = 4) -> None:
         widget = forms.TextInput(attrs=cell_attributes(inputmode="decimal"))
-        super().__init__(max_digits=14, decimal_places=4, required=False, widget=widget)
+        super().__init__(max_digits=14, decimal_places=decimal_places, required=False, widget=widget)
 
     def to_python(self, value: Any) -> Any:
         text = re.sub(r"[\s,$]", "", value or "")
@@ -309,6 +313,48 @@ class BillForm(RecordForm):
         type_ = get_service().by_model[self._meta.model].type
         place = place_label(wire_target(type_, issue.field, issue.code))
         return {"label": WarningCode(issue.code).label, "place": place}
+
+
+class ClaimForm(BillForm):
+    """The form of a claim, which creates or completes the provider invoice and its document.
+
+    ``may_enter_invoice`` is set by ``ClaimAdmin.get_form``: without the permissions a claim is built on
+    a provider invoice that is there.
+    """
+
+    may_enter_invoice: ClassVar[bool] = False
+
+    file = StoredFileField(required=False)
+    document_category = forms.ModelChoiceField(
+        DocumentCategory.objects.filter(archive_date=None), required=False, widget=UnfoldAdminSelectWidget
+    )
+    invoice_total = AmountField(decimal_places=2)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.is_new and self.may_enter_invoice:
+            self.fields["provider_invoice"].label = "Provider invoice (leave blank for a new one)"
+            return
+        for name in INVOICE_FIELDS:
+            del self.fields[name]
+
+    def draft(self) -> Draft:
+        draft = super().draft()
+        if "file" not in self.fields:
+            return draft
+        values, file = self.cleaned_data, self.cleaned_data.get("file")
+        document = document_draft(file, category=values.get("document_category")) if file else None
+        draft.fill("invoice_entry", InvoiceEntry(values.get("invoice_total"), document))
+        return draft
+
+    def add_issue(self, issue: Issue) -> None:
+        name = DOCUMENT_FIELDS.get(str(issue.field), issue.field)
+        super().add_issue(replace(issue, field=name))
+
+
+#: The fields of ``ClaimForm`` that are not the claim's, and those of a document by its members.
+INVOICE_FIELDS = ("file", "document_category", "invoice_total")
+DOCUMENT_FIELDS = {"file_name": "file", "name": "file", "category": "document_category"}
 
 
 def use_typed_days(form: forms.BaseForm) -> None:

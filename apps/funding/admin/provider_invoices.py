@@ -307,3 +307,9 @@ def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None
         kind = preview_kind(document)
         preview = (kind, admin_url(document, "preview", document.pk)) if kind else None
     return {"provider_invoice": invoice, "document": document, "preview": preview}
+
+
+def usual_document_category() -> Any:
+    """The category of the document of the newest provider invoice that has one."""
+    newest = ProviderInvoice.objects.filter(document__isnull=False).order_by("-creation_date", "-guid")
+    return newest.values_list("document__category", flat=True).first()

@@ -159,6 +159,12 @@ CLAIM_REQUIREMENTS = (
 )
 
 
+#: Of a claim whose provider invoice is created with it.
+NEW_INVOICE_REQUIREMENTS = (
+    members_are_given({name: label for name, (label, _) in PROVIDER_INVOICE_MEMBERS.items()}),
+)
+
+
 def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Iterator[Issue]:
     invoice = draft.provider_invoice
     if draft.key is not None and draft.get("previous_provider_invoice_id") == invoice.pk:

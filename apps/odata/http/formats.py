@@ -7,7 +7,7 @@ database writes the JSON of each record, so a renderer only joins texts and neve
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar, cast
 
@@ -96,7 +96,8 @@ class RenderedRecords:
     """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``.
 
     ``type`` is their type, ``None`` of rows that $apply makes; ``path`` is the address of their collection
-    below ``base_url``.
+    below ``base_url``. ``links`` are those of a page by their annotation (``@odata.nextLink``), ``removed``
+    the texts of the removed entries of a delta.
     """
 
     base_url: str
@@ -106,11 +107,15 @@ class RenderedRecords:
     path: str
     bare: bool = False
     count: int | None = None
-    next_link: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
+    removed: Sequence[str] = ()
 
 
 class ODataJSONRenderer(BaseRenderer):
-    """``{"@odata.context", "@odata.count"?, "value": [...], "@odata.nextLink"?}``, or one record."""
+    """``{"@odata.context", "@odata.count"?, "value": [...], "@odata.nextLink"?}``, or one record.
+
+    The last page of a tracked query has ``@odata.deltaLink`` in place of the next link.
+    """
 
     media_type = MediaType().content_type
     format = "json"
@@ -148,10 +153,10 @@ class ODataJSONRenderer(BaseRenderer):
             start += (
                 f'"@odata.count":{json.dumps(str(data.count)) if requested.has_text_numbers else data.count},'
             )
-        end = f'],"@odata.nextLink":{json.dumps(data.next_link)}}}' if data.next_link else "]}"
+        links = "".join(f",{json.dumps(name)}:{json.dumps(link)}" for name, link in data.links.items())
         # Record by record: one letter beyond ASCII in a page would make encoding all of it slow.
-        body = b",".join([record.encode() for record in records])
-        return f'{start}"value":['.encode() + body + end.encode()
+        body = b",".join([record.encode() for record in (*records, *data.removed)])
+        return f'{start}"value":['.encode() + body + f"]{links}}}".encode()
 
 
 class NDJSONRenderer(BaseRenderer):

@@ -1,5 +1,6 @@
-"""Keyset paging: each page links to the next one with a $skiptoken."""
+"""Keyset paging: each page links to the next one with a $skiptoken, the last one to changes if asked."""
 
+import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,12 +11,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.odata.apply.reader import TransformedReader
-from apps.odata.http.headers import read_preferences
+from apps.odata.delta.change_log import get_change_log
+from apps.odata.delta.dependencies import UntrackableError, find_dependencies
+from apps.odata.delta.reader import DeltaReader
+from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
+from apps.odata.errors import BadQuery
+from apps.odata.http.headers import read_preferences, reads_version_401
 from apps.odata.query.options import parameters
 from apps.odata.read.reader import JsonReader, filter_rows
 
+#: What reads the records of a page, or the rows that are made of them.
+PageReader = JsonReader | TransformedReader | DeltaReader
+
 #: Options of one page that the link to the next one replaces.
-_OPTIONS_OF_A_PAGE = {"skiptoken", "skip", "top"}
+_OPTIONS_OF_A_PAGE = {"skiptoken", "deltatoken", "skip", "top"}
 #: Characters that are not escaped in a link, so that people can read it.
 _READABLE = "$,()/:@'*"
 
@@ -30,11 +39,12 @@ class KeysetPagination(BasePagination):
         self.view = view
         self.preferences = read_preferences(request)
         self.reader = self.reader_of(queryset)
+        self.tracking = None if isinstance(self.reader, TransformedReader) else self.start_tracking()
         default = settings.API_PAGE_SIZE if view.query_options.top is None else settings.API_TOP_PAGE_SIZE
         self.page = self.reader.page(self.preferences.max_page_size or default)
         return self.page.records
 
-    def reader_of(self, queryset: QuerySet[Any]) -> JsonReader | TransformedReader:
+    def reader_of(self, queryset: QuerySet[Any]) -> PageReader:
         """The reader of the records, or of the rows that $apply makes of them."""
         view, options = self.view, self.view.query_options
         if options.apply is not None:
@@ -50,24 +60,83 @@ class KeysetPagination(BasePagination):
             if reader.records is None:
                 return reader
             queryset = filter_rows(view.entity_set, reader.records, options, view.request.auth)
-        return view.reader(queryset, options)
+        current: JsonReader = view.reader(queryset, options)
+        return current
+
+    # --- changes ----------------------------------------------------------------------------------------
+
+    def start_tracking(self) -> DeltaToken | None:
+        """The token of the page when changes of its query are tracked; a delta gets its own reader.
+
+        A preference that cannot be met is not applied, as OData says; a token that no longer fits is refused.
+        """
+        text, view = self.view.query_options.deltatoken, self.view
+        if text is None and not self.preferences.tracks_changes:
+            return None
+        digest = query_digest(view.address, self.options_of_query("count"))
+        token = None if text is None else read_token(text, digest)
+        assert isinstance(self.reader, JsonReader)
+        try:
+            if view.action == "member":
+                raise UntrackableError("Changes are tracked of whole entity sets.")
+            dependencies = find_dependencies(view.entity_set, self.reader.projection, view.query_options)
+        except UntrackableError as error:
+            if token is None:
+                return None
+            raise BadQuery(str(error), target="$deltatoken") from None
+        if token is not None and token.since is not None:
+            self.reader = DeltaReader(self.reader, dependencies, token)
+        return token or DeltaToken(digest, until=get_change_log().moment())
+
+    def removed_entry(self, key: Any, is_deleted: bool) -> str:
+        """The JSON of a record that is not, or no longer, in the collection (JSON Format 15.4)."""
+        address, reason = (
+            f"{self.view.base_url}{self.view.address}({key})",
+            ["changed", "deleted"][is_deleted],
+        )
+        if reads_version_401(self.view.request):
+            return json.dumps({"@removed": {"reason": reason}, "@odata.id": address})
+        context = f"{self.view.base_url}$metadata#{self.view.address}/$deletedEntity"
+        return json.dumps({"@odata.context": context, "id": address, "reason": reason})
+
+    # --- the response -----------------------------------------------------------------------------------
 
     def get_paginated_response(self, data: list[str]) -> Response:
-        token = self.page.next_token
-        next_link = "" if token is None else self.next_link(token)
-        page = self.view.rendered(self.reader, data, count=self.page.count, next_link=next_link)
-        applied = self.preferences.applied(has_pages=True)
-        return Response(page, headers={"Preference-Applied": applied} if applied else None)
+        page, tracking = self.page, self.tracking
+        removed = [self.removed_entry(*each) for each in page.removed.items()]
+        data = self.view.rendered(
+            self.reader, data, count=page.count, links=dict(self.links()), removed=removed
+        )
+        headers = {"Preference-Applied": self.preferences.applied(True, is_tracked=tracking is not None)}
+        if removed and reads_version_401(self.view.request):
+            headers["OData-Version"] = "4.01"
+        return Response(data, headers={name: value for name, value in headers.items() if value})
 
-    def next_link(self, token: str) -> str:
-        """The same query, from the record after the last one of this page."""
-        options = [
+    def links(self) -> Any:
+        """The link to the next page, or of a tracked query to the changes since its first page was read."""
+        page, tracking = self.page, self.tracking
+        top = self.view.query_options.top
+        if page.next_token is not None:
+            options = [] if top is None else [("$top", str(top - len(page.records)))]
+            if tracking is not None and tracking.since is None:
+                options.append(("$deltatoken", tracking.sign()))
+            yield (
+                "@odata.nextLink",
+                self.link(self.options_of_query(), *options, (self.reader.next_option, page.next_token)),
+            )
+        elif tracking is not None:
+            token = page.delta_token or DeltaToken(tracking.query, since=tracking.until).sign()
+            yield "@odata.deltaLink", self.link(self.options_of_query("count"), ("$deltatoken", token))
+
+    def link(self, query: list[tuple[str, str]], *options: tuple[str, str]) -> str:
+        text = urlencode([*query, *options], safe=_READABLE)
+        return f"{self.view.base_url}{self.view.address}?{text}"
+
+    def options_of_query(self, *others: str) -> list[tuple[str, str]]:
+        """The options of the request without those of a page and the ``others``."""
+        left_out = _OPTIONS_OF_A_PAGE.union(others)
+        return [
             (name, value)
             for name, value in parameters(self.view.query_string)
-            if name.lower().removeprefix("$") not in _OPTIONS_OF_A_PAGE
+            if name.lower().removeprefix("$") not in left_out
         ]
-        top = self.view.query_options.top
-        if top is not None:
-            options.append(("$top", str(top - len(self.page.records))))
-        options.append((self.reader.next_option, token))
-        return f"{self.view.base_url}{self.view.address}?{urlencode(options, safe=_READABLE)}"

@@ -11,7 +11,8 @@ from apps.odata.declaration.resource import Resource
 from apps.odata.http.batch.views import BatchView
 from apps.odata.http.entity_view import EntityView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
-from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
+from apps.odata.http.service_views import MetadataView, ServiceDocumentView, UnknownAddressView
+from apps.odata.http.viewsets import ODataViewSet
 
 
 class CaselessPattern(RegexPattern):
@@ -64,7 +65,7 @@ class ODataRouter(SimpleRouter):
                 DynamicRoute(rf"^{{prefix}}{key}/{{url_path}}/?$", "{basename}-{url_name}", True, {}),
                 Route(
                     rf"^{{prefix}}{key}/?$",
-                    {"get": "retrieve", "put": "update"},
+                    {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"},
                     "{basename}-detail",
                     True,
                     {},
@@ -103,12 +104,13 @@ class ODataRouter(SimpleRouter):
         return viewset.resource.path
 
     def get_method_map(self, viewset: type[ODataViewSet], method_map: dict[str, Any]) -> dict[str, Any]:
-        """The methods of an address; POST and PUT of records only when the resource supports them."""
-        supported = viewset.resource.methods
+        """The methods of an address in all versions; those that write only where the resource has them."""
+        supported = (*viewset.resource.methods, *viewset.resource.methods_of_2_1)
+        writing = ("create", "update", "partial_update", "destroy")
         return {
             method: action
             for method, action in method_map.items()
-            if action not in ("create", "update") or method.upper() in supported
+            if action not in writing or method.upper() in supported
         }
 
     def get_urls(self) -> list[URLPattern | URLResolver]:

@@ -90,6 +90,7 @@ class QueryOptions(NestedOptions):
     compute: tuple[ComputedValue, ...] = ()
     format: MediaType | None = None
     skiptoken: str | None = None
+    deltatoken: str | None = None
     aliases: Mapping[str, Literal] = field(default_factory=dict)
     service: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[tuple[str, str], ...] = ()
@@ -349,5 +350,6 @@ OPTION_PARSERS: dict[str, Any] = {
     "compute": parse_compute,
     "format": parse_format,
     "skiptoken": lambda text, target: text,
+    "deltatoken": lambda text, target: text,
 }
 _SERVICE_NAMES = {name.lower(): name for name in SERVICE_PARAMETERS}

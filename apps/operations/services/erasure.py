@@ -19,7 +19,7 @@ from django.db import connection, models, transaction
 from django.db.models import ProtectedError
 
 from apps.core import history
-from apps.core.models import Change, normalised
+from apps.core.models import Change, TimestampedModel, normalised
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.odata import clock
@@ -184,7 +184,14 @@ def cleared_value(column: Any) -> Any:
 
 
 def record_erasure(plan: ErasurePlan, sha256: str) -> None:
-    """The history keeps who erased what, by counts: ``{records: [before, after]}``."""
+    """The history keeps who erased what, by counts: ``{records: [before, after]}``.
+
+    Each record has an entry without values too, from which copies elsewhere learn of it.
+    """
+    for model, keys in plan.keys.items():
+        if issubclass(model, TimestampedModel):
+            kind = Change.Kind.ERASED if model in KEPT_COLUMNS else Change.Kind.DELETED
+            history.write_entries(model, [key for key in keys if key != plan.person.pk], kind)
     counts = {
         model_label(model): [len(keys), len(keys) if model in KEPT_COLUMNS else 0]
         for model, keys in plan.keys.items()

@@ -15,8 +15,8 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 class Command(BaseCommand):
     help = (
-        "Removes files without a document: those left by a process that died during an upload."
-        " Safe at any time; run it once a day."
+        "Removes files without a document: those left by a process that died during an upload"
+        " and those of forms that were never saved. Safe at any time; run it once a day."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,0 +1,186 @@
+"""What a list shows besides the columns of its own records, so that changes of it are found."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.odata.declaration.resource import Nesting
+from apps.odata.declaration.schema import (
+    EntitySet,
+    NavigationProperty,
+    SetNavigation,
+    StructuredType,
+    fields_on_path,
+)
+from apps.odata.delta.change_log import LogEntry
+from apps.odata.query.ast import Call, Count, Expression, Lambda, Path, walk
+from apps.odata.query.options import NestedOptions, QueryOptions
+from apps.odata.read.projection import Projection
+from apps.odata.read.record_json import TODAY, Selection
+
+#: Stands for every column of a model.
+ALL_COLUMNS = "*"
+
+
+class UntrackableError(Exception):
+    """Records that change, or leave the list, without an entry in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Columns of another model at the end of ``path``, an ORM path from the record.
+
+    ``owner_path`` and ``owner_column`` are of rows that belong to one record: the path to that record, and
+    their column with its key.
+    """
+
+    record_type: str
+    path: str
+    columns: frozenset[str]
+    owner_path: str = ""
+    owner_column: str = ""
+
+    def concerns(self, entry: LogEntry) -> bool:
+        if entry.record_type != self.record_type:
+            return False
+        if entry.is_new and not self.owner_column:
+            return False  # whoever refers to it has changed too
+        shown = self.columns | {self.owner_column}
+        return entry.differences is None or ALL_COLUMNS in shown or not shown.isdisjoint(entry.differences)
+
+    def owner_keys(self, entry: LogEntry) -> Iterator[str]:
+        """The records that the row was moved from and to."""
+        yield from filter(None, (entry.differences or {}).get(self.owner_column, ()))
+
+
+@dataclass
+class DependencyCollector:
+    """Collects the columns that a query reads, by the path of their model; ``""`` is the record itself."""
+
+    entity_set: EntitySet
+    columns: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def add_fields(self, prefix: str, steps: Iterable[Any]) -> None:
+        """The columns on a chain of relations that begins at the model of ``prefix``."""
+        for step in steps:
+            self.columns[prefix].add(getattr(step, "attname", step.name))
+            prefix = join(prefix, step.name)
+
+    def add_selection(self, type_: StructuredType, prefix: str, selection: Selection) -> None:
+        for _, prop in selection.properties_of(type_):
+            self.add_property(type_, prefix, prop)
+        for name, nested in selection.navigations:
+            navigation = type_.find_navigation(name)
+            assert navigation is not None
+            self.add_selection(navigation.type, self.enter(navigation, prefix), nested)
+
+    def add_property(self, type_: StructuredType, prefix: str, prop: Any) -> None:
+        self.add_fields(prefix, prop.steps)
+        if prop.source_field.column is not None:
+            return
+        if TODAY in prop.source_field.sql_in(""):
+            raise UntrackableError(f"{prop.name} changes with the day.")
+        for navigation in type_.navigations.values():
+            if navigation.nesting is Nesting.CONTAINED:  # it is computed from them
+                self.columns[self.enter(navigation, prefix)].add(ALL_COLUMNS)
+
+    def add_everything(self, type_: StructuredType, prefix: str) -> None:
+        for prop in type_.readable_properties.values():
+            self.add_property(type_, prefix, prop)
+        for navigation in type_.navigations.values():
+            self.add_everything(navigation.type, self.enter(navigation, prefix))
+
+    def enter(self, navigation: NavigationProperty, prefix: str) -> str:
+        """The prefix of the members of a navigation property's objects."""
+        if isinstance(navigation, SetNavigation) and navigation.many:
+            raise UntrackableError(f"{navigation.name} is a list of another entity set.")
+        if navigation.nesting is Nesting.EMBEDDED:
+            return prefix
+        self.add_fields(prefix, navigation.steps)
+        return join(prefix, navigation.path)
+
+    def add_nested_queries(self, projection: Projection, prefix: str) -> None:
+        """Objects with options of their own: all that they could filter by."""
+        for query in projection.nested_queries.values():
+            path = self.enter(query.navigation, prefix)
+            self.add_everything(query.navigation.type, path)
+            for expression in expressions_in(query.options):
+                self.add_expression(query.navigation.type, path, expression)
+            self.add_nested_queries(query.projection, path)
+
+    def add_expression(self, type_: StructuredType, prefix: str, expression: Expression) -> None:
+        nodes = [node for node, _ in walk(expression)]
+        if any(isinstance(node, Call) and node.function == "now" for node in nodes):
+            raise UntrackableError("now() changes by itself.")
+        if any(isinstance(node, Count) and node.condition is not None for node in nodes):
+            raise UntrackableError("A condition inside $count is not followed.")
+        lists = {node.variable: node.path.segments for node in nodes if isinstance(node, Lambda)}
+        for node in nodes:
+            if isinstance(node, Path):
+                self.add_path(type_, prefix, node.segments, lists)
+
+    def add_path(
+        self, type_: StructuredType, prefix: str, segments: tuple[str, ...], lists: dict[Any, tuple[str, ...]]
+    ) -> None:
+        """The members on a path, and of a list behind it all that a condition could name."""
+        while segments[0] in lists:
+            segments = (*lists[segments[0]], *segments[1:])
+        for name in segments:
+            if name in ("$it", "$this"):
+                continue
+            navigation = type_.find_navigation(name)
+            if navigation is None:
+                if name in type_.readable_properties:
+                    self.add_property(type_, prefix, type_.readable_properties[name])
+                return
+            type_, prefix = navigation.type, self.enter(navigation, prefix)
+            if navigation.many or navigation.nesting is Nesting.EMBEDDED:
+                self.add_everything(type_, prefix)
+
+    def dependencies(self) -> list[Dependency]:
+        return [self.dependency(path, frozenset(columns)) for path, columns in self.columns.items() if path]
+
+    def dependency(self, path: str, columns: frozenset[str]) -> Dependency:
+        relation = fields_on_path(self.entity_set.model, path, path)[-1]
+        label = relation.related_model._meta.label_lower
+        if not relation.one_to_many:
+            return Dependency(label, path, columns)
+        owner_path = path.rpartition("__")[0]
+        return Dependency(label, path, columns, owner_path, relation.field.attname)
+
+
+def find_dependencies(
+    entity_set: EntitySet, projection: Projection, options: QueryOptions
+) -> list[Dependency]:
+    """What the records of a query show, and are selected by, of other models.
+
+    ``UntrackableError`` when the result can change without an entry in the log that tells it.
+    """
+    if options.apply is not None or options.top is not None or options.skip is not None:
+        raise UntrackableError("Of $apply, $top and $skip no changes are known.")
+    collector, type_ = DependencyCollector(entity_set), entity_set.type
+    collector.add_selection(type_, "", projection.selection)
+    collector.add_nested_queries(projection, "")
+    for expression in expressions_in(options):
+        collector.add_expression(type_, "", expression)
+    for name, _ in options.plain:
+        segments = tuple(name.partition("__")[0].split("/"))
+        collector.add_path(type_, "", segments, {})
+    if options.search is not None:
+        for path in entity_set.resource.search:
+            collector.add_fields("", fields_on_path(entity_set.model, path, path))
+    return collector.dependencies()
+
+
+def expressions_in(options: NestedOptions) -> Iterator[Expression]:
+    if options.filter is not None:
+        yield options.filter
+    if isinstance(options, QueryOptions):
+        yield from (computed.expression for computed in options.compute)
+
+
+def join(prefix: str, path: str) -> str:
+    return f"{prefix}__{path}" if prefix else path

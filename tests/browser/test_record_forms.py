@@ -1,0 +1,87 @@
+"""What happens to a form that is pressed twice, left and returned to, or sent after its session has ended."""
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from apps.people.models import Client, Contact
+from tests.people.records import PASSWORD, a_client, a_contact, an_administrator
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+ADD = "/admin/people/client/add/"
+
+
+def sign_in(page, staff):
+    page.fill("[name=username]", staff.primary_email)
+    page.fill("[name=password]", PASSWORD)
+    with page.expect_navigation():
+        page.click("#login-form button[type=submit]")
+
+
+def save(page):
+    with page.expect_navigation():
+        page.click("#submit-row [name=_save]")
+
+
+def test_a_form_sent_after_the_session_ended_comes_back_after_signing_in(open_window, ada):
+    record = a_client(business_name="Acme", business_phone="02 9000 0000")
+    page = open_window()
+    page.goto(f"/admin/people/client/{record.pk}/change/")
+    page.fill("[name=business_name]", "Acme of Brisbane")
+    page.fill("[name=business_phone]", "07 3000 0000")
+    Session.objects.all().delete()
+    save(page)
+    assert "/login/" in page.url
+    sign_in(page, ada)
+    page.wait_for_selector("text=You had been signed out.")
+    assert page.input_value("[name=business_name]") == "Acme of Brisbane"
+    assert Client.objects.get().business_name == "Acme"
+    save(page)
+    record.refresh_from_db()
+    assert (record.business_name, record.business_phone) == ("Acme of Brisbane", "07 3000 0000")
+    page.goto(ADD)
+    assert page.input_value("[name=business_name]") == ""
+    assert page.errors == []
+
+
+def test_nobody_else_sees_what_was_sent_after_the_session_ended(open_window, ada):
+    other = an_administrator()
+    page = open_window()
+    page.goto(ADD)
+    page.fill("[name=business_name]", "Acme")
+    Session.objects.all().delete()
+    save(page)
+    sign_in(page, other)
+    page.wait_for_selector("#submit-row")
+    assert page.input_value("[name=business_name]") == ""
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_button_that_is_pressed_twice_saves_once(open_window):
+    page = open_window()
+    page.goto("/admin/people/contact/add/")
+    page.fill("[name=first_name]", "Mia")
+    page.fill("[name=last_name]", "Nguyen")
+    with page.expect_navigation():
+        page.dblclick("#submit-row [name=_save]")
+    page.wait_for_selector("#result_list >> text=Mia Nguyen")
+    assert Contact.objects.count() == 1
+    page.go_back()
+    page.wait_for_selector("#submit-row")
+    page.fill("[name=first_name]", "Minh")
+    save(page)
+    assert page.errors == []
+
+
+def test_of_two_people_who_save_one_record_the_second_is_told_and_keeps_what_was_typed(open_window):
+    record = a_contact(first_name="Mia", last_name="Nguyen")
+    first, second = open_window(), open_window()
+    for page in (first, second):
+        page.goto(f"/admin/people/contact/{record.pk}/change/")
+    first.fill("[name=first_name]", "Minh")
+    save(first)
+    second.fill("[name=last_name]", "Tran")
+    save(second)
+    assert second.is_visible("text=Ada Byron changed this record")
+    assert second.input_value("[name=last_name]") == "Tran"
+    record.refresh_from_db()
+    assert str(record) == "Minh Nguyen"
