@@ -100,6 +100,8 @@ class ODataView(APIView):
     @cached_property
     def base_url(self) -> str:
         """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
+        if isinstance(self.request._request, BatchedRequest):
+            return self.request._request.base_url
         return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
 
     @cached_property
