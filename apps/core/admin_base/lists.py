@@ -41,8 +41,9 @@ class RecordChangeList(ChangeList):
         try:
             super().get_results(request)
         except IncorrectLookupParameters:
+            page: int = self.page_num  # type: ignore[has-type]
             first = f"The list has pages for its first {COUNT_LIMIT:,} records: search, filter or sort it."
-            messages.warning(request, f"There is no page {self.page_num:,}. {first}")
+            messages.warning(request, f"There is no page {page:,}. {first}")
             self.page_num = 1
             super().get_results(request)
         self.full_result_count = self.result_count  # else the library shows the count in the heading too
