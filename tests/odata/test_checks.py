@@ -187,6 +187,15 @@ def test_two_resources_cannot_share_a_path():
     assert (message.id, "path or name of Good" in message.msg) == ("odata.E011", True)
 
 
+def test_a_navigation_between_sets_needs_a_free_name():
+    class Clash(Good):
+        fields = (Key("ParcelGuid"), Optional("JobGuid", source="job"), Optional("Job", source="note"))
+
+    (message,) = messages_about(Clash, sample.JobResource)
+    assert (message.id, "has two members Job" in message.msg) == ("odata.E022", True)
+    assert "set_navigation" in message.hint
+
+
 def test_one_resources_mistake_hides_no_others():
     messages = messages_about(resource(model=None, path="one"), resource(order=("colour",), path="two"))
     assert {message.id for message in messages} == {"odata.E001", "odata.E017"}
