@@ -191,7 +191,11 @@ def test_a_navigation_between_sets_needs_a_free_name():
     class Clash(Good):
         fields = (Key("ParcelGuid"), Optional("JobGuid", source="job"), Optional("Job", source="note"))
 
-    (message,) = messages_about(Clash, sample.JobResource)
+    class Jobs(Good):
+        model, path, order = sample.Job, "job", ("code",)
+        fields = (Key("JobGuid"),)
+
+    (message,) = messages_about(Clash, Jobs)
     assert (message.id, "has two members Job" in message.msg) == ("odata.E022", True)
     assert "set_navigation" in message.hint
 
