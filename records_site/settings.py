@@ -107,6 +107,10 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+# A span for each request, sent to a collector; the other variables of OpenTelemetry are read by its library.
+if env.str("OTEL_EXPORTER_OTLP_ENDPOINT", ""):
+    MIDDLEWARE.insert(0, "records_site.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "records_site.urls"
 WSGI_APPLICATION = "records_site.wsgi.application"
 APPEND_SLASH = False  # addresses of the interface are matched with and without
