@@ -20,6 +20,7 @@ from apps.access.callers import (
 )
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
+from apps.access.webhooks import delete_old_messages
 from apps.core import archive, saving
 from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
@@ -101,7 +102,7 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
-    """Delete expired tokens, idempotency keys, usage counts and finished tasks; how many rows of each."""
+    """Delete expired tokens, keys and counts, finished tasks and messages; how many rows of each."""
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
@@ -111,4 +112,8 @@ def purge_expired() -> dict[str, int]:
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
     counts = {what: rows.delete()[0] for what, rows in expired.items()}
-    return {**counts, "finished tasks": delete_finished_tasks()}
+    return {
+        **counts,
+        "finished tasks": delete_finished_tasks(),
+        "webhook messages": delete_old_messages(),
+    }
