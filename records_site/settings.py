@@ -267,6 +267,8 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
 
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+#: Days after which the files of imports in the back office are deleted; what became of them stays.
+IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 
 #: What a worker does again and again: service, and the seconds between two calls.
 PERIODIC_SERVICES = {"apps.access.webhooks.send_changes": 5.0}

@@ -22,6 +22,7 @@ from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usag
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.access.webhooks import delete_old_messages
 from apps.core import archive, saving
+from apps.core.file_imports import delete_import_files
 from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
@@ -102,7 +103,11 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
+<<<<<<< HEAD
     """Delete expired tokens, keys and counts, finished tasks and messages; how many rows of each."""
+=======
+    """Delete expired tokens, idempotency keys, usage counts, finished tasks, files of imports; how many."""
+>>>>>>> main
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
@@ -112,8 +117,12 @@ def purge_expired() -> dict[str, int]:
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
     counts = {what: rows.delete()[0] for what, rows in expired.items()}
+<<<<<<< HEAD
     return {
         **counts,
         "finished tasks": delete_finished_tasks(),
         "webhook messages": delete_old_messages(),
     }
+=======
+    return {**counts, "finished tasks": delete_finished_tasks(), "files of imports": delete_import_files()}
+>>>>>>> main

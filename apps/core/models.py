@@ -328,3 +328,54 @@ class Subscriber(TimestampedModel):
     def clear_cache(cls) -> None:
         """Read the settings anew at the next ``current()``."""
         Subscriber._cached = None
+
+
+class FileImport(models.Model):
+    """A file that somebody imports in the back office, its columns, and what became of it.
+
+    ``content``, ``rejected_rows`` and ``issues`` have personal data and are deleted after a while.
+    """
+
+    class Status(models.TextChoices):
+        UPLOADED = "Uploaded"
+        CHECKING = "Checking"
+        CHECKED = "Checked"
+        IMPORTING = "Importing"
+        IMPORTED = "Imported"
+        FAILED = "Failed"
+        UNDOING = "Undoing"
+        UNDONE = "Undone"
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+    kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField("uploaded", default=clock.now)
+    finished_at = models.DateTimeField("finished", null=True)
+    file_name = models.CharField("file", max_length=255)
+    content = models.BinaryField(null=True)
+    rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")
+    options = models.JSONField(default=dict)
+    columns = models.JSONField(default=list, help_text="A FileColumn each")
+    status = models.CharField(max_length=10, choices=Status, default=Status.UPLOADED)
+    task_id = models.UUIDField(null=True, help_text="The background task that does what the status says")
+    message = models.TextField(blank=True, help_text="Why nothing could be done")
+    notices = models.JSONField(default=list)
+    counts = models.JSONField(default=dict, help_text="ImportCounts")
+    issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
+    rows_done = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-created_at", "-guid")
+        indexes = (models.Index(fields=["-created_at", "-guid"], name="core_fileimport_newest"),)
+        verbose_name = "import"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_running(self) -> bool:
+        return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import models
 
-from apps.odata.declaration.resource import Behaviour, Nesting, Numbered, Property, Resource
+from apps.odata.declaration.resource import V2_1, Behaviour, Nesting, Numbered, Property, Resource
 from apps.odata.declaration.schema import (
     IDENTIFIER,
     DeclarationError,
@@ -68,6 +68,9 @@ HINTS = {
     "odata.W002": "$filter reaches it; another name avoids the confusion.",
 }
 
+#: The service of a resource that a method calls.
+SERVICES = {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "archive"}
+
 #: (id, message) of a mistake in a declaration.
 Mistake = tuple[str, str]
 
@@ -91,15 +94,16 @@ def check_service(service: Service) -> list[CheckMessage]:
 
 def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
     """The mistakes of a resource, or the first one when it cannot be bound to its model."""
-    for method, function in (("POST", "create"), ("PUT", "replace")):
-        if method in resource.methods and getattr(resource, function) is None:
+    methods = (*resource.methods, *resource.methods_of_2_1)
+    for method, function in SERVICES.items():
+        if method in methods and getattr(resource, function) is None:
             yield "odata.E009", f"{resource.__name__} has the method {method} and no {function}"
     if resource.visible_to is Resource.visible_to:
         yield "odata.E010", f"{resource.__name__} does not override visible_to"
     if not hasattr(resource, "path"):
         return  # find_invalid_addresses reports it
     try:
-        bound = bind_resource(resource)
+        bound = bind_resource(resource, V2_1)
     except DeclarationError as error:
         yield error.id, str(error)
         return

@@ -7,6 +7,7 @@ from django.db import models
 
 from apps.odata import checks
 from apps.odata.declaration.resource import (
+    DELETE,
     GET,
     POST,
     PUT,
@@ -113,7 +114,8 @@ def test_this_service_has_no_messages():
         (fields(ReadOnly("Data")), "odata.E008", "BinaryField"),
         (fields(ReadOnly("Lines", source="job__lines")), "odata.E008", "a list of records"),
         (resource(create=None), "odata.E009", "has the method POST and no create"),
-        (resource(methods=(GET, POST, PUT)), "odata.E009", "has the method PUT and no replace"),
+        (resource(methods=(GET, POST, PUT)), "odata.E009", "has the method PUT and no update"),
+        (resource(methods_of_2_1=(DELETE,)), "odata.E009", "has the method DELETE and no archive"),
         (resource(visible_to=Resource.visible_to), "odata.E010", "does not override visible_to"),
         (resource(path="parcel-post"), "odata.E012", "'parcel-post'"),
         (resource(path=""), "odata.E012", "''"),

@@ -108,9 +108,12 @@ class ImportDefinition:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``."""
+    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``.
 
-    column_map: Mapping[str, str] = field(default_factory=dict)
+    A column may be named by its index as well.
+    """
+
+    column_map: Mapping[str | int, str] = field(default_factory=dict)
     match: str | None = None
     errors: Path | None = None
     encoding: str | None = None
