@@ -103,11 +103,7 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
-<<<<<<< HEAD
-    """Delete expired tokens, keys and counts, finished tasks and messages; how many rows of each."""
-=======
-    """Delete expired tokens, idempotency keys, usage counts, finished tasks, files of imports; how many."""
->>>>>>> main
+    """Delete what is no longer needed: expired tokens, finished tasks …; how many rows of each kind."""
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
@@ -117,12 +113,9 @@ def purge_expired() -> dict[str, int]:
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
     counts = {what: rows.delete()[0] for what, rows in expired.items()}
-<<<<<<< HEAD
     return {
         **counts,
         "finished tasks": delete_finished_tasks(),
+        "files of imports": delete_import_files(),
         "webhook messages": delete_old_messages(),
     }
-=======
-    return {**counts, "finished tasks": delete_finished_tasks(), "files of imports": delete_import_files()}
->>>>>>> main
