@@ -107,6 +107,10 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+# A span for each request, sent to a collector; the other variables of OpenTelemetry are read by its library.
+if env.str("OTEL_EXPORTER_OTLP_ENDPOINT", ""):
+    MIDDLEWARE.insert(0, "records_site.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "records_site.urls"
 WSGI_APPLICATION = "records_site.wsgi.application"
 APPEND_SLASH = False  # addresses of the interface are matched with and without
@@ -269,6 +273,15 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 #: Days after which the files of imports in the back office are deleted; what became of them stays.
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
+
+#: What a worker does again and again: service, and the seconds between two calls.
+PERIODIC_SERVICES = {"apps.access.webhooks.send_changes": 5.0}
+
+# --- webhooks: https to addresses of the internet, unless said otherwise ----------------------------------
+
+WEBHOOK_HTTP = env.bool("WEBHOOK_HTTP", False)
+WEBHOOK_NETWORKS = env.list("WEBHOOK_NETWORKS", default=[])  # inner networks that may be called: 10.1.0.0/16
+WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", 10)
 
 # --- transport ----------------------------------------------------------------------------------------
 
