@@ -107,6 +107,10 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+# A span for each request, sent to a collector; the other variables of OpenTelemetry are read by its library.
+if env.str("OTEL_EXPORTER_OTLP_ENDPOINT", ""):
+    MIDDLEWARE.insert(0, "records_site.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "records_site.urls"
 WSGI_APPLICATION = "records_site.wsgi.application"
 APPEND_SLASH = False  # addresses of the interface are matched with and without
@@ -267,6 +271,8 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
 
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+#: Days after which the files of imports in the back office are deleted; what became of them stays.
+IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 
 # --- transport ----------------------------------------------------------------------------------------
 
@@ -371,6 +377,7 @@ FILE_UPLOAD_HANDLERS = [
 ODATA_SERVICE = "records_site.service.service"
 ODATA_CHANGE_LOG = "apps.core.change_log.change_log"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
+ODATA_READ_LOG = "apps.core.read_log.READ_LOG"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
 API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
@@ -462,6 +469,7 @@ BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is 
 # --- personal data ------------------------------------------------------------------------------------
 
 #: Years after the last service during which nobody's records are erased.
+READ_LOG_DAYS = env.int("READ_LOG_DAYS", 730)  # after which purge_expired deletes an entry; 0: never
 RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
 
 # --- the back office ----------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ class TimestampedModel(models.Model):
     secret_columns: ClassVar[frozenset[str]] = frozenset()
     #: Columns whose change is no change of the record (a login's time).
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Whether the records are about people, so that reading them is logged (``core.read_log``).
+    has_personal_data: ClassVar[bool] = True
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -167,6 +169,7 @@ class Lookup(models.Model):
 
     #: Archived, it cannot be chosen for new records (decisions.md 6).
     is_lookup: ClassVar[bool] = True
+    has_personal_data: ClassVar[bool] = False
 
     name = models.CharField(max_length=90)
     name_key = NormalisedField(of="name", unique=True)
@@ -251,6 +254,55 @@ class Change(models.Model):
         return f"{self.kind} {self.record_type} {self.record_key}"
 
 
+class PersonalDataRead(models.Model):
+    """One entry of the read log: who read which records, when, and through which channel; never changed."""
+
+    class Kind(models.TextChoices):
+        RECORD = "Record"
+        LIST = "List"
+        EXPORT = "Export"
+        DOWNLOAD = "Download"
+
+    at = models.DateTimeField("time", db_index=True)
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    application = models.CharField(
+        max_length=150, null=True, help_text="The API application's name, kept when it is deleted"
+    )
+    channel = models.CharField(max_length=12, choices=Change.Channel)
+    request_id = models.CharField(max_length=36, null=True)
+    kind = models.CharField(max_length=8, choices=Kind)
+    record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
+    record_count = models.PositiveIntegerField("records")
+    record_keys = models.BinaryField(
+        help_text="16 bytes for each record; none of a read of more than 5,000 records"
+    )
+    query = models.CharField(max_length=500, help_text="The query with ? for each value")
+
+    #: Set by their list in the back office.
+    display_line: Any = None
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["staff", "at"], condition=models.Q(staff__isnull=False), name="core_read_by_staff"
+            ),
+        )
+        ordering = ("-id",)
+        verbose_name = "read of personal data"
+        verbose_name_plural = "reads of personal data"
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.record_type}"
+
+
 class Consent(models.TextChoices):
     """Whether somebody agreed to be written to."""
 
@@ -270,6 +322,8 @@ DIGITS = (MinValueValidator(1), MaxValueValidator(20))
 
 class Subscriber(TimestampedModel):
     """The one organisation that runs this service, and its settings."""
+
+    has_personal_data = False
 
     name = models.CharField("organisation", max_length=255, default="My organisation")
     time_zone = models.CharField(
@@ -328,3 +382,54 @@ class Subscriber(TimestampedModel):
     def clear_cache(cls) -> None:
         """Read the settings anew at the next ``current()``."""
         Subscriber._cached = None
+
+
+class FileImport(models.Model):
+    """A file that somebody imports in the back office, its columns, and what became of it.
+
+    ``content``, ``rejected_rows`` and ``issues`` have personal data and are deleted after a while.
+    """
+
+    class Status(models.TextChoices):
+        UPLOADED = "Uploaded"
+        CHECKING = "Checking"
+        CHECKED = "Checked"
+        IMPORTING = "Importing"
+        IMPORTED = "Imported"
+        FAILED = "Failed"
+        UNDOING = "Undoing"
+        UNDONE = "Undone"
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+    kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField("uploaded", default=clock.now)
+    finished_at = models.DateTimeField("finished", null=True)
+    file_name = models.CharField("file", max_length=255)
+    content = models.BinaryField(null=True)
+    rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")
+    options = models.JSONField(default=dict)
+    columns = models.JSONField(default=list, help_text="A FileColumn each")
+    status = models.CharField(max_length=10, choices=Status, default=Status.UPLOADED)
+    task_id = models.UUIDField(null=True, help_text="The background task that does what the status says")
+    message = models.TextField(blank=True, help_text="Why nothing could be done")
+    notices = models.JSONField(default=list)
+    counts = models.JSONField(default=dict, help_text="ImportCounts")
+    issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
+    rows_done = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-created_at", "-guid")
+        indexes = (models.Index(fields=["-created_at", "-guid"], name="core_fileimport_newest"),)
+        verbose_name = "import"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_running(self) -> bool:
+        return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}

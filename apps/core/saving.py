@@ -18,6 +18,7 @@ from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_nam
 from apps.core.models import normalised
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.errors import RECORD_CHANGED, PreconditionFailed
 from apps.odata.write.drafts import (
     Draft,
     Issue,
@@ -316,22 +317,8 @@ def new_keys(model: type[models.Model], number: int) -> list[Any]:
 # --- existing records -----------------------------------------------------------------------------------
 
 
-def replace_record(record: Any, draft: Draft) -> None:
-    """Make a record what the draft says, lists included; what the draft has no member for stays."""
-    for field in record._meta.concrete_fields:
-        if draft.has(field.name) and field.name not in SYSTEM_COLUMNS and not field.primary_key:
-            setattr(record, field.name, draft.get(field.name))
-    changed = [field for field in record._meta.many_to_many if replace_list(record, field, draft)]
-    if changed and not history.differences(record):
-        type(record)._base_manager.filter(pk=record.pk).update(modify_date=clock.now())
-        return
-    record.save()
-
-
 def replace_list(record: Any, field: models.ManyToManyField, draft: Draft) -> bool:
     """Replace a list by the draft's; whether it changed. Its history says from what to what."""
-    if not draft.has(field.name):
-        return False
     links = getattr(record, field.name)
     before = {one.pk: one for one in links.all()}
     after = {one.pk: one for one in draft.get(field.name) or ()}
@@ -345,7 +332,8 @@ def replace_list(record: Any, field: models.ManyToManyField, draft: Draft) -> bo
 def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[Any, Any]:
     """The records that the drafts change, by key and locked; what the drafts do not give is filled from them.
 
-    So that rules can validate the whole. References that are filled have their key alone.
+    So that rules can validate the whole. References that are filled have their key alone. Raises
+    ``PreconditionFailed`` for a record that was changed since its caller read it.
     """
     key = model._meta.pk
     assert key is not None
@@ -359,6 +347,8 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
         record = existing.get(draft.key)
         if record is None:
             continue
+        if draft.expected_change not in (None, record.modify_date):
+            raise PreconditionFailed(RECORD_CHANGED)
         known = draft.given | draft.invalid
         values = zip(names, values_of(record)[2:], strict=True)
         draft.fill_all({name: value for name, value in values if name not in known})

@@ -49,5 +49,9 @@ def save_settings(drafts: Sequence[Draft]) -> list[Any]:
     """Store the organisation's settings, of which there is one record."""
     saving.validate(Subscriber, drafts)
     for draft in drafts:
-        saving.replace_record(Subscriber.objects.filter(pk=1).first() or Subscriber(pk=1), draft)
+        record = Subscriber.objects.filter(pk=1).first() or Subscriber(pk=1)
+        for column in Subscriber._meta.concrete_fields:
+            if draft.has(column.name) and column.name not in saving.SYSTEM_COLUMNS and not column.primary_key:
+                setattr(record, column.name, draft.get(column.name))
+        record.save()
     return [1 for _ in drafts]

@@ -1,10 +1,12 @@
 """The queue of background tasks: what a worker that was killed left behind, and the figures of /metrics.
 
 A task is a row of the database (django-tasks), enqueued in the transaction of what it belongs to. It must be
-safe to repeat: one that its worker did not finish is done again.
+safe to repeat, since one that its worker did not finish is done again, and begins with ``task_author``.
 """
 
 import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db.models import Count, Min
@@ -13,11 +15,23 @@ from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
+from apps.core import history
+from apps.core.models import Subscriber
+from apps.odata import clock
+
 #: A task that is begun so many times and never finished ends its worker.
 MAX_ATTEMPTS = 3
 #: No task takes as long: its worker's machine is gone.
 LONGEST_TASK = dt.timedelta(hours=24)
 KEPT = dt.timedelta(days=14)
+
+
+@contextmanager
+def task_author(author: history.Author) -> Iterator[None]:
+    """What middleware does for a request: the clock is read again, the zone and the author are set."""
+    clock.reset_now()
+    with timezone.override(Subscriber.current().zone), history.as_author(author):
+        yield
 
 
 class WorkerEnded(Exception):

@@ -77,10 +77,13 @@ def support_item(code: str | None) -> SupportItem | None:
     return SupportItem(int(category), purpose)
 
 
-#: The sum of the service bookings of a plan. Both engines round the same way, and null is no sum.
+#: The sum of the budgets of a plan. Both engines round the same way, and null is no sum.
 ALLOCATED = (
-    "round(coalesce((SELECT sum(_booking.budget) FROM engagements_servicebooking _booking"
-    " WHERE _booking.engagement_id = {row}.guid), 0.00), 2)"
+    "round(coalesce(CASE {row}.participant_type WHEN 'PACE' THEN"
+    " (SELECT sum(_budget.budget) FROM engagements_categorybudget _budget"
+    " WHERE _budget.engagement_id = {row}.guid)"
+    " ELSE (SELECT sum(_booking.budget) FROM engagements_servicebooking _booking"
+    " WHERE _booking.engagement_id = {row}.guid) END, 0.00), 2)"
 )
 
 

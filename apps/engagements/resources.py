@@ -7,10 +7,11 @@ from django.db.models import QuerySet
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.imports import ClientEngagementImport
-from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_engagements, update_engagements
 from apps.engagements.validation import EngagementDraft
 from apps.odata.declaration.resource import (
+    V2_1,
     Contains,
     Embedded,
     Key,
@@ -94,6 +95,22 @@ class ServiceBookingType(NestedType):
     )
 
 
+class CategoryBudgetType(NestedType):
+    """A PACE plan's budget for a support category, with what was claimed on it."""
+
+    model = CategoryBudget
+    fields = (
+        Key("CategoryBudgetGuid"),
+        ReadOnly("Budget"),
+        ReadOnly("UsedElsewhere"),
+        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
+        ReadOnly("Paid", description="The part of Claimed that was paid."),
+        ReadOnly("Waiting", description="Entered and not yet claimed."),
+        ReadOnly("ManagementType"),
+        RefersTo("Category", CategoryType, read_only=True),
+    )
+
+
 class ClientEngagementResource(Resource):
     """A participant's plan with its service bookings. PACE plans wait for a version that serves them."""
 
@@ -137,12 +154,25 @@ class ClientEngagementResource(Resource):
             read_only=True,
         ),
     )
+    fields_of_2_1 = (
+        ReadOnly("EndorsementDate"),
+        Contains(
+            "CategoryBudgets",
+            CategoryBudgetType,
+            source="category_budgets",
+            order=("category__number",),
+            read_only=True,
+            description="The budgets of a PACE plan, which has no service bookings.",
+        ),
+    )
     create, update = create_engagements, update_engagements
     importing = ClientEngagementImport
     draft_class = EngagementDraft
 
     def visible_to(self, caller: Any) -> QuerySet[ClientEngagement]:
-        return ClientEngagement.objects.filter(participant_type=ParticipantType.AGENCY)
+        """PACE plans are shown from version 2.1 on (interface.md 9)."""
+        plans = ClientEngagement.objects.all()
+        return plans if self.version == V2_1 else plans.filter(participant_type=ParticipantType.AGENCY)
 
 
 class SupportCategoryResource(LookupResource):

@@ -11,8 +11,8 @@ from apps.odata.write.drafts import Draft, Issue
 class EngagementDraft(Draft):
     """A draft of a plan. The services load what its warnings compare it with.
 
-    ``other_plans`` are the participant's other current plans, ``allocated_amount`` the sum of the service
-    bookings.
+    ``other_plans`` are the participant's other current plans, ``allocated_amount`` the sum of its
+    budgets.
     """
 
     other_plans: Sequence[ClientEngagement] = ()
@@ -110,7 +110,7 @@ def bookings_fit_into_the_total_budget(draft: EngagementDraft) -> Iterator[Issue
         yield Issue(
             "OverAllocated",
             "total_budget_amount",
-            f"The plan's bookings come to {draft.allocated_amount:,.2f}, which is {excess:,.2f} more.",
+            f"The plan's budgets come to {draft.allocated_amount:,.2f}, which is {excess:,.2f} more.",
         )
 
 

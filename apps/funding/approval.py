@@ -10,7 +10,7 @@ from apps.funding.choices import ApprovalAction
 from apps.funding.models import StatusMove
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
-from apps.odata.declaration.resource import Key, Optional, Required, Resource
+from apps.odata.declaration.resource import BodyKind, Key, Optional, Required, Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import URI, reference
@@ -65,7 +65,7 @@ def apply_action(
         if record is None:
             raise NotFound(f"There is no {name} {key}.")
         check(record)
-        body = read_record(action_body(), raw)
+        body = read_record(action_body(), raw, BodyKind.NEW)
         issues = attach_references(action_body().type, body.drafts)
         dispatch.run_service(action_body(), body, issues, act)
 

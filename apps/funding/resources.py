@@ -20,10 +20,13 @@ from apps.funding.services.provider_invoices import (
     create_provider_invoices,
     update_provider_invoices,
 )
-from apps.funding.services.update import update_claims, update_invoices
+from apps.funding.services.update import archive_claims, archive_invoices, update_claims, update_invoices
 from apps.odata.declaration.resource import (
+    DELETE,
     GET,
+    PATCH,
     POST,
+    PUT,
     Contains,
     Key,
     NestedType,
@@ -158,6 +161,7 @@ class ClaimResource(UnrestrictedResource):
     path = "claim"
     search = ("claim_number", "provider_invoice_reference")
     methods = GET, POST
+    methods_of_2_1 = PUT, PATCH, DELETE
     has_warnings = True
     fields = (
         Key("ClaimGuid"),
@@ -201,7 +205,7 @@ class ClaimResource(UnrestrictedResource):
         ),
         Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
-    create, update = create_claims, update_claims
+    create, update, archive = create_claims, update_claims, archive_claims
     loads_references = True
     importing = ClaimImport
 
@@ -214,6 +218,7 @@ class InvoiceResource(UnrestrictedResource):
     path = "invoice"
     search = ("invoice_number",)
     methods = GET, POST
+    methods_of_2_1 = PUT, PATCH, DELETE
     has_warnings = True
     fields = (
         Key("InvoiceGuid"),
@@ -241,7 +246,7 @@ class InvoiceResource(UnrestrictedResource):
         responsible_staff("Invoices"),
         Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
-    create, update = create_invoices, update_invoices
+    create, update, archive = create_invoices, update_invoices, archive_invoices
     loads_references = True
     importing = InvoiceImport
 

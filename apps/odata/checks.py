@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import models
 
-from apps.odata.declaration.resource import Behaviour, Nesting, Numbered, Property, Resource
+from apps.odata.declaration.resource import V2_1, Behaviour, Nesting, Numbered, Property, Resource
 from apps.odata.declaration.schema import (
     IDENTIFIER,
     DeclarationError,
@@ -62,11 +62,16 @@ HINTS = {
     "odata.E020": "Declare a Key(…) in its type, or read_only=True.",
     # a member that only one record shows is a complex property, which lists would have to show
     "odata.E021": "Declare a Key(…) in its type: lists may leave out navigation properties.",
+    # a navigation property between entity sets has the name of another member
+    "odata.E022": "Name it by set_navigation=… or partner=… in the declaration, or rename the member.",
     # a required member may be null in the database
     "odata.W001": "Set null=False on the field, or declare the member Optional.",
     # the plain filter of a property has the name of a query option
     "odata.W002": "$filter reaches it; another name avoids the confusion.",
 }
+
+#: The service of a resource that a method calls.
+SERVICES = {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "archive"}
 
 #: (id, message) of a mistake in a declaration.
 Mistake = tuple[str, str]
@@ -83,6 +88,8 @@ def check_service(service: Service) -> list[CheckMessage]:
         *find_invalid_addresses(service.resources),
         *((resource, mistake) for resource in service.resources for mistake in find_mistakes(resource)),
     ]
+    if all(id.startswith("odata.W") for _, (id, _) in mistakes):
+        mistakes += find_name_conflicts(service)
     return [
         (Warning if id.startswith("odata.W") else Error)(message, hint=HINTS[id], obj=resource, id=id)
         for resource, (id, message) in mistakes
@@ -91,15 +98,16 @@ def check_service(service: Service) -> list[CheckMessage]:
 
 def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
     """The mistakes of a resource, or the first one when it cannot be bound to its model."""
-    for method, function in (("POST", "create"), ("PUT", "replace")):
-        if method in resource.methods and getattr(resource, function) is None:
+    methods = (*resource.methods, *resource.methods_of_2_1)
+    for method, function in SERVICES.items():
+        if method in methods and getattr(resource, function) is None:
             yield "odata.E009", f"{resource.__name__} has the method {method} and no {function}"
     if resource.visible_to is Resource.visible_to:
         yield "odata.E010", f"{resource.__name__} does not override visible_to"
     if not hasattr(resource, "path"):
         return  # find_invalid_addresses reports it
     try:
-        bound = bind_resource(resource)
+        bound = bind_resource(resource, V2_1)
     except DeclarationError as error:
         yield error.id, str(error)
         return
@@ -109,6 +117,14 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
             yield from check(type_)
     if bound.supports("POST") or bound.supports("PUT"):
         yield from check_writable(bound.type)
+
+
+def find_name_conflicts(service: Service) -> Iterator[tuple[type[Resource], Mistake]]:
+    """The first name between entity sets that is not free; each resource for itself has no mistake."""
+    try:
+        Service(*service.resources, version=V2_1).entity_sets  # noqa: B018  (raises DeclarationError)
+    except DeclarationError as error:
+        yield service.resources[0], (error.id, str(error))
 
 
 # --- resources ----------------------------------------------------------------------------------------

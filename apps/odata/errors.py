@@ -113,7 +113,7 @@ class NotAcceptable(ODataError, status=406):
 
 
 class Conflict(ODataError, status=409):
-    """A write that lost the race with another writer."""
+    """A write that lost the race with another writer, or that the state of the record forbids."""
 
 
 class Gone(ODataError, status=410):
@@ -122,6 +122,9 @@ class Gone(ODataError, status=410):
 
 class PreconditionFailed(ODataError, status=412):
     """An If-Match header with an ETag that is no longer the record's."""
+
+
+RECORD_CHANGED = "The record was changed since it was read; read it again."
 
 
 class TooLarge(ODataError, status=413):
@@ -138,6 +141,10 @@ class KeyReused(ODataError, status=422, code="IdempotencyKeyReused"):
 
 class FailedDependency(ODataError, status=424):
     """A request of a batch that was not served, because another one failed."""
+
+
+class PreconditionRequired(ODataError, status=428):
+    """A change of a record without an If-Match header."""
 
 
 class TooManyRequests(ODataError, status=429):

@@ -3,6 +3,7 @@
 from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
 from apps.odata.declaration.resource import (
     GET,
+    PATCH,
     POST,
     PUT,
     Contains,
@@ -36,7 +37,6 @@ from apps.people.services import (
     create_contacts,
     create_roles,
     create_staff,
-    replace_staff,
     update_clients,
     update_contacts,
     update_roles,
@@ -190,6 +190,7 @@ class StaffResource(UnrestrictedResource):
     path = "staff"
     search = ("first_name", "last_name", "unique_code", "scheme_number", "primary_email", "phone1")
     methods = GET, POST, PUT
+    methods_of_2_1 = (PATCH,)
     fields = (
         Key("StaffGuid"),
         Required("FirstName"),
@@ -215,7 +216,7 @@ class StaffResource(UnrestrictedResource):
         RefersTo("Location", LocationSummary),
     )
     draft_class = StaffDraft
-    create, update, replace, archive = create_staff, update_staff, replace_staff, archive_staff
+    create, update, archive = create_staff, update_staff, archive_staff
     importing = StaffImport
 
 
@@ -226,6 +227,7 @@ class ClientResource(UnrestrictedResource):
     path = "client"
     search = ("business_name", "business_number", "unique_code", "external_reference")
     methods = GET, POST
+    methods_of_2_1 = PUT, PATCH
     fields = (
         Key("ClientGuid"),
         Required("BusinessName"),
@@ -254,6 +256,7 @@ class ContactResource(UnrestrictedResource):
     path = "contact"
     search = ("first_name", "last_name", "unique_code", "scheme_number", "primary_email", "phone1")
     methods = GET, POST
+    methods_of_2_1 = (PATCH,)
     fields = (
         Key("ContactGuid"),
         Required("FirstName"),

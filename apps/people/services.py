@@ -88,18 +88,12 @@ def create_staff(drafts: Sequence[Draft]) -> list[Any]:
 
 
 def update_staff(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of existing staff give; passwords and times of sign-ins stay."""
+    apply_email_consent(drafts)
     existing = saving.load_existing(Staff, drafts)
     load_login_context(drafts)
     saving.validate(Staff, drafts, STAFF_RULES, existing)
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
-
-
-def replace_staff(record: Staff, draft: Draft) -> None:
-    """Make a staff member what the draft says (interface.md 4.1); password and login times stay."""
-    apply_email_consent([draft])
-    load_login_context([draft])
-    saving.validate(Staff, [draft], STAFF_RULES)
-    saving.replace_record(record, draft)
 
 
 def password_column(draft: Draft) -> str:
@@ -112,7 +106,7 @@ def apply_email_consent(drafts: Iterable[Draft]) -> None:
     """Consent to emails that is not given is the organisation's default."""
     consent = Subscriber.current().email_consent_default
     for draft in drafts:
-        if "accepts_email_contact" not in draft.given | draft.invalid:
+        if draft.gets_default("accepts_email_contact"):
             draft.fill("accepts_email_contact", str(consent))
 
 

@@ -3,7 +3,9 @@
 from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
 from apps.odata.declaration.resource import (
     GET,
+    PATCH,
     POST,
+    PUT,
     Key,
     Optional,
     ReadOnly,
@@ -55,6 +57,7 @@ class OpportunityResource(UnrestrictedResource):
     path = "opportunity"
     search = ("name", "source_details", "referrer_last_name", "referrer_organisation")
     methods = GET, POST
+    methods_of_2_1 = PUT, PATCH
     # No member is required in a body, since a template may have it: the rules check after the template.
     fields = (
         Key("OpportunityId", source="id"),

@@ -72,9 +72,20 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
         # A date that is only repeated may have passed meanwhile: it is not set anew.
         record = existing[draft.key]
         draft.given -= {name for name in FUTURE_DATES if draft.get(name) == getattr(record, name)}
+        keep_moment_of_day(draft, record)
         apply_defaults(draft)
     saving.validate(Opportunity, drafts, OPPORTUNITY_RULES, existing)
     return saving.save_changes(Opportunity, drafts, existing)
+
+
+def keep_moment_of_day(draft: Draft, record: Opportunity) -> None:
+    """Keep the time of an outcome where only its date is given, which is all that responses have of it."""
+    given, stored = draft.get("outcome_moment"), record.outcome_moment
+    if given is None or stored is None:
+        return
+    midnight = timezone.localtime(given)
+    if midnight.time() == dt.time.min and midnight.date() == timezone.localtime(stored).date():
+        draft.fill("outcome_moment", stored)
 
 
 @transaction.atomic

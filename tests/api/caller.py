@@ -40,6 +40,12 @@ class Caller:
     def put(self, path, body, query=None, **headers):
         return self.call("PUT", path, query, body, **headers)
 
+    def patch(self, path, body, query=None, **headers):
+        return self.call("PATCH", path, query, body, **headers)
+
+    def delete(self, path, query=None, **headers):
+        return self.call("DELETE", path, query, **headers)
+
     def call(self, method, path, query=None, body=None, content_type=JSON, **headers):
         """``Prefer="return=minimal"`` and the like are headers; underscores in their names are hyphens."""
         address = path if path.startswith("/") else f"/api/{path}"
@@ -86,7 +92,9 @@ def check_answer(answer):
     request = f"{answer.status_code} {answer.request['PATH_INFO']} {answer.request['QUERY_STRING'][:200]}"
     assert answer.seconds < PATIENCE, f"{request} took {answer.seconds:.1f} s"
     assert answer["OData-Version"] == "4.0", request
-    assert answer["api-supported-versions"] == "2.0", request
+    # Answers to version 2.1 name it; those to 2.0 stay as they were before there was another.
+    versions = "2.0, 2.1" if answer.headers.get("api-version") == "2.1" else "2.0"
+    assert answer["api-supported-versions"] == versions, request
     if not answer.request["PATH_INFO"].lower().startswith("/api/$metadata"):
         assert "no-store" in answer["Cache-Control"], request
     assert answer["X-Content-Type-Options"] == "nosniff", request

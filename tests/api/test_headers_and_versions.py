@@ -31,7 +31,7 @@ def test_the_one_version_may_be_named_in_every_way(api, address, query, headers)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("version", ["1", "1.0", "3", "2.1", "", " ", "x", "2.0.0", "²", "2" * 5000])
+@pytest.mark.parametrize("version", ["1", "1.0", "3", "2.2", "", " ", "x", "2.0.0", "²", "2" * 5000])
 def test_another_version_is_not_served(api, address, version):
     refused(api.get(address, {"version": version}), 400, "UnsupportedApiVersion")
 

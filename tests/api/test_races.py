@@ -6,6 +6,7 @@ from apps.access.models import IdempotencyKey
 from apps.core.models import Change
 from apps.people.models import Client, Contact, Staff
 from tests.api.caller import Caller, ok
+from tests.funding.bodies import a_claim_body, submitted
 from tests.people.builders import a_client_body, a_contact_body, a_role, a_staff_body, a_staff_member
 from tests.races import call_at_once
 
@@ -79,6 +80,22 @@ def test_one_of_two_puts_with_the_same_tag_is_412(api):
         assert statuses(answers) == [200, 412, 412]
         (won,) = [answer.json()["FirstName"] for answer in answers if answer.status_code == 200]
         assert ok(api.get(f"staff/{member.pk}"))["FirstName"] == won
+
+
+def test_of_two_patches_and_a_delete_with_the_same_tag_one_wins(api):
+    """Not even by the locks of its provider invoice, which every change of a claim waits for first."""
+    version = {"api_version": "2.1"}
+    for number in range(ROUNDS):
+        (key,) = submitted("claim", a_claim_body())
+        tag, address = api.get(f"claim/{key}")["ETag"], f"claim/{key}"
+        one, two, three = callers(api, 3)
+        day, ignored = {"DueDate": f"2025-08-0{number + 1}"}, {"ignoreWarnings": "true"}
+        answers = call_at_once(
+            lambda: one.patch(address, day, ignored, If_Match=tag, **version),  # noqa: B023  run at once
+            lambda: two.patch(address, day, ignored, If_Match=tag, **version),  # noqa: B023
+            lambda: three.delete(address, If_Match=tag, **version),  # noqa: B023
+        )
+        assert statuses(answers) in ([200, 412, 412], [204, 412, 412])
 
 
 def test_puts_without_a_tag_all_succeed_one_after_the_other(api):

@@ -1,10 +1,13 @@
 """The texts that people write into cells, and what they mean."""
 
+import contextlib
 import datetime as dt
 from decimal import Decimal
 
 import pytest
 from django.db import models
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.core.importing.cells import (
     boolean_cell,
@@ -123,3 +126,31 @@ def test_every_type_of_the_service_has_a_reader():
         for prop in found.type.properties.values():
             assert callable(cell_reader(prop)), prop.name
             assert isinstance(prop.field, models.Field)
+
+
+#: Texts of cells: anything, and what looks like numbers, days and times.
+texts = st.text(min_size=1) | st.text("0123456789.,-+/: $%()eETZ−\u00a0٣", min_size=1, max_size=30)
+
+
+@given(text=texts)
+def test_any_text_of_a_cell_is_a_value_or_refused(text):
+    clean = cleaned_and_restored(text) or "-"
+    for entity_set in service.get_service().entity_sets:
+        for prop in entity_set.type.properties.values():
+            for day_first in (True, False):
+                with contextlib.suppress(WireValueError):
+                    assert cell_reader(prop, day_first)(clean) is not None
+
+
+@given(value=st.decimals(-(10**11), 10**11, places=4))
+def test_no_digit_of_a_number_is_lost_with_or_without_thousands(value):
+    for text in (f"{value:f}", f"{value:,f}", f"{'-' if value < 0 else ''}${abs(value):,f}"):
+        assert decimal_number(text) == value
+
+
+@given(
+    day=st.dates(dt.date(1900, 1, 1), dt.date(2999, 12, 31)),
+    form=st.sampled_from(["{:%d/%m/%Y}", "{:%d %b %Y}", "{}"]),
+)
+def test_every_day_is_read_as_it_was_written(day, form):
+    assert iso_date(form.format(day), day_first=True) == day.isoformat()

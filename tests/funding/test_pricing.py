@@ -1,11 +1,16 @@
 """The price of a product on a day: either side of a range's end, in its zone, for many lines at once."""
 
 import datetime as dt
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from apps.funding.models import Invoice
 from apps.funding.models.prices import load_price_table
+from tests.funding.bodies import a_funder, a_line_body, a_priced_entry, an_invoice_body, submitted
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, an_entry
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +90,29 @@ def test_the_prices_of_a_thousand_lines_are_one_query(entry, django_assert_num_q
         ]
     assert [each.amount for each in found[1:10]] == [Decimal(f"{number}.25") for number in range(9)]
     assert (found[360].amount, found[370].amount) == (Decimal("70.00"), Decimal("73.5"))
+
+
+# --- sums -----------------------------------------------------------------------------------------------
+
+CENT = Decimal("0.01")
+quantities, prices = st.decimals("0.0001", 100, places=4), st.decimals(0, 1000, places=4)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(st.tuples(quantities, prices, st.booleans()), min_size=1, max_size=12))
+def test_an_invoice_is_the_sum_of_its_lines_to_the_cent(db, lines):
+    with transaction.atomic():
+        entry, staff = a_priced_entry(), a_funder()
+        written = [
+            a_line_body(entry, Quantity=float(quantity), Price=float(price), IsCreditItem=is_credit)
+            for quantity, price, is_credit in lines
+        ]
+        expected = [
+            (quantity * price).quantize(CENT, ROUND_HALF_UP) * (-1 if is_credit else 1)
+            for quantity, price, is_credit in lines
+        ]
+        (key,) = submitted("invoice", an_invoice_body(staff=staff, LineItems=written))
+        invoice = Invoice.objects.get(pk=key)
+        assert list(invoice.line_items.order_by("position").values_list("total", flat=True)) == expected
+        assert invoice.total == sum(expected)
+        transaction.set_rollback(True)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.odata.declaration.resource import (
+    BodyKind,
     Contains,
     Embedded,
     Key,
@@ -277,8 +278,8 @@ def test_faults_of_a_bare_record_have_its_members_as_targets():
 
 
 def test_a_put_body_is_bare_and_its_value_an_unknown_member():
-    assert read_record(ORDERS, b'{"Name": "a", "value": [1]}').drafts[0].name == "a"
-    (found,) = read_record(ORDERS, b'{"value": [{"Name": "a"}]}').faults
+    assert read_record(ORDERS, b'{"Name": "a", "value": [1]}', BodyKind.WHOLE).drafts[0].name == "a"
+    (found,) = read_record(ORDERS, b'{"value": [{"Name": "a"}]}', BodyKind.WHOLE).faults
     assert (found[1].code, found[1].target) == ("Required", "Name")
 
 

@@ -9,6 +9,7 @@ from lxml import etree
 
 from apps.odata.declaration.resource import (
     POST,
+    V2_1,
     Contains,
     Embedded,
     Key,
@@ -31,7 +32,9 @@ PRIMITIVE = {
 }
 
 SAMPLE = Service(sample.JobResource, namespace="Sample")
-SERVICES = pytest.mark.parametrize("service", [get_service(), SAMPLE], ids=lambda service: service.namespace)
+SERVICES = pytest.mark.parametrize(
+    "service", [get_service(), get_service(V2_1), SAMPLE], ids=["2.0", "2.1", "sample"]
+)
 
 
 def types_of(service):
@@ -254,7 +257,7 @@ def test_paths_and_members_of_enumerations_are_expressions_of_their_own_in_xml()
     assert named == {
         f"{CAPABILITIES}.NavigationType/Recursive",
         f"{CAPABILITIES}.HttpMethod/PUT",
-        "Org.OData.Aggregation.V1.RollupType/None",
+        "Org.OData.Aggregation.V1.RollupType/MultipleHierarchies",
     }
 
 

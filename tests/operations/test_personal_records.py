@@ -41,6 +41,8 @@ OF_NOBODY = {
     "axes.AccessLog": "sign-ins of staff",
     "contenttypes.ContentType": "the list of models",
     "core.Change": "found by its record: find_history",
+    "core.FileImport": "a file of many people: purge_expired deletes it after IMPORT_FILE_DAYS",
+    "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",
     "core.Subscriber": "the organisation",
     "django_tasks_database.DBTaskResult": "keys of what a task is about: purge_expired deletes it",
     "documents.DocumentCategory": "a lookup",

@@ -34,7 +34,9 @@ def import_contacts(path, errors):
     issues = []
     contact = service.get_service().by_path["contact"]
     options = ImportOptions(errors=path.parent / errors)
-    report = runs.import_file(contact, path, options, runs.ImportDisplay(show_issue=issues.append))
+    report = runs.import_file(
+        contact, path, options, runs.ImportDisplay(show_issue=lambda issue: issues.append(issue.line))
+    )
     return report.counts, issues
 
 

@@ -9,10 +9,11 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 
 from apps.core import exporting
 from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.importing.kinds import FILE_KINDS, permitted_kinds
 from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration.service import get_service
 from apps.odata.read.replica import database_for_lists
@@ -38,7 +39,18 @@ class ExportAdmin(PageAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         links = self.export_links(request.GET) if self.model in get_service().by_model else []
-        return super().changelist_view(request, {"export_links": links, **(extra_context or {})})
+        context = {"export_links": links, "import_links": self.import_links(request), **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def import_links(self, request: HttpRequest) -> list[dict[str, str]]:
+        return [
+            {
+                "title": f"Import: {kind.title}" if kind in FILE_KINDS else "Import",
+                "link": f"{reverse('admin:core_fileimport_add')}?kind={kind.name}",
+            }
+            for kind in permitted_kinds(request.user)
+            if kind.model is self.model
+        ]
 
     def export_links(self, query: QueryDict) -> list[dict[str, str]]:
         filters = query.copy()

@@ -199,13 +199,10 @@ def recognise_columns(
 ) -> RecognisedColumns:
     """The columns that give something; ``ImportFileError`` names every header that is not recognised.
 
-    ``options.column_map`` is ``{header or "column C": member's name}``, the name empty to leave the column
-    out. ``options.by_name`` leaves out guids, which are another database's.
+    ``options.column_map`` is ``{header, "column C" or index: member's name}``, the name empty to leave the
+    column out. ``options.by_name`` leaves out guids, which are another database's.
     """
-    known = members_of(entity_set)
-    for related in (related_column(entity_set.model) for related_column in definition.related_columns):
-        known[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
-    by_spelling = spellings_of(known, definition.header_synonyms)
+    by_spelling = spellings_of(known_members(entity_set, definition), definition.header_synonyms)
     mapped = mapped_members(options.column_map, table, by_spelling)
     # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
     unread = {letters_of(REASON), *(letters_of(part.name) for part in entity_set.type.embedded_navigations)}
@@ -253,8 +250,16 @@ def recognise_columns(
     return RecognisedColumns(tuple(columns), tuple(notices))
 
 
+def known_members(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, Member]:
+    """Everything a column can give, what is stored beside the record as well."""
+    known = members_of(entity_set)
+    for related in (related_column(entity_set.model) for related_column in definition.related_columns):
+        known[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
+    return known
+
+
 def mapped_members(
-    column_map: Mapping[str, str], table: Table, by_spelling: Mapping[str, Member]
+    column_map: Mapping[str | int, str], table: Table, by_spelling: Mapping[str, Member]
 ) -> dict[int, Member | None]:
     """What ``--map`` says, by column; ``ImportFileError`` when it names what does not exist."""
     found: dict[int, Member | None] = {}
@@ -262,6 +267,9 @@ def mapped_members(
         member = by_spelling.get(letters_of(name))
         if name and (member is None or member.is_read_only):
             raise ImportFileError(f"--map: there is no field {name}{suggestion(name, by_spelling)}.")
+        if isinstance(text, int):
+            found[text] = member
+            continue
         indexes = [i for i, header in enumerate(table.header) if letters_of(header) == letters_of(text)]
         if not indexes and table.has_cell_addresses:
             addresses = [f"column{column_letters(i)}".casefold() for i in range(len(table.header))]
@@ -287,7 +295,7 @@ def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:
             raise ImportFileError(
                 f"{described(first.index, first.header, table)} and"
                 f" {described(column.index, column.header, table)} both give {member.name};"
-                f' leave one out with --map "{other}=".'
+                f' leave one of them out (--map "{other}=").'
             )
 
 

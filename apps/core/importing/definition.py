@@ -96,6 +96,8 @@ class ImportDefinition:
     #: In place of the services that the resource declares.
     create: Callable[..., Any] | None = None
     update: Callable[..., Any] | None = None
+    #: Sums that are restated when an import was undone.
+    after_undo: Callable[[], object] | None = None
     folder: Path
 
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:
@@ -108,9 +110,12 @@ class ImportDefinition:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``."""
+    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``.
 
-    column_map: Mapping[str, str] = field(default_factory=dict)
+    A column may be named by its index as well.
+    """
+
+    column_map: Mapping[str | int, str] = field(default_factory=dict)
     match: str | None = None
     errors: Path | None = None
     encoding: str | None = None

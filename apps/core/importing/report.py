@@ -27,6 +27,20 @@ class RowIssue:
     unconfirmed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ShownIssue:
+    """An issue as a user sees it: one ``line`` of text, or a ``sentence`` beside a cell of the row.
+
+    Without a row it is the whole file's.
+    """
+
+    line: str
+    sentence: str
+    row: Row | None = None
+    column: int | None = None
+    is_warning: bool = False
+
+
 @dataclass(slots=True)
 class ImportCounts:
     """How many records were new, changed and so on, and how many ``rows`` of the file they were.
@@ -50,11 +64,11 @@ class ImportCounts:
 class ImportReport:
     """Collects the issues of an import: shows each, writes rejected rows to a file, keeps the counts.
 
-    Holds no rows, however many are rejected. ``show`` is given each issue as one line of text. Without
-    ``errors`` no file is written.
+    Holds no rows, however many are rejected. ``show`` is given each issue. Without ``errors`` no file is
+    written.
     """
 
-    def __init__(self, table: Table, errors: Path | None, show: Callable[[str], None]) -> None:
+    def __init__(self, table: Table, errors: Path | None, show: Callable[[ShownIssue], None]) -> None:
         self.table = table
         self.errors = errors
         self.show = show
@@ -67,14 +81,14 @@ class ImportReport:
         """Show the warnings of a record that goes in."""
         self.counts.with_warnings += bool(issues)
         for issue in issues:
-            self.show(self.line(issue))
+            self.show(self.shown(issue))
 
     def reject(self, rows: Sequence[Row], issues: Sequence[RowIssue]) -> None:
         """Show every issue of a record and write its rows to the file of rejected rows."""
         self.counts.rejected += 1
         self.counts.unconfirmed += all(issue.is_warning for issue in issues)
         for issue in issues:
-            self.show(self.line(issue))
+            self.show(self.shown(issue))
         if self.errors is None:
             return
         if self._file is None:
@@ -109,10 +123,10 @@ class ImportReport:
             return header
         return f"{name}[{issue.row.item}]{slash}{inner}"
 
-    def line(self, issue: RowIssue) -> str:
-        """The whole issue as one line."""
+    def shown(self, issue: RowIssue) -> ShownIssue:
         word = "warning " if issue.is_warning else ""
-        return f"{self.place(issue)}: {word}{issue.code}: {self.sentence(issue)}"
+        line = f"{self.place(issue)}: {word}{issue.code}: {self.sentence(issue)}"
+        return ShownIssue(line, issue.message, issue.row, issue.column, issue.is_warning)
 
     def reason(self, issue: RowIssue) -> str:
         """The issue as it is written beside its row."""

@@ -17,7 +17,7 @@ from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.records import ReadRecord, RecordRows
-from apps.core.importing.report import ImportReport
+from apps.core.importing.report import ImportReport, ShownIssue
 from apps.core.importing.tables import ImportFileError, Table
 from apps.core.models import Subscriber
 from apps.odata import clock
@@ -36,7 +36,7 @@ class ImportDisplay:
     """What shows an import to the user; every call may do nothing."""
 
     show_notice: Callable[[str], None] = lambda text: None
-    show_issue: Callable[[str], None] = lambda text: None
+    show_issue: Callable[[ShownIssue], None] = lambda issue: None
     show_progress: Callable[[int, int], None] = lambda rows, total: None
 
 
@@ -62,15 +62,7 @@ def import_file(
     definition = definition_for(entity_set)
     definition.folder = path.resolve().parent
     entity_set = file_entity_set(entity_set)
-    items = item_list_of(entity_set.type)
-    table = open_table(
-        path,
-        options.encoding,
-        options.sheet,
-        options.header_row,
-        items.name if items is not None else None,
-        [related.name for related in definition.related_columns],
-    )
+    table = open_records(path, entity_set, definition, options)
     recognised = recognise_columns(table, entity_set, definition, options)
     for notice in (*table.notices(), *recognised.notices):
         display.show_notice(notice)
@@ -98,6 +90,21 @@ def import_file(
         report.close()
         definition.close()
     return report
+
+
+def open_records(
+    path: Path, entity_set: EntitySet, definition: ImportDefinition, options: ImportOptions
+) -> Table:
+    """The file of a resource's records as a table; ``entity_set`` is declared as files have it."""
+    items = item_list_of(entity_set.type)
+    return open_table(
+        path,
+        options.encoding,
+        options.sheet,
+        options.header_row,
+        items.name if items is not None else None,
+        [related.name for related in definition.related_columns],
+    )
 
 
 def errors_file(path: Path, options: ImportOptions) -> Path | None:

@@ -152,7 +152,7 @@ def apply_claim_defaults(claim: Draft, records: Records) -> None:
                 claim.fill(name, value)
                 if claim.key is not None:
                     claim.given |= {name}
-        if claim.key is None and "send_payment_to" not in claim.given | claim.invalid:
+        if claim.gets_default("send_payment_to"):
             claim.fill("send_payment_to", invoice.send_payment_to)
     # Why the claim goes without the provider's business number (interface.md 2.3).
     provider, reason = claim.get("provider"), None
@@ -184,7 +184,7 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
             line.fill("price", price)
         else:
             line.mark_invalid("price")
-    notes_were_removed = line.key is not None and "notes" in line.given
+    notes_were_removed = line.key is not None and "notes" in line.given - line.left_out
     if line.get("notes") is None and "notes" not in line.invalid and not notes_were_removed:
         line.fill("notes", product and product.long_description)
     total = None

@@ -1,9 +1,13 @@
-"""Updating claims and invoices: for the back office and imports."""
+"""Changing and archiving claims and invoices: for the interface, the back office and imports."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
@@ -20,7 +24,9 @@ from apps.funding.services.effects import (
     record_posting,
 )
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, any_of
-from apps.odata.write.drafts import Draft, Issue, WarningsPresent, raise_if_invalid
+from apps.funding.services.transitions import apply_transition
+from apps.funding.statuses import TransitionName
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 
 
 def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
@@ -67,6 +73,24 @@ def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
         if bill_type is CLAIMS:
             apply_claim_effects(drafts)
         return changed
+
+
+@transaction.atomic
+def archive_bills(bill_type: BillType, bills: QuerySet[Any]) -> int:
+    """Archive bills by their transition, and return how many; ``ValidationFailed`` says which cannot be."""
+    if bill_type is CLAIMS:
+        lock_provider_invoices(list(bills.values_list("pk", flat=True)))
+    keys = list(bills.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
+    result = apply_transition(bill_type.model, keys, TransitionName.ARCHIVE)
+    if result.refused:
+        raise ValidationFailed(
+            (keys.index(refused.key), Issue(refused.code, "", refused.message)) for refused in result.refused
+        )
+    return len(result.done)
+
+
+archive_claims = partial(archive_bills, CLAIMS)
+archive_invoices = partial(archive_bills, INVOICES)
 
 
 def load_acknowledged(bill_type: BillType, keys: Sequence[Any]) -> set[Acknowledged]:
@@ -173,6 +197,8 @@ def update_issues(draft: Draft, existing: ExistingBill | None) -> Iterator[Issue
     for number, key in enumerate(given):
         if key is not None and key not in known:
             yield Issue("NotFound", ("line_items", number), f"Line {number + 1} is no line of {bill}.")
+        elif key is not None and key in given[:number]:
+            yield Issue("Duplicate", ("line_items", number), f"Line {number + 1} is given twice.")
     for line in existing.lines:
         if line.amount_paid and line.pk not in given:
             message = f"Line {line.position + 1} was paid in part ({line.amount_paid:,.2f}); it stays."

@@ -24,6 +24,14 @@ class Behaviour(Enum):
     READ_ONLY = "read only"
 
 
+class BodyKind(Enum):
+    """What a request body says about its record."""
+
+    NEW = "a record to be created"
+    WHOLE = "all of an existing record"
+    PARTIAL = "some members of an existing record"
+
+
 class Numbered:
     """Mixin for ``TextChoices`` whose members request bodies may also name by number.
 
@@ -166,7 +174,10 @@ class NestedType:
     draft_class: ClassVar[type | None] = None
 
 
-GET, POST, PUT = "GET", "POST", "PUT"
+GET, POST, PUT, PATCH, DELETE = "GET", "POST", "PUT", "PATCH", "DELETE"
+
+#: The versions of the interface; requests that name none have the first (docs/versions.md).
+V2_0, V2_1 = VERSIONS = ("2.0", "2.1")
 
 
 class Resource(NestedType):
@@ -175,17 +186,21 @@ class Resource(NestedType):
     ``path`` is the URL segment, ``name`` the name of the entity set (by default ``path`` with a capital),
     ``methods`` the HTTP methods it supports. ``order`` is the order without ``$orderby`` (ORM terms; the key
     is always added), ``search`` the text fields of ``$search``. ``etag_field`` is the model field an ETag is
-    made of. ``create`` and ``replace`` are the services of POST and PUT (see ``apps.odata.write.dispatch``);
-    forms and imports call ``create``, and ``update`` for what drafts give of existing records. ``archive`` is
-    called with a queryset, and returns how many records were current.
-    ``has_warnings`` is true when ``create`` takes ``ignore_warnings``, ``loads_references`` when it loads the
-    records that drafts name by key together with what else it needs. ``importing`` declares how files of
-    these records are imported; without it they cannot be.
+    made of. ``create``, ``update`` and ``archive`` are the services of POST, of PUT and PATCH, and of DELETE
+    (see ``apps.odata.write.dispatch``), which forms and imports call as well: ``update`` stores what drafts
+    give of existing records, ``archive`` is called with a queryset, and returns how many were current.
+    ``has_warnings`` is true when ``create`` and ``update`` take ``ignore_warnings``, ``loads_references``
+    when they load the records that drafts name by key together with what else they need. ``importing``
+    declares how files of these records are imported; without it they cannot be.
+
+    ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides.
     """
 
     path: ClassVar[str]
     name: ClassVar[str] = ""
     methods: ClassVar[Sequence[str]] = (GET,)
+    methods_of_2_1: ClassVar[Sequence[str]] = ()
+    fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = ()
     order: ClassVar[Sequence[str]] = ("-creation_date",)
     etag_field: ClassVar[str | None] = "modify_date"
     search: ClassVar[Sequence[str]] = ()
@@ -193,9 +208,11 @@ class Resource(NestedType):
     loads_references: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None
     update: ClassVar[Callable[..., Any] | None] = None
-    replace: ClassVar[Callable[..., Any] | None] = None
     archive: ClassVar[Callable[..., int] | None] = None
     importing: ClassVar[type | None] = None
+
+    def __init__(self, version: str = V2_0) -> None:
+        self.version = version
 
     def visible_to(self, caller: Any) -> models.QuerySet:
         """The records this caller may see. Every resource overrides it: nothing is visible by default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import attrgetter
@@ -17,6 +17,8 @@ from django.db.models.enums import ChoicesType
 
 from apps.odata.declaration.edm import EdmType, edm_type
 from apps.odata.declaration.resource import (
+    V2_0,
+    V2_1,
     Behaviour,
     Caller,
     Navigation,
@@ -266,8 +268,9 @@ class EntitySet:
         return self.resource.visible_to(caller)
 
     def supports(self, method: str) -> bool:
-        """Whether the HTTP method is one of the resource's."""
-        return method in self.resource.methods
+        """Whether the HTTP method is one of the resource's in its version."""
+        is_added = self.resource.version == V2_1 and method in self.resource.methods_of_2_1
+        return is_added or method in self.resource.methods
 
     @cached_property
     def etag_field(self) -> str | None:
@@ -276,13 +279,14 @@ class EntitySet:
         return name if name and name in {f.name for f in self.model._meta.concrete_fields} else None
 
 
-def bind_resource(resource: type[Resource] | Resource) -> EntitySet:
+def bind_resource(resource: type[Resource] | Resource, version: str = V2_0) -> EntitySet:
     """Bind a declaration to its model; ``DeclarationError`` when it names a field that does not exist."""
-    declaration = resource if isinstance(resource, Resource) else resource()
+    declaration = resource if isinstance(resource, Resource) else resource(version)
     if declaration.model is None:
         raise DeclarationError(f"{type(declaration).__name__} has no model", "odata.E001")
     name = declaration.name or declaration.path[:1].upper() + declaration.path[1:]
-    bound = bind_type(type(declaration), declaration.model, name)
+    added = declaration.fields_of_2_1 if declaration.version == V2_1 else ()
+    bound = bind_type(type(declaration), declaration.model, name, added=added)
     if bound.key is None:
         raise DeclarationError(f"{type(declaration).__name__} has no Key", "odata.E002")
     bound.order = total_order(tuple(declaration.order), declaration.model)
@@ -290,12 +294,19 @@ def bind_resource(resource: type[Resource] | Resource) -> EntitySet:
 
 
 def bind_type(
-    declaration: type[NestedType], model: type[models.Model], name: str, prefix: str = ""
+    declaration: type[NestedType],
+    model: type[models.Model],
+    name: str,
+    prefix: str = "",
+    added: Sequence[Property | Navigation] = (),
 ) -> StructuredType:
-    """Bind one type; ``name`` identifies it in error messages, ``prefix`` is put before its sources."""
+    """Bind one type; ``name`` identifies it in error messages, ``prefix`` is put before its sources.
+
+    ``added`` are fields besides those it declares.
+    """
     properties: dict[str, StructuralProperty] = {}
     navigations: dict[str, NavigationProperty] = {}
-    for member in declaration.fields:
+    for member in (*declaration.fields, *added):
         if member.name in properties or member.name in navigations:
             raise DeclarationError(f"{name} declares {member.name} twice", "odata.E003")
         if isinstance(member, Property):

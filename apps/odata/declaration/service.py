@@ -7,22 +7,25 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from apps.odata.declaration.resource import Resource
+from apps.odata.declaration.resource import V2_0, Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.declaration.set_navigations import add_set_navigations
 
 
 class Service:
-    """Resources, bound to their models at first use; ``namespace`` is the namespace of their types."""
+    """One version of the resources, bound to their models at first use.
 
-    def __init__(self, *resources: type[Resource], namespace: str = "Records") -> None:
+    ``namespace`` is the namespace of their types.
+    """
+
+    def __init__(self, *resources: type[Resource], namespace: str = "Records", version: str = V2_0) -> None:
         self.resources: Sequence[type[Resource]] = resources
-        self.namespace = namespace
+        self.namespace, self.version = namespace, version
 
     @cached_property
     def entity_sets(self) -> tuple[EntitySet, ...]:
         """Every entity set, in the order declared."""
-        entity_sets = tuple(bind_resource(resource) for resource in self.resources)
+        entity_sets = tuple(bind_resource(resource, self.version) for resource in self.resources)
         add_set_navigations(entity_sets)
         return entity_sets
 
@@ -42,8 +45,10 @@ class Service:
         return dict(zip(self.resources, self.entity_sets, strict=True))
 
 
-@lru_cache(maxsize=1)
-def get_service() -> Service:
-    """The service of this site, named by the setting ``ODATA_SERVICE``."""
+@lru_cache
+def get_service(version: str = V2_0) -> Service:
+    """A version of the service of this site, which the setting ``ODATA_SERVICE`` names."""
     service: Service = import_string(settings.ODATA_SERVICE)
-    return service
+    if version == service.version:
+        return service
+    return Service(*service.resources, namespace=service.namespace, version=version)

@@ -1,6 +1,7 @@
 """Headers of requests and responses: versions, preferences, caching."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -8,14 +9,13 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from apps.odata.declaration.resource import V2_0, V2_1, VERSIONS
 from apps.odata.errors import BadQuery
-from apps.odata.query.options import QueryOptions
+from apps.odata.query.options import QueryOptions, parameters
 
 Response = TypeVar("Response", bound=HttpResponseBase)
 
-API_VERSION = "2.0"
-_VERSION_SPELLINGS = ("2", "2.0")
-
+_SPELLINGS = {"2": V2_0, **{version: version for version in VERSIONS}}
 
 #: The versions of OData that a client may be limited to; a response is one of 4.0, which later clients read.
 _ODATA_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
@@ -24,7 +24,7 @@ _ODATA_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
 def check_odata_version(request: HttpRequest) -> None:
     """Refuse a client that reads or sends no version 4 (OData 4.01, Protocol 8.1.5 and 8.2.7)."""
     for name in ("OData-MaxVersion", "OData-Version"):
-        version = request.headers.get(name, "").partition(";")[0].strip()
+        version = request.META.get(f"HTTP_{name.upper().replace('-', '_')}", "").partition(";")[0].strip()
         if version and not _ODATA_VERSIONS.fullmatch(version):
             raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
@@ -35,22 +35,41 @@ def reads_version_401(request: HttpRequest) -> bool:
     return bool(_ODATA_VERSIONS.fullmatch(version)) and version > "4.0"
 
 
-def check_version(options: QueryOptions, request: HttpRequest) -> None:
-    """Refuse another version in ``version``, ``api-version`` or the header (decisions.md 3)."""
+def requested_version(request: HttpRequest) -> str:
+    """The version that the header or the address names, else 2.0; ``check_version`` refuses what is wrong."""
+    named, query = request.META.get("HTTP_API_VERSION"), request.META.get("QUERY_STRING", "")
+    if named is None and "version" in query.lower():
+        with suppress(BadQuery):
+            given = dict(parameters(query.encode("latin-1", "replace")))
+            named = next((text for name, text in given.items() if name.lower() in _VERSION_PARAMETERS), None)
+    return _SPELLINGS.get(named or "", V2_0)
+
+
+_VERSION_PARAMETERS = ("version", "api-version")
+
+
+def check_version(options: QueryOptions, request: HttpRequest, served: str) -> None:
+    """Refuse another version in ``version``, ``api-version`` or the header (decisions.md 3).
+
+    ``served`` is the one that ``requested_version`` found.
+    """
     sources = (
         options.service.get("version"),
         options.service.get("api-version"),
-        request.headers.get("api-version"),
+        request.META.get("HTTP_API_VERSION"),
     )
     versions = {text for text in sources if text is not None}
     if not versions:
         return
-    if len({text if text not in _VERSION_SPELLINGS else API_VERSION for text in versions}) > 1:
+    if len({_SPELLINGS.get(text, text) for text in versions}) > 1:
         raise BadQuery("The header and the parameter name different versions.", code="AmbiguousApiVersion")
-    if not versions <= set(_VERSION_SPELLINGS):
+    if not versions <= _SPELLINGS.keys():
         raise BadQuery(
-            f"Version {versions.pop()[:20]!r} is not served; {API_VERSION} is.", code="UnsupportedApiVersion"
+            f"Version {versions.pop()[:20]!r} is not served; {' and '.join(VERSIONS)} are.",
+            code="UnsupportedApiVersion",
         )
+    if _SPELLINGS[versions.pop()] != served:
+        raise BadQuery("Name the version in the header or the address.", code="AmbiguousApiVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +123,12 @@ def read_preferences(request: HttpRequest) -> Preferences:
 _PAGE_SIZE = re.compile("[0-9]{1,9}")
 
 
-def add_protocol_headers(response: Response) -> Response:
-    """The headers of every response of the interface."""
+def add_protocol_headers(response: Response, version: str = V2_0) -> Response:
+    """The headers of every response of the interface; those to 2.0 stay as they were before there was 2.1."""
     response.headers.setdefault("OData-Version", "4.0")
-    response["api-supported-versions"] = API_VERSION
+    response["api-supported-versions"] = V2_0
+    if version == V2_1:
+        response["api-version"], response["api-supported-versions"] = version, ", ".join(VERSIONS)
     response.headers.setdefault("Cache-Control", "no-store")
     response.headers.setdefault("Content-Security-Policy", settings.DATA_SECURITY_POLICY)
     response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion"

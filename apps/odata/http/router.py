@@ -1,6 +1,7 @@
 """The router: OData addresses in any case, with or without a trailing slash, keys in both spellings."""
 
 import re
+from itertools import groupby
 from typing import Any
 
 from django.urls import URLPattern, URLResolver
@@ -11,7 +12,8 @@ from apps.odata.declaration.resource import Resource
 from apps.odata.http.batch.views import BatchView
 from apps.odata.http.entity_view import EntityView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser
-from apps.odata.http.viewsets import MetadataView, ODataViewSet, ServiceDocumentView, UnknownAddressView
+from apps.odata.http.service_views import MetadataView, ServiceDocumentView, UnknownAddressView
+from apps.odata.http.viewsets import ODataViewSet
 
 
 class CaselessPattern(RegexPattern):
@@ -25,10 +27,19 @@ class CaselessPattern(RegexPattern):
         self.regex = re.compile(regex, re.IGNORECASE)
 
 
-def make_caseless(pattern: Any) -> URLPattern:
-    """The same address in any case."""
-    regex = CaselessPattern(pattern.pattern.regex.pattern, pattern.name, is_endpoint=True)
+def make_caseless(pattern: Any, prefix: str) -> URLPattern:
+    """The same address in any case, below that of its resource."""
+    regex = CaselessPattern(f"^{regex_of(pattern).removeprefix(prefix)}", pattern.name, is_endpoint=True)
     return URLPattern(regex, pattern.callback, pattern.default_args, pattern.name)
+
+
+def regex_of(pattern: Any) -> str:
+    return str(pattern.pattern.regex.pattern)
+
+
+def prefix_of(pattern: Any) -> str:
+    """``^client``: what the routes of a resource begin with."""
+    return re.split(r"[^^\w]", regex_of(pattern), maxsplit=1)[0]
 
 
 class ODataRouter(SimpleRouter):
@@ -64,7 +75,7 @@ class ODataRouter(SimpleRouter):
                 DynamicRoute(rf"^{{prefix}}{key}/{{url_path}}/?$", "{basename}-{url_name}", True, {}),
                 Route(
                     rf"^{{prefix}}{key}/?$",
-                    {"get": "retrieve", "put": "update"},
+                    {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"},
                     "{basename}-detail",
                     True,
                     {},
@@ -103,16 +114,21 @@ class ODataRouter(SimpleRouter):
         return viewset.resource.path
 
     def get_method_map(self, viewset: type[ODataViewSet], method_map: dict[str, Any]) -> dict[str, Any]:
-        """The methods of an address; POST and PUT of records only when the resource supports them."""
-        supported = viewset.resource.methods
+        """The methods of an address in all versions; those that write only where the resource has them."""
+        supported = (*viewset.resource.methods, *viewset.resource.methods_of_2_1)
+        writing = ("create", "update", "partial_update", "destroy")
         return {
             method: action
             for method, action in method_map.items()
-            if action not in ("create", "update") or method.upper() in supported
+            if action not in writing or method.upper() in supported
         }
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        return [make_caseless(pattern) for pattern in super().get_urls()]
+        """The routes of each resource below its path, so that a request is not compared with all others."""
+        return [
+            URLResolver(CaselessPattern(prefix), [make_caseless(pattern, prefix) for pattern in patterns])
+            for prefix, patterns in groupby(super().get_urls(), key=prefix_of)
+        ]
 
 
 def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResolver]:

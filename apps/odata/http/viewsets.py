@@ -1,6 +1,5 @@
-"""Views: the viewset that every resource derives from, the service document, $metadata, unknown addresses."""
+"""The base of all views of the interface, and the viewset that every resource derives from."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from urllib.parse import unquote
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import get_script_prefix
 from django.utils.module_loading import import_string
@@ -24,20 +23,17 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.odata.declaration.resource import Resource
+from apps.odata.declaration.resource import V2_1, BodyKind, Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
-from apps.odata.errors import BadQuery, NotFound, PreconditionFailed
+from apps.odata.errors import RECORD_CHANGED, BadQuery, NotFound, PreconditionFailed, PreconditionRequired
 from apps.odata.etags import make_etag, matches_etag
 from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
-    CSDLJSONRenderer,
-    CSDLXMLRenderer,
     CSVRenderer,
     JSONBodyParser,
-    MetadataNegotiation,
     NDJSONRenderer,
     ODataContentNegotiation,
     ODataJSONRenderer,
@@ -48,10 +44,11 @@ from apps.odata.http.headers import (
     check_odata_version,
     check_version,
     read_preferences,
+    requested_version,
 )
 from apps.odata.http.pagination import KeysetPagination, PageReader
-from apps.odata.metadata.csdl import csdl_json, csdl_xml
-from apps.odata.query.options import QueryOptions, parameters, parse_options
+from apps.odata.http.read_log import read_log
+from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader
@@ -85,7 +82,9 @@ class ODataView(APIView):
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
-        return add_protocol_headers(super().finalize_response(request, response, *args, **kwargs))
+        return add_protocol_headers(
+            super().finalize_response(request, response, *args, **kwargs), self.version
+        )
 
     def get_throttles(self) -> list[BaseThrottle]:
         """None for a request of a batch, which was counted with it before a transaction was open."""
@@ -95,8 +94,15 @@ class ODataView(APIView):
         return Response(status=204)
 
     @cached_property
+    def version(self) -> str:
+        """The version of the interface that is asked for."""
+        return requested_version(self.request)
+
+    @cached_property
     def base_url(self) -> str:
         """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
+        if isinstance(self.request._request, BatchedRequest):
+            return self.request._request.base_url
         return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
 
     @cached_property
@@ -118,7 +124,7 @@ class ODataView(APIView):
     @cached_property
     def query_options(self) -> QueryOptions:
         options = parse_options(self.query_string, self.own_options)
-        check_version(options, self.request)
+        check_version(options, self.request, self.version)
         check_odata_version(self.request)
         return options
 
@@ -143,9 +149,22 @@ class ODataViewSet(GenericViewSet, ODataView):
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
     pagination_class = KeysetPagination
 
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """As DRF's, without the methods that are of version 2.1 only where that is not asked for."""
+        added = self.resource.methods_of_2_1
+        if added and requested_version(request) != V2_1:
+            self.http_method_names = [name for name in self.http_method_names if name.upper() not in added]
+        return super().initialize_request(request, *args, **kwargs)
+
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """As DRF's, but an invalid version is reported first, where another one has the method."""
+        if request.method in self.resource.methods_of_2_1:
+            self.refuse_plain_filters()
+        return super().http_method_not_allowed(request, *args, **kwargs)
+
     @cached_property
     def entity_set(self) -> EntitySet:
-        return get_service().by_resource[self.resource]
+        return get_service(self.version).by_resource[self.resource]
 
     @cached_property
     def context(self) -> str:
@@ -227,20 +246,35 @@ class ODataViewSet(GenericViewSet, ODataView):
         rows = self.filter_queryset(rows)
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
-            return self.get_paginated_response(self.paginate_queryset(rows))
+            records: Any = self.paginate_queryset(rows)
+            self.log_records(records, is_list=True)
+            return self.get_paginated_response(records)
         for name in ("apply", "deltatoken"):
             if getattr(self.query_options, name) is not None:
                 raise BadQuery(f"${name} is answered in application/json only.", target=f"${name}")
         if self.query_options.compute and renderer.format == "csv":
             raise BadQuery("What $compute makes is served in JSON.", target="$compute")
         reader = self.reader(rows, self.query_options)
+        stream = read_log().log_stream(
+            self.entity_set, reader.stream(), self.query_string, has_others=self.expands_others
+        )
         response = StreamingHttpResponse(
-            renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
+            renderer.stream(self.entity_set.type, reader.projection.selection, stream),
             content_type=f"{renderer.media_type}; charset=utf-8",
         )
         if renderer.format == "csv":
             response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
         return response
+
+    @property
+    def expands_others(self) -> bool:
+        """Whether $expand names something: ``*`` stands for parts of the record alone."""
+        return any(item.name != "*" for item in self.query_options.expand)
+
+    def log_records(self, records: Sequence[str], is_list: bool = False) -> None:
+        read_log().log_records(
+            self.entity_set, records, self.query_string, is_list=is_list, has_others=self.expands_others
+        )
 
     def query(self, request: Request) -> HttpResponseBase:
         """``POST /{set}/$query``: as GET, for queries that are too long for an address."""
@@ -281,6 +315,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             return Response(status=304, headers={"ETag": etag})
         applied = read_preferences(request).applied()
         headers = {"ETag": etag, "Preference-Applied": applied}
+        self.log_records([record])
         return respond(headers, self.rendered(reader, [record], bare=True))
 
     def member(self, request: Request, key: str, members: str) -> HttpResponseBase:
@@ -290,7 +325,14 @@ class ODataViewSet(GenericViewSet, ODataView):
         rows = self.get_queryset().filter(pk=record_key)
         start = MemberAddress(self.entity_set, rows, rows, name, f"{name}({record_key})")
         address = follow(start, members.split("/"), self.read_key, caller)
-        self.entity_set, self.context, self.address = address.entity_set, address.context, address.path
+        owner, self.entity_set = self.entity_set, address.entity_set
+        self.context, self.address = address.context, address.path
+        response = self.respond_member(request, address)
+        if address.ending != "$count":
+            read_log().log_key(owner, record_key, self.query_string)
+        return response
+
+    def respond_member(self, request: Request, address: MemberAddress) -> HttpResponseBase:
         if address.value is not None:
             return self.respond_value(request, address)
         if address.objects:
@@ -379,21 +421,47 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
-        body = self.parse_body(request)
+        return dispatch.create(self.entity_set, self.parse_body(request), self.ignores_warnings)
+
+    @property
+    def ignores_warnings(self) -> bool:
         ignored = self.query_options.service.get("ignoreWarnings", "false").lower()
         if self.resource.has_warnings and ignored not in ("true", "false", "1", "0"):
             raise BadQuery("ignoreWarnings must be true or false.", target="ignoreWarnings")
-        return dispatch.create(self.entity_set, body, ignore_warnings=ignored in ("true", "1"))
+        return ignored in ("true", "1")
 
-    def update(self, request: Request, key: str) -> Response:
+    def update(self, request: Request, key: str) -> HttpResponse:
         """PUT: the body replaces the record; members it does not have become null or their default."""
+        respond_to_put = partial(self.respond_changed, request, key, BodyKind.WHOLE)
+        return self.respond_once(request, respond_to_put) if self.version == V2_1 else respond_to_put()
+
+    def partial_update(self, request: Request, key: str) -> HttpResponse:
+        """PATCH: the record takes the members of the body and keeps the others."""
+        return self.respond_once(request, partial(self.respond_changed, request, key, BodyKind.PARTIAL))
+
+    def respond_changed(self, request: Request, key: str, kind: BodyKind) -> Response:
         self.refuse_plain_filters()
-        body = self.parse_body(request)
-        record_key = self.read_key(key)
-        dispatch.replace(
-            self.entity_set, record_key, body, check=self.check_if_match, records=self.get_queryset()
-        )
-        return self.respond_updated(request, record_key)
+        body, target = self.parse_body(request), self.target(key)
+        dispatch.update(target, body, kind, self.ignores_warnings)
+        return self.respond_updated(request, target.key)
+
+    def destroy(self, request: Request, key: str) -> HttpResponse:
+        """DELETE: the record is archived."""
+        return self.respond_once(request, partial(self.respond_archived, key))
+
+    def respond_archived(self, key: str) -> Response:
+        self.refuse_plain_filters()
+        dispatch.archive(self.target(key))
+        return Response(status=204)
+
+    def target(self, key: str) -> dispatch.Target:
+        """The record that a request changes; in version 2.1 it must say which state it has read."""
+        if_match = self.request.META.get("HTTP_IF_MATCH", "").strip()
+        if self.version == V2_1 and not if_match:
+            message = "Send If-Match with the record's ETag, or * for any state of it."
+            raise PreconditionRequired(message, target="If-Match")
+        check = self.check_if_match if if_match not in ("", "*") else None
+        return dispatch.Target(self.entity_set, self.read_key(key), self.get_queryset(), check)
 
     def respond_updated(self, request: Request, record_key: Any) -> Response:
         """The record after a write with its ETag, without a body when that is preferred."""
@@ -413,7 +481,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if not if_match or self.entity_set.etag_field is None:
             return
         if not matches_etag(if_match, make_etag(getattr(record, self.entity_set.etag_field))):
-            raise PreconditionFailed("The record was changed since it was read; read it again.")
+            raise PreconditionFailed(RECORD_CHANGED)
 
 
 def respond(headers: dict[str, str], data: RenderedRecords | None = None, status: int = 200) -> Response:
@@ -423,49 +491,3 @@ def respond(headers: dict[str, str], data: RenderedRecords | None = None, status
 
 def no_record(address: str) -> NotFound:
     return NotFound(f"There is no record at {address}.")
-
-
-class ServiceDocumentView(ODataView):
-    """``GET /api/``: the list of entity sets (OData 4.01, JSON Format 5)."""
-
-    def get(self, request: Request) -> Response:
-        self.refuse_plain_filters()
-        entity_sets = [
-            {"name": entity_set.name, "kind": "EntitySet", "url": entity_set.path}
-            for entity_set in get_service().entity_sets
-        ]
-        document = {"@odata.context": f"{self.base_url}$metadata", "value": entity_sets}
-        return Response(json.dumps(document, ensure_ascii=False).encode())
-
-
-class MetadataView(ODataView):
-    """``GET /api/$metadata``: the data model as CSDL."""
-
-    renderer_classes = (CSDLXMLRenderer, CSDLJSONRenderer)
-    content_negotiation_class = MetadataNegotiation
-
-    #: The values of $format are others here than of records.
-    own_options = ("format",)
-
-    @cached_property
-    def formats(self) -> list[str]:
-        names = ("$format", "format")
-        return [value for name, value in parameters(self.query_string) if name.lower() in names]
-
-    def get(self, request: Request) -> Response:
-        """The document, or 304 when the caller has it: it changes with the version of the service only."""
-        self.refuse_plain_filters()
-        is_xml = request.accepted_renderer.format == "xml"
-        document = csdl_xml(get_service()) if is_xml else csdl_json(get_service())
-        etag = f'W/"{hashlib.blake2b(document, digest_size=8).hexdigest()}"'
-        headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-        if matches_etag(request.META.get("HTTP_IF_NONE_MATCH", ""), etag):
-            return Response(status=304, headers=headers)
-        return Response(document, headers=headers)
-
-
-class UnknownAddressView(ODataView):
-    """Every other address below /api/; the response is the same for all callers."""
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        raise NotFound("There is nothing at this address.")

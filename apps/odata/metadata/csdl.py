@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from django.core import validators
 from django.utils.encoding import force_str
 
-from apps.odata.declaration.resource import Behaviour
+from apps.odata.declaration.resource import DELETE, PATCH, PUT, V2_1, Behaviour
 from apps.odata.declaration.schema import (
     EntitySet,
     NavigationProperty,
@@ -51,7 +51,7 @@ class NavigationPath(PropertyPath):
 
 
 class VocabularyMember(str):
-    """A member of a vocabulary's enumeration in an annotation; ``type`` is the name of the enumeration."""
+    """Members of a vocabulary's enumeration in an annotation; ``type`` is the name of the enumeration."""
 
     type: str
 
@@ -257,9 +257,10 @@ class TypeCollector:
             **({"$NavigationPropertyBinding": bindings} if bindings else {}),
             **description(entity_set.type.declaration.__doc__),
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
+            **({f"@{_CORE}.OptimisticConcurrency": []} if requires_etag(entity_set) else {}),
             f"@{_AGGREGATION}.ApplySupported": {
                 "Transformations": list(TRANSFORMATIONS),
-                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "None"),
+                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "MultipleHierarchies"),
             },
         }
 
@@ -271,9 +272,10 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
     if entity_set.supports("POST"):
         insert["RequiredProperties"] = [PropertyPath(name) for name in required]
         insert["NonInsertableProperties"] = [PropertyPath(entity_set.key.name)]
-    update: dict[str, Any] = {"Updatable": entity_set.supports("PUT")}
-    if entity_set.supports("PUT"):
-        update["UpdateMethod"] = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", "PUT")
+    methods = [method for method in (PATCH, PUT) if entity_set.supports(method)]
+    update: dict[str, Any] = {"Updatable": bool(methods)}
+    if methods:
+        update["UpdateMethod"] = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", ",".join(methods))
     expand: dict[str, Any] = {"Expandable": True}
     of_one_record = [part.name for part in entity_set.type.navigations.values() if part.item_only]
     if of_one_record:
@@ -291,8 +293,14 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
         "NavigationRestrictions": {"Navigability": navigation},
         "InsertRestrictions": insert,
         "UpdateRestrictions": update,
-        "DeleteRestrictions": {"Deletable": False},
+        "DeleteRestrictions": {"Deletable": entity_set.supports(DELETE)},
     }
+
+
+def requires_etag(entity_set: EntitySet) -> bool:
+    """Whether changes of a record must name its ETag."""
+    methods = filter(entity_set.supports, (PUT, PATCH, DELETE))
+    return entity_set.resource.version == V2_1 and any(methods)
 
 
 def navigation_bindings(type_: StructuredType, path: str = "") -> Iterator[tuple[str, str]]:
@@ -423,7 +431,7 @@ def constant(value: Any) -> tuple[str, str]:
     if isinstance(value, Decimal | float):
         return "Decimal", str(value)
     if isinstance(value, VocabularyMember):
-        return "EnumMember", f"{value.type}/{value}"
+        return "EnumMember", " ".join(f"{value.type}/{name}" for name in value.split(","))
     if isinstance(value, NavigationPath):
         return "NavigationPropertyPath", str(value)
     if isinstance(value, PropertyPath):

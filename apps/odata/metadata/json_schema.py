@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import models
 
 from apps.odata.declaration.edm import INTEGER_RANGES
-from apps.odata.declaration.resource import Behaviour, Nesting
+from apps.odata.declaration.resource import V2_1, Behaviour, BodyKind, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.declaration.service import Service
 from apps.odata.metadata.csdl import document, is_enumeration, limits, primitive_type
@@ -160,9 +160,13 @@ def item_schema(entity_set: EntitySet) -> Json:
 
 
 def write_schemas(service: Service) -> Json:
-    """Schemas of the request bodies of every entity set with POST or PUT."""
+    """Schemas of the request bodies of every entity set with POST or PUT; in version 2.1 of all changes."""
     schemas: Json = {}
     for entity_set in service.entity_sets:
+        for method, kind in (("PUT", BodyKind.WHOLE), ("PATCH", BodyKind.PARTIAL)):
+            if service.version == V2_1 and entity_set.supports(method):
+                name = f"{entity_set.name}{CHANGE_SCHEMAS[kind]}"
+                schemas[name] = body_schema(entity_set.type, kind)
         if not entity_set.supports("POST") and not entity_set.supports("PUT"):
             continue
         schemas[f"{entity_set.name}Body"] = body_schema(entity_set.type)
@@ -173,12 +177,18 @@ def write_schemas(service: Service) -> Json:
     return schemas
 
 
-def body_schema(type_: StructuredType) -> Json:
+#: How the schemas of bodies that change a record are called, behind the name of the entity set.
+CHANGE_SCHEMAS = {BodyKind.WHOLE: "Replacement", BodyKind.PARTIAL: "Change"}
+
+
+def body_schema(type_: StructuredType, kind: BodyKind = BodyKind.NEW) -> Json:
     """The members that request bodies may hold, each under all its names; others are ignored."""
     members: Json = {}
     required: list[str] = []
     alternatives: list[Json] = []
     for prop in type_.writable_properties:
+        if kind is not BodyKind.NEW and prop.declaration.write_only:
+            continue
         names = (prop.name, *prop.declaration.aliases)
         members.update(dict.fromkeys(names, property_schema(prop)))
         if prop.behaviour is Behaviour.REQUIRED and len(names) == 1:
@@ -186,9 +196,11 @@ def body_schema(type_: StructuredType) -> Json:
         elif prop.behaviour is Behaviour.REQUIRED:
             alternatives.append({"anyOf": [{"required": [name]} for name in names]})
     for navigation in type_.writable_navigations:
-        members[navigation.name] = navigation_schema(navigation)
+        members[navigation.name] = navigation_schema(navigation, kind)
         if navigation.declaration.required:
             required.append(navigation.name)
+    if kind is BodyKind.PARTIAL:
+        return object_schema(members)
     return object_schema(members, required) | ({"allOf": alternatives} if alternatives else {})
 
 
@@ -229,11 +241,15 @@ def value_schema(prop: StructuralProperty) -> Json:
     return schema
 
 
-def navigation_schema(navigation: NavigationProperty) -> Json:
+def navigation_schema(navigation: NavigationProperty, kind: BodyKind = BodyKind.NEW) -> Json:
     """A nested object in a request body: a reference by its key, any other with its members."""
     key = navigation.type.key
-    if navigation.nesting is not Nesting.REFERENCE:
-        schema = body_schema(navigation.type)
+    if navigation.nesting is Nesting.CONTAINED and kind is not BodyKind.NEW and key is not None:
+        schema = body_schema(navigation.type, kind)
+        note = "An existing item; without it the item is new."
+        schema["properties"][key.name] = {**value_schema(key), "description": note}
+    elif navigation.nesting is not Nesting.REFERENCE:
+        schema = body_schema(navigation.type, kind)
     elif key is None:
         schema = {"type": "object"}
     else:

@@ -5,15 +5,19 @@ them their documented spelling, ``complete_document`` adds the schemas (``apps.o
 and the other components (``apps.odata.metadata.openapi_components``).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
+from apps.odata.declaration.resource import DELETE, GET, PATCH, POST, PUT, V2_0, V2_1, BodyKind
 from apps.odata.declaration.schema import EntitySet, StructuralProperty
 from apps.odata.declaration.service import get_service
 from apps.odata.metadata.json_schema import (
+    CHANGE_SCHEMAS,
     COUNT,
     TEXT,
     URI,
@@ -44,6 +48,8 @@ from apps.odata.metadata.openapi_components import (
 from apps.odata.query.plain_filters import filterable, operators_of
 
 Endpoint = tuple[str, str, str, Any]
+#: The methods of an address, in the order in which they are described.
+METHODS = (GET, POST, PUT, PATCH, DELETE)
 
 #: The addresses behind a record, as many as there are members: $metadata lists those.
 MEMBER_ACTIONS = ("member", "member_text")
@@ -56,7 +62,7 @@ def normalise_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
 
     The URL patterns match any case and several spellings of a key.
     """
-    normalised: dict[tuple[str, str], Endpoint] = {}
+    normalised: dict[str, dict[str, Endpoint]] = defaultdict(dict)
     for path, regex, method, callback in endpoints:
         resource = getattr(callback.cls, "resource", None)
         if resource is None:
@@ -64,8 +70,9 @@ def normalise_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
         if callback.actions[method.lower()] in MEMBER_ACTIONS:
             continue
         address = address_of(get_service().by_resource[resource], callback.actions[method.lower()], path)
-        normalised.setdefault((address, method), (address, regex, method, callback))
-    return list(normalised.values())
+        normalised[address].setdefault(method, (address, regex, method, callback))
+    # drf-spectacular lists the methods of a viewset as a set has them.
+    return [methods[name] for methods in normalised.values() for name in METHODS if name in methods]
 
 
 def address_of(entity_set: EntitySet, action: str, path: str) -> str:
@@ -76,7 +83,7 @@ def address_of(entity_set: EntitySet, action: str, path: str) -> str:
     if action in ("count", "query"):
         return f"{collection}/${action}"
     item = f"{collection}/{{{entity_set.key.name}}}"
-    if action in ("retrieve", "update"):
+    if action in ("retrieve", "update", "partial_update", "destroy"):
         return item
     return f"{item}/{path.rstrip('/').rpartition('/')[2]}"
 
@@ -90,7 +97,20 @@ class ODataSchema(AutoSchema):
         operation = OPERATIONS.get(getattr(self.view, "action", None) or "")
         if operation is None:
             return super().get_operation(path, path_regex, path_prefix, method, registry)
+        if operation.has_key and not self.view.entity_set.supports(method):
+            return None  # of another version
         return operation.describe(self.view.entity_set)
+
+
+class VersionSchemaGenerator(SchemaGenerator):
+    """The document of one version of the interface, ``api_version``."""
+
+    api_version: str
+
+    def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
+        view = super().create_view(callback, method, request)
+        view.version = self.api_version
+        return view
 
 
 # --- contents -----------------------------------------------------------------------------------------
@@ -159,7 +179,17 @@ def records_body(entity_set: EntitySet) -> Json:
 
 
 def record_body(entity_set: EntitySet) -> Json:
-    return {JSON: {"schema": reference(f"{entity_set.name}Body"), "example": example_of(entity_set.type)}}
+    is_2_1 = entity_set.resource.version == V2_1
+    name = CHANGE_SCHEMAS[BodyKind.WHOLE] if is_2_1 else "Body"
+    return {JSON: {"schema": reference(f"{entity_set.name}{name}"), "example": example_of(entity_set.type)}}
+
+
+def partial_body(entity_set: EntitySet) -> Json:
+    return {JSON: {"schema": reference(f"{entity_set.name}{CHANGE_SCHEMAS[BodyKind.PARTIAL]}")}}
+
+
+def archived_response(entity_set: EntitySet) -> Json:
+    return {"204": {"description": "Archived: ArchiveDate says since when."}}
 
 
 # --- operations ---------------------------------------------------------------------------------------
@@ -185,6 +215,9 @@ class Operation:
     body: Callable[[EntitySet], Json] | None = None
 
     def describe(self, entity_set: EntitySet) -> Json:
+        parameters, errors = self.parameters, self.errors
+        if "ifMatch" in parameters and entity_set.resource.version == V2_1:
+            parameters, errors = (*parameters, "idempotencyKey"), (*errors, "422", "428")
         return {
             "operationId": f"{self.name}{entity_set.name}",
             "summary": self.summary.format(entity_set.name),
@@ -192,11 +225,11 @@ class Operation:
             "tags": [entity_set.name],
             "parameters": [
                 *([key_parameter(entity_set)] if self.has_key else ()),
-                *parameter_refs(*(name for name in self.parameters if has_parameter(entity_set, name))),
+                *parameter_refs(*(name for name in parameters if has_parameter(entity_set, name))),
                 *(plain_parameters(entity_set) if self.has_plain_filters else ()),
             ],
             **({"requestBody": {"required": True, "content": self.body(entity_set)}} if self.body else {}),
-            "responses": self.responses(entity_set) | error_responses(*self.errors),
+            "responses": self.responses(entity_set) | error_responses(*errors),
             "security": security(entity_set, self.scope),
         }
 
@@ -262,6 +295,27 @@ OPERATIONS = {
         errors=("400", "401", "403", "404", "409", "412", "413", "415", "429"),
         body=record_body,
     ),
+    "partial_update": Operation(
+        name="change",
+        summary="Change one {} record",
+        description="The record takes the members of the body, and keeps the others.",
+        scope="write",
+        parameters=(*VERSION, "preferReturn", "ifMatch", "ignoreWarnings"),
+        has_key=True,
+        responses=updated_response,
+        errors=("400", "401", "403", "404", "409", "412", "413", "415", "429"),
+        body=partial_body,
+    ),
+    "destroy": Operation(
+        name="archive",
+        summary="Archive one {} record",
+        description="Nothing is deleted. A record whose state forbids it stays (409).",
+        scope="write",
+        parameters=(*VERSION, "ifMatch"),
+        has_key=True,
+        responses=archived_response,
+        errors=("400", "401", "403", "404", "409", "412", "429"),
+    ),
 }
 
 
@@ -322,12 +376,14 @@ def filter_schema(prop: StructuralProperty) -> Json:
 
 def complete_document(result: Json, generator: Any, request: Any, public: bool) -> Json:
     """Postprocessing hook: the components, and the addresses that belong to no resource."""
-    service = get_service()
+    version = generator.api_version or V2_0
+    service = get_service(version)
+    result["info"]["version"] = version
     components = result["components"]
     for section, entries in (
         ("schemas", {"Error": ERROR, **read_schemas(service), **write_schemas(service)}),
-        ("parameters", make_parameters()),
-        ("responses", make_error_responses()),
+        ("parameters", make_parameters(version)),
+        ("responses", make_error_responses(version)),
         ("securitySchemes", security_schemes(service)),
     ):
         components[section] = {**entries, **components.get(section, {})}

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from apps.odata.declaration.resource import V2_0, V2_1
 from apps.odata.declaration.service import Service
 from apps.odata.metadata.json_schema import (
     COUNT,
@@ -40,13 +41,25 @@ def query_option(name: str, description: str, schema: Json) -> Json:
     return parameter(f"${name}", "query", text, schema)
 
 
-VERSIONS: Json = {"type": "string", "enum": ["2", "2.0"]}
+VERSION_NAMES = {V2_0: ["2", "2.0"], V2_1: [V2_1]}
+VERSION_NOTES = {
+    V2_0: (
+        "The version; there is one. Also the header api-version.",
+        "The version, as the parameter of that name.",
+    ),
+    V2_1: (
+        "As the header api-version, which is enough.",
+        "The version that this document describes.",
+    ),
+}
 METADATA_FORMATS: Json = {"type": "string", "enum": ["xml", "json", "application/xml", JSON]}
 FORMATS: Json = {"type": "string", "examples": ["json", f"{JSON};odata.metadata=full", "ndjson", "csv"]}
 
 
-def make_parameters() -> dict[str, Json]:
+def make_parameters(version: str) -> dict[str, Json]:
     """The parameters that operations share, by their component names."""
+    versions: Json = {"type": "string", "enum": VERSION_NAMES[version]}
+    version_note, header_note = VERSION_NOTES[version]
     pages = f"odata.maxpagesize=n asks for pages of n records, {settings.API_MAX_PAGE_SIZE:,} at most."
     hours = settings.API_IDEMPOTENCY_SECONDS // 3600
     once = f"A second request with the same key and body has the first response, for {hours} hours."
@@ -66,8 +79,8 @@ def make_parameters() -> dict[str, Json]:
     )
     others: tuple[tuple[str, str, str, str, Json], ...] = (
         # (component name, name, location, description, schema)
-        ("version", "version", "query", "The version; there is one. Also the header api-version.", VERSIONS),
-        ("apiVersion", "api-version", "header", "The version, as the parameter of that name.", VERSIONS),
+        ("version", "version", "query", version_note, versions),
+        ("apiVersion", "api-version", "header", header_note, versions),
         ("ignoreWarnings", "ignoreWarnings", "query", "Store the records in spite of warnings.", YES_OR_NO),
         ("preferPage", "Prefer", "header", pages, TEXT),
         ("preferReturn", "Prefer", "header", "return=minimal asks for a response without a body.", TEXT),
@@ -75,10 +88,13 @@ def make_parameters() -> dict[str, Json]:
         ("ifMatch", "If-Match", "header", "The ETag the record was read with; it has another: 412.", TEXT),
         ("ifNoneMatch", "If-None-Match", "header", "An ETag; the record still has it: 304.", TEXT),
     )
-    return {name: query_option(name, description, schema) for name, description, schema in options} | {
+    made = {name: query_option(name, description, schema) for name, description, schema in options} | {
         component: parameter(name, location, description, schema)
         for component, name, location, description, schema in others
     }
+    for component in ("apiVersion", "ifMatch") if version == V2_1 else ():
+        made[component]["required"] = True
+    return made
 
 
 # --- error responses ----------------------------------------------------------------------------------
@@ -94,6 +110,7 @@ ERROR_RESPONSES = {
     "413": ("TooLarge", "More bytes, records or items than a request may hold."),
     "415": ("UnsupportedMediaType", "A body in a format that is not read."),
     "422": ("IdempotencyKeyReused", "The Idempotency-Key was used for another request."),
+    "428": ("PreconditionRequired", "Changes name the state that was read: If-Match is missing."),
     "429": ("TooManyRequests", "More requests a minute than the caller may make."),
     "500": ("InternalError", "Something went wrong here; the message has the request's id."),
     "503": ("Unavailable", "The database cannot be reached now."),
@@ -121,9 +138,11 @@ ERROR_OBJECT = object_schema(
 ERROR = object_schema({"error": ERROR_OBJECT}, required=["error"])
 
 
-def make_error_responses() -> Json:
+def make_error_responses(version: str) -> Json:
     responses: Json = {}
     for status, (name, meaning) in ERROR_RESPONSES.items():
+        if status == "428" and version != V2_1:
+            continue
         responses[name] = {"description": meaning, "content": {JSON: {"schema": reference("Error")}}}
         if status in RETRY_AFTER_STATUSES:
             seconds = {"description": "Seconds to wait.", "schema": COUNT}

@@ -9,11 +9,18 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.odata.declaration.resource import Behaviour, Nesting
+from apps.odata.declaration.resource import Behaviour, BodyKind, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
-from apps.odata.write.annotations import links_of, read_annotations
+from apps.odata.write.annotations import (
+    address_in,
+    key_in,
+    links_of,
+    must_be_address,
+    read_annotations,
+)
 from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 
@@ -63,9 +70,9 @@ def refuse_body(attribute: str, code: str, target: str, sentence: str) -> None:
     raise BadBody(sentence, target=target, code=code)
 
 
-def read_record(entity_set: EntitySet, raw: bytes) -> Body:
-    """The one bare record of a PUT body; raises as ``read_records`` does."""
-    reader = record_reader(entity_set.type)
+def read_record(entity_set: EntitySet, raw: bytes, kind: BodyKind) -> Body:
+    """The one bare record of a PUT or PATCH body; raises as ``read_records`` does."""
+    reader = record_reader(entity_set.type, kind)
     return read_drafts(reader, [parse_body(raw, reader.most_objects)], raw, bare=True)
 
 
@@ -163,13 +170,14 @@ class Member:
 class ValueMember(Member):
     """A single value. ``read`` is called for null and blank values only."""
 
-    def __init__(self, prop: StructuralProperty) -> None:
+    def __init__(self, prop: StructuralProperty, kind: BodyKind) -> None:
         super().__init__(prop.attribute, prop.name, *prop.declaration.aliases)
         source = prop.source_field
         self.required = prop.behaviour is Behaviour.REQUIRED
         self.convert = reader_of(prop)
-        # Null is a value of columns that may be null; for others it means: as if left out.
+        # Null is a value of columns that may be null; for others it means: as if left out of a new record.
         self.holds_null = prop.nullable and not self.required
+        self.null_is_default = kind is BodyKind.PARTIAL and not self.required
         if source.has_default() and callable(source.default):
             self.default_makers = {self.attribute: source.get_default}
         else:
@@ -179,14 +187,17 @@ class ValueMember(Member):
         self.refuse_missing(target, contents)
         if self.holds_null:
             contents.give(self.attribute, None)
+        elif self.null_is_default:
+            contents.give(self.attribute, contents.values[self.attribute])
 
 
 class NestedMember(Member):
     """A nested object or list."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
         super().__init__(navigation.attribute, navigation.name)
         self.required = navigation.declaration.required
+        self.null_is_default = kind is BodyKind.PARTIAL and not self.required
         if navigation.many:
             self.default_makers = {self.attribute: list}
         else:
@@ -196,6 +207,8 @@ class NestedMember(Member):
         """Whether it is a list with items; reports what else it must not be."""
         if value is None or value == []:
             self.refuse_missing(target, contents)
+            if self.null_is_default:
+                contents.give(self.attribute, [])
             return False
         if not isinstance(value, list):
             contents.refuse(self.attribute, "WrongType", target, f"{self.name} must be a list.")
@@ -206,9 +219,9 @@ class NestedMember(Member):
 class EmbeddedMember(NestedMember):
     """An object made of the record's own columns."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
-        super().__init__(navigation)
-        self.reader = record_reader(navigation.type)
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
+        super().__init__(navigation, kind)
+        self.reader = record_reader(navigation.type, kind)
         self.constants, self.default_makers = self.reader.constants, self.reader.default_makers
         self.most_objects = self.reader.most_objects
 
@@ -219,6 +232,9 @@ class EmbeddedMember(NestedMember):
             contents.refuse(self.name, "WrongType", target, f"{self.name} must be an object.")
         elif self.required:
             contents.refuse(self.name, "Required", target, f"{self.name} is required.")
+        elif self.null_is_default:
+            for attribute, default in self.reader.defaults().items():
+                contents.give(attribute, default)
         if self.name in contents.invalid:
             contents.mark_invalid(*self.reader.attributes)
 
@@ -226,10 +242,10 @@ class EmbeddedMember(NestedMember):
 class ReferenceMember(NestedMember):
     """An object that names a record by its key: ``{"RoleGuid": …}``. Read as the key."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
-        super().__init__(navigation)
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
+        super().__init__(navigation, kind)
         assert navigation.type.key is not None
-        self.key_name = navigation.type.key.name
+        self.key_name, self.model = navigation.type.key.name, navigation.type.model
         self.convert_key = reader_of(navigation.type.key)
         self.holds_null = not navigation.many and navigation.relation.null
 
@@ -250,7 +266,13 @@ class ReferenceMember(NestedMember):
         if len(value) > 1 or isinstance(value, RepeatedNames):
             refuse_repeated_within(value, target, contents)
             read_annotations({}, value, f"{target}/", contents.refuse)
-        key = value.get(self.key_name)
+        key, address = value.get(self.key_name), address_in(value)
+        if key is None and address is not None and self.model in get_service().by_model:
+            key = key_in(address, self.model)
+            if key is None:
+                sentence = f"@id {must_be_address(self.model)}"
+                contents.refuse(self.attribute, "InvalidAddress", f"{target}/@id", sentence)
+                return None
         code, sentence = "Required", "is required."
         if key is not None:
             try:
@@ -265,8 +287,8 @@ class ReferenceMember(NestedMember):
 class ReferenceListMember(ReferenceMember):
     """A list of objects that name records. Read as a list of keys, in the order given."""
 
-    def __init__(self, navigation: NavigationProperty) -> None:
-        super().__init__(navigation)
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
+        super().__init__(navigation, kind)
         self.most_objects = int(settings.API_MAX_LINES)
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
@@ -278,11 +300,16 @@ class ReferenceListMember(ReferenceMember):
 
 
 class ContainedMember(NestedMember):
-    """A list of rows that are written with the record. Read as a list of drafts."""
+    """A list of rows that are written with the record. Read as a list of drafts.
 
-    def __init__(self, navigation: NavigationProperty) -> None:
-        super().__init__(navigation)
+    Items of existing records are existing rows where they have a key.
+    """
+
+    def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
+        super().__init__(navigation, kind)
         self.reader = record_reader(navigation.type)
+        self.key = navigation.type.key if kind is not BodyKind.NEW else None
+        self.existing_reader = record_reader(navigation.type, kind)
         self.most_objects = int(settings.API_MAX_LINES * self.reader.most_objects)
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
@@ -292,7 +319,7 @@ class ContainedMember(NestedMember):
             raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=target)
         rows = []
         for at, item in enumerate(value):
-            row, inner = self.reader.read(item, f"{target}[{at}]")
+            row, inner = self.read_row(item, f"{target}[{at}]")
             rows.append(row)
             contents.unknown += inner.unknown
             if inner.invalid:
@@ -300,19 +327,40 @@ class ContainedMember(NestedMember):
                 contents.faults += inner.faults
         contents.give(self.attribute, rows)
 
+    def read_row(self, item: Any, target: str) -> tuple[Draft, RecordContents]:
+        key = item.get(self.key.name) if self.key and isinstance(item, dict) else None
+        if self.key is None or key is None:
+            return self.reader.read(item, target)
+        row, contents = self.existing_reader.read(item, target)
+        try:
+            row.key = reader_of(self.key)(key)
+        except WireValueError as error:
+            key_target = join_targets(target, self.key.name)
+            contents.refuse(self.key.name, error.code, key_target, f"{self.key.name} {error.sentence}")
+            for attribute in self.reader.attributes:
+                row.mark_invalid(attribute)
+        return row, contents
+
 
 class RecordReader:
-    """Reads objects of one type."""
+    """Reads objects of one type in bodies of one kind."""
 
-    def __init__(self, type_: StructuredType) -> None:
-        self.type = type_
+    def __init__(self, type_: StructuredType, kind: BodyKind) -> None:
+        self.type, self.kind = type_, kind
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
-        nested = [nested_member(navigation) for navigation in type_.writable_navigations]
-        self.members: list[Member] = [*map(ValueMember, type_.writable_properties), *nested]
+        nested = [nested_member(navigation, kind) for navigation in type_.writable_navigations]
+        # What no response shows (a template) is for new records only.
+        values = [
+            ValueMember(prop, kind)
+            for prop in type_.writable_properties
+            if kind is BodyKind.NEW or not prop.declaration.write_only
+        ]
+        self.members: list[Member] = [*values, *nested]
         self.by_name = {name: member for member in self.members for name in member.spellings}
         #: In the order declared, in which faults are reported.
         self.names = tuple(self.by_name)
-        self.required = frozenset(member.name for member in self.members if member.required)
+        required = frozenset(member.name for member in self.members if member.required)
+        self.required = frozenset() if kind is BodyKind.PARTIAL else required
         self.aliases = frozenset(self.names).difference(member.name for member in self.members)
         self.links = links_of(type_)
         self.most_objects: int = 1 + sum(member.most_objects for member in nested)
@@ -340,7 +388,10 @@ class RecordReader:
             message = f"A {self.type.name} record must be an object."
             contents.faults.append(ErrorDetail("WrongType", target or None, message))
             contents.mark_invalid(*self.attributes)
-        return self.draft_class(contents.values, contents.given, contents.invalid), contents
+        draft = self.draft_class(contents.values, contents.given, contents.invalid)
+        if self.kind is BodyKind.WHOLE:
+            draft.give_all(self.attributes)
+        return draft, contents
 
     def read_members(self, value: dict[str, Any], target: str, contents: RecordContents) -> None:
         """Read every member of an object."""
@@ -350,7 +401,7 @@ class RecordReader:
         names = [*filter(value.__contains__, self.names)]
         bound_wrongly: set[str] = set()
         if len(names) < len(value):
-            if any("@" in name for name in value):
+            if any("@" in name or name in self.links for name in value.keys() - self.by_name.keys()):
                 value, bound_wrongly = read_annotations(self.links, value, prefix, contents.refuse)
                 names = [*filter(value.__contains__, self.names)]
             unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())
@@ -394,15 +445,15 @@ class RecordReader:
         return first != alias
 
 
-def nested_member(navigation: NavigationProperty) -> NestedMember:
+def nested_member(navigation: NavigationProperty, kind: BodyKind) -> NestedMember:
     if navigation.nesting is Nesting.EMBEDDED:
-        return EmbeddedMember(navigation)
+        return EmbeddedMember(navigation, kind)
     if navigation.nesting is Nesting.CONTAINED:
-        return ContainedMember(navigation)
-    return ReferenceListMember(navigation) if navigation.many else ReferenceMember(navigation)
+        return ContainedMember(navigation, kind)
+    return (ReferenceListMember if navigation.many else ReferenceMember)(navigation, kind)
 
 
 @lru_cache(maxsize=256)
-def record_reader(type_: StructuredType) -> RecordReader:
+def record_reader(type_: StructuredType, kind: BodyKind = BodyKind.NEW) -> RecordReader:
     """The reader of a type, made once."""
-    return RecordReader(type_)
+    return RecordReader(type_, kind)

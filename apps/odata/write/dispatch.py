@@ -8,12 +8,15 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
 
+from apps.odata.declaration.resource import BodyKind
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import (
+    RECORD_CHANGED,
     Conflict,
     ErrorDetail,
     InvalidRecords,
     NotFound,
+    PreconditionFailed,
     UnconfirmedWarnings,
     plural,
 )
@@ -73,33 +76,73 @@ def create(
     return retry_on_conflict(write)
 
 
-def replace(
-    entity_set: EntitySet,
-    key: Any,
-    raw: bytes,
-    check: Callable[[Any], None] | None = None,
-    records: models.QuerySet | None = None,
-) -> None:
-    """Make an existing record what a bare body says, by the resource's service ``replace``.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The record that a request changes: its key, among the ``records`` that the caller may see.
 
-    The service is called as ``replace(record, draft)``. ``check`` may refuse the record as it is (an ETag
-    that is no longer its own); nobody changes it between that and the write. ``records`` are those the
-    caller may see. Raises as ``create`` does, and ``NotFound``.
+    ``check`` refuses the record when an ETag is no longer its own; without one any state will do.
     """
-    service = type(entity_set.resource).replace
-    assert service is not None
-    visible = entity_set.model._base_manager.all() if records is None else records
+
+    entity_set: EntitySet
+    key: Any
+    records: models.QuerySet
+    check: Callable[[Any], None] | None = None
+
+    def read(self) -> Any:
+        """The record as it is now; ``NotFound``, or what ``check`` raises."""
+        record = self.records.order_by().filter(pk=self.key).first()
+        if record is None:
+            raise NotFound(f"There is no {self.entity_set.name} {self.key}.")
+        if self.check is not None:
+            self.check(record)
+        return record
+
+
+def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = False) -> None:
+    """Change an existing record as a bare body says, by the resource's service ``update``.
+
+    The service is called as ``update([draft])``, of resources with warnings with ``ignore_warnings``. Where
+    an ETag was checked the service refuses a record that was changed since (``Draft.expected_change``).
+    Raises as ``create`` does, ``NotFound`` and ``PreconditionFailed``.
+    """
+    entity_set, resource = target.entity_set, type(target.entity_set.resource)
+    assert resource.update is not None
+    options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
+    service = partial(resource.update, **options)
 
     def write() -> None:
-        record = visible.order_by().select_for_update(of=("self",)).filter(pk=key).first()
-        if record is None:
-            raise NotFound(f"There is no {entity_set.name} {key}.")
-        if check is not None:
-            check(record)
-        body = read_record(entity_set, raw)
-        body.drafts[0].key = record.pk
-        issues = attach_references(entity_set.type, body.drafts, record)
-        run_service(entity_set, body, issues, lambda drafts: service(record, drafts[0]))
+        record = target.read()
+        body = read_record(entity_set, raw, kind)
+        (draft,) = body.drafts
+        draft.key = record.pk
+        if target.check is not None and entity_set.etag_field is not None:
+            draft.fill("expected_change", getattr(record, entity_set.etag_field))
+        issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, record)
+        run_service(entity_set, body, issues, service)
+
+    retry_on_conflict(write)
+
+
+def archive(target: Target) -> None:
+    """Archive a record by the resource's service ``archive``, which is called with a queryset of it.
+
+    Raises ``Conflict`` with the reasons why it cannot be, ``NotFound`` and ``PreconditionFailed``.
+    """
+    service, stamp = type(target.entity_set.resource).archive, target.entity_set.etag_field
+    assert service is not None
+
+    def write() -> None:
+        record = target.read()
+        records = target.records.filter(pk=record.pk)
+        if target.check is not None and stamp is not None:
+            records = records.filter(**{stamp: getattr(record, stamp)})
+        try:
+            count = service(records)
+        except ValidationFailed as failed:
+            details = tuple(ErrorDetail(issue.code, None, issue.message) for _, issue in failed.issues)
+            raise Conflict("The record stays as it is.", details=details) from None
+        if not count:
+            raise PreconditionFailed(RECORD_CHANGED)
 
     retry_on_conflict(write)
 

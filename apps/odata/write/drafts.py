@@ -4,6 +4,7 @@ The API, the back office and imports hand drafts to the same services, which app
 In a response of the API the field ``country`` of an issue is the target ``value[0]/Address/Country``.
 """
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -43,8 +44,9 @@ class Draft:
 
     Members left out are ``None`` or the model's default; ``given`` holds the names of those that were given.
     References are the referred records, lists of references lists of them, contained lists are lists of
-    drafts. ``key`` is set when the draft changes an existing record. Reading an invalid member raises
-    ``InvalidValue``.
+    drafts. ``key`` is set when the draft changes an existing record. ``left_out`` are the members that were
+    given no value in a draft that replaces a record, and get their defaults; ``expected_change`` is the
+    modify stamp that the record must still have. Reading an invalid member raises ``InvalidValue``.
 
     A domain declares what its services work out (a price, a booking) on a subclass, as annotated attributes
     with defaults, and names the class as ``draft_class`` of its resource or nested type. To set any other
@@ -54,6 +56,8 @@ class Draft:
     given: frozenset[str]
     invalid: frozenset[str]
     key: Any
+    left_out: frozenset[str] = frozenset()
+    expected_change: dt.datetime | None = None
 
     declared_attributes: ClassVar[frozenset[str]] = frozenset()
 
@@ -101,6 +105,16 @@ class Draft:
         """The key of the record that a member refers to; bodies hold keys until references are attached."""
         value = self.get(name)
         return value.pk if isinstance(value, models.Model) else value
+
+    def gets_default(self, name: str) -> bool:
+        """Whether a member has the default that a new record would have."""
+        is_given = name in self.given | self.invalid
+        return name in self.left_out or (self.key is None and not is_given)
+
+    def give_all(self, names: Iterable[str]) -> None:
+        """Give all of these members: those that were left out become null or their default."""
+        self.fill("left_out", frozenset(names) - self.given - self.invalid)
+        self.given |= self.left_out
 
     def mark_invalid(self, name: str) -> None:
         """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
 from apps.core.admin_base.display import list_url
-from apps.core.models import Change
+from apps.core.models import Change, PersonalDataRead
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
@@ -134,11 +134,15 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         return "Enabled" if staff.has_usable_password() else "No password"
 
     def record_links(self, request: HttpRequest, record: Staff) -> list[dict[str, str]]:
-        links = super().record_links(request, record)
-        if not request.user.has_perm("core.view_change"):
-            return links
-        address = list_url(Change, staff__guid__exact=record.pk)
-        return [*links, {"title": "Changes made", "icon": "manage_search", "link": address}]
+        audits = (
+            ("core.view_change", "Changes made", "manage_search", Change),
+            ("core.view_personaldataread", "Personal data read", "visibility", PersonalDataRead),
+        )
+        return super().record_links(request, record) + [
+            {"title": title, "icon": icon, "link": list_url(model, staff__guid__exact=record.pk)}
+            for permission, title, icon, model in audits
+            if request.user.has_perm(permission)
+        ]
 
     def role_of(self, record: Staff) -> Role:
         return record.role

@@ -13,6 +13,7 @@ from bench.bare import bare
 from bench.batch import batch
 from bench.bounds import bounds
 from bench.calling import Caller
+from bench.read_log import read_log_cost
 from bench.servers import servers
 from bench.speed import speed
 from bench.sums import sums
@@ -23,6 +24,7 @@ MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
     "batch": batch,
     "bounds": bounds,
     "sums": sums,
+    "read_log": read_log_cost,
     "servers": servers,
 }
 

@@ -1,4 +1,4 @@
-"""Delete expired tokens, idempotency keys, usage counts and finished tasks; to be run once a day."""
+"""Delete what is kept for some days only; to be run once a day."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ from apps.access.services import purge_expired
 
 class Command(BaseCommand):
     help = (
-        "Delete expired access tokens, idempotency keys, usage counts and finished tasks. Run it once a day."
+        "Delete expired access tokens, idempotency keys, usage counts, finished tasks, files of imports and "
+        "entries of the read log. Run it once a day."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.report import ImportReport
+from apps.core.importing.report import ImportReport, ShownIssue
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.importing.tables import ImportFileError
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
@@ -100,7 +100,7 @@ def entity_set_of(name: str, purpose: str = "") -> EntitySet:
 
 
 def options_of(options: dict[str, Any]) -> ImportOptions:
-    column_map: dict[str, str] = {}
+    column_map: dict[str | int, str] = {}
     for text in options["map"]:
         header, sign, name = text.rpartition("=")
         if not sign or not header:
@@ -164,11 +164,11 @@ def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
             display.show_notice = lambda text: progress.console.print(text, markup=False)
             display.show_progress = lambda rows, total: progress.update(task, completed=rows, total=total)
 
-        def show_issue(text: str) -> None:
+        def show_issue(issue: ShownIssue) -> None:
             nonlocal shown
             shown += 1
             if shown <= SHOWN:
-                display.show_notice(text)
+                display.show_notice(issue.line)
             elif shown == SHOWN + 1:
                 display.show_notice(f"More than {SHOWN:,} issues; the rest is not shown.")
 

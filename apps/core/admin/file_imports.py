@@ -1,0 +1,251 @@
+"""The back office's pages of imports: a file is uploaded, checked and imported, and what became of it."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
+from unfold.decorators import display
+
+from apps.core.admin_base import CappedPaginator, DateTimeRangeFilter, Page
+from apps.core.admin_base.pages import PageAdmin
+from apps.core.file_imports import Status, create_file_import, note_dead_task, set_columns, start
+from apps.core.importing.file_formats import FORMATS
+from apps.core.importing.kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
+from apps.core.importing.tables import ImportFileError, column_letters
+from apps.core.models import FileImport
+
+LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
+COLOURS = {
+    "Imported": "success",
+    "Failed": "danger",
+    "Undone": "warning",
+    "Importing": "info",
+    "Checking": "info",
+}
+COUNT_WORDS = ("new", "changed", "unchanged", "rejected")
+
+
+class ImportKindFilter(DropdownFilter):
+    """The imports of one kind of file."""
+
+    title = "kind"
+    parameter_name = "kind_of_file"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(kind.name, kind.title) for kind in permitted_kinds(request.user)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(kind=self.value()) if self.value() else queryset
+
+
+@admin.register(FileImport)
+class FileImportAdmin(PageAdmin):
+    """The imports of files that the person may import."""
+
+    menu_group = "Administration"
+    menu_order = 915
+    menu_title = "Imports"
+    icon = "upload_file"
+    list_display = LIST_COLUMNS
+    list_display_links = ("file",)
+    list_select_related = ("staff",)
+    list_filter = (
+        ImportKindFilter,
+        ("status", ChoicesDropdownFilter),
+        ("staff", AutocompleteSelectFilter),
+        ("created_at", DateTimeRangeFilter),
+    )
+    list_filter_submit = True
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
+    search_fields = ("file_name",)
+    record_pages = (
+        Page("file"),
+        Page("progress", method="GET"),
+        Page("rejected-rows", method="GET"),
+        Page("content", method="GET"),
+    )
+
+    class Media:
+        css: ClassVar[Any] = {"all": ["imports.css"]}
+        js = ("file_import.js",)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(permitted_kinds(request.user))
+
+    def has_view_permission(self, request: HttpRequest, obj: FileImport | None = None) -> bool:
+        names = {kind.name for kind in permitted_kinds(request.user)}
+        return bool(names) if obj is None else obj.kind in names
+
+    has_add_permission = has_module_permission
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    has_delete_permission = has_change_permission
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[FileImport]:
+        imports = super().get_queryset(request).defer("content", "rejected_rows")
+        return imports.filter(kind__in=[kind.name for kind in permitted_kinds(request.user)])
+
+    @display(description="file", ordering="file_name")
+    def file(self, file_import: FileImport) -> str:
+        return file_import.file_name
+
+    @display(description="kind", ordering="kind")
+    def kind_title(self, file_import: FileImport) -> str:
+        return next(
+            (kind.title for kind in import_kinds() if kind.name == file_import.kind), file_import.kind
+        )
+
+    @display(description="status", ordering="status", label=COLOURS)
+    def status_label(self, file_import: FileImport) -> str:
+        return file_import.status
+
+    @display(description="result")
+    def result(self, file_import: FileImport) -> str:
+        return file_import.message or ", ".join(count_texts(file_import, COUNT_WORDS))
+
+    # --- uploading
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """The kind and the file; its columns are shown on the import's own page."""
+        kinds = permitted_kinds(request.user)
+        if not kinds:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, "")
+        name, error = request.GET.get("kind"), ""
+        if request.method == "POST":
+            name, file = request.POST.get("kind"), request.FILES.get("file")
+            kind = next((kind for kind in kinds if kind.name == name), None)
+            try:
+                if kind is None or file is None:
+                    raise ImportFileError("Choose what the file has, and the file.")
+                record = create_file_import(kind, file.name or "", file.read(), request.user.pk)
+                if not kind.members() or any(column["member"] for column in record.columns):
+                    start(record, Status.CHECKING)
+                return redirect(self.page_url("file", record.pk))
+            except ImportFileError as reason:
+                error = str(reason) if kind is None else kind.plain(str(reason))
+        return self.render_page(
+            request,
+            "admin/file_import_add.html",
+            "Import a file",
+            kinds=sorted(kinds, key=lambda kind: kind.title),
+            chosen=name,
+            error=error,
+            file_types=",".join(FORMATS),
+        )
+
+    # --- one import
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponseBase:
+        return self.open_page(Page("file"), request, object_id)
+
+    def file_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
+        """What the status asks for: columns to choose, a preview, a progress bar, or the result."""
+        kind = next(kind for kind in permitted_kinds(request.user) if kind.name == record.kind)
+        if request.method == "POST":
+            self.change_status(request, record, kind)
+            return redirect(self.page_url("file", record.pk))
+        note_dead_task(record)
+        members = kind.members()
+        good = sum(record.counts.get(name, 0) for name in ("new", "changed"))
+        return self.render_page(
+            request,
+            "admin/file_import.html",
+            f"Import of {record.file_name}",
+            record,
+            kind=kind,
+            file_import=record,
+            guid=str(record.pk),
+            members=members,
+            options=[(option, record.options.get(option.name)) for option in kind.options],
+            columns=[(column_letters(number), column) for number, column in enumerate(record.columns)],
+            rows=[row_cells(row, record) for row in record.issues],
+            headers=[column["header"] for column in record.columns],
+            left_out=[column["header"] for column in record.columns if members and not column["member"]],
+            count_texts=count_texts(record, (*COUNT_WORDS, "with_warnings")),
+            good=good,
+            stored=good and record.status == Status.IMPORTED,
+            has_file=FileImport.objects.filter(pk=record.pk, content__isnull=False).exists(),
+            has_rejected=FileImport.objects.filter(pk=record.pk, rejected_rows__isnull=False).exists(),
+        )
+
+    def change_status(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
+        """Do what the person pressed; a second press of the same button does nothing."""
+        pressed = request.POST.get("action")
+        if pressed == "check" and record.status in {Status.UPLOADED, Status.CHECKED, Status.FAILED}:
+            self.check_file(request, record, kind)
+        elif pressed == "import" and record.status == Status.CHECKED:
+            start(record, Status.IMPORTING)
+        elif pressed == "undo" and record.status == Status.IMPORTED:
+            start(record, Status.UNDOING)
+
+    def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
+        """Take over columns and options, and let a worker check the file; read it again if they say how."""
+        before = dict(record.options)
+        for option in kind.options:
+            given = request.POST.get(option.name, "").strip()
+            record.options[option.name] = given if option.is_text else bool(given)
+        if any(before.get(option.name) != record.options.get(option.name) for option in TABLE_OPTIONS):
+            try:
+                set_columns(record)
+                record.save(update_fields=["options", "columns"])
+            except ImportFileError as reason:
+                messages.error(request, kind.plain(str(reason)))
+            else:
+                messages.info(request, "The columns were read again. Look at them, then check the file.")
+            return
+        members = set(kind.members())
+        for number, column in enumerate(record.columns):
+            chosen = request.POST.get(f"column_{number}", "")
+            column["member"] = chosen if chosen in members else ""
+        start(record, Status.CHECKING, options=record.options, columns=record.columns)
+
+    def progress_page(self, request: HttpRequest, record: FileImport) -> JsonResponse:
+        note_dead_task(record)
+        return JsonResponse(
+            {"running": record.is_running, "done": record.rows_done, "total": record.rows_total}
+        )
+
+    def rejected_rows_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+        return stored_file(record.rejected_rows, f"{record.file_name.rpartition('.')[0]}.rejected.xlsx")
+
+    def content_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+        return stored_file(record.content, record.file_name)
+
+
+def stored_file(content: Any, name: str) -> FileResponse:
+    if content is None:
+        raise Http404
+    response = FileResponse([bytes(content)], as_attachment=True, filename=name)
+    response["Content-Type"] = "application/octet-stream"
+    return response
+
+
+def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:
+    """``12 new`` and so on, for what there is."""
+    counts = file_import.counts
+    return [f"{counts[word]:,} {word.replace('_', ' ')}" for word in words if counts.get(word)]
+
+
+def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:
+    """A row of the preview: each cell with its own issues, and the issues of the whole row."""
+    cells = [
+        (cell, [(is_warning, text) for column, is_warning, text in row["issues"] if column == number])
+        for number, cell in enumerate(row["cells"])
+    ]
+    of_row = [
+        (is_warning, text)
+        for column, is_warning, text in row["issues"]
+        if column is None or column >= len(row["cells"])
+    ]
+    return {"number": row["number"], "cells": cells, "issues": of_row}

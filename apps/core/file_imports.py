@@ -1,0 +1,216 @@
+"""Imports in the back office: a file is stored, its columns are recognised, a worker checks and imports."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django_tasks import TaskContext, TaskResultStatus, task
+from django_tasks_db.models import DBTaskResult
+
+from apps.core.history import Author
+from apps.core.import_undo import UndoRefused, undo_changes
+from apps.core.importing.kinds import ImportKind, ImportOrder, import_kinds, short
+from apps.core.importing.report import ShownIssue
+from apps.core.importing.runs import ImportDisplay
+from apps.core.importing.tables import ImportFileError
+from apps.core.models import Change, FileImport
+from apps.core.task_queue import task_author
+
+Status = FileImport.Status
+
+#: Rows with issues that are kept to be shown; all are in the workbook of rejected rows.
+SHOWN_ROWS = 100
+
+
+@dataclass
+class RowIssues:
+    """A row with issues: its cells, and beside which column (none: the whole row) each issue stands."""
+
+    number: int
+    cells: list[str]
+    issues: list[tuple[int | None, bool, str]] = field(default_factory=list)
+
+
+class IssueCollector:
+    """Collects the issues of the first rows that have any, and counts all."""
+
+    def __init__(self, kind: ImportKind) -> None:
+        self.kind, self.rows, self.texts = kind, list[RowIssues](), list[str]()
+
+    def add(self, issue: ShownIssue) -> None:
+        sentence = short_sentence(self.kind.plain(issue.sentence))
+        if issue.row is None:
+            self.texts.append(sentence)
+            return
+        if not self.rows or self.rows[-1].number != issue.row.number:
+            if len(self.rows) == SHOWN_ROWS:
+                return
+            self.rows.append(RowIssues(issue.row.number, [short(cell) for cell in issue.row.cells]))
+        self.rows[-1].issues.append((issue.column, issue.is_warning, sentence))
+
+
+def short_sentence(text: str) -> str:
+    return text.replace("\0", "")[:500]
+
+
+def kind_of(file_import: FileImport) -> ImportKind:
+    """How the file is imported; ``ImportFileError`` where this version does not."""
+    for kind in import_kinds():
+        if kind.name == file_import.kind:
+            return kind
+    raise ImportFileError(f"{file_import.kind} can no longer be imported.")
+
+
+def create_file_import(kind: ImportKind, name: str, content: bytes, staff_id: UUID | None) -> FileImport:
+    """Store a file with its columns as they are recognised; ``ImportFileError`` when it cannot be read."""
+    options = {option.name: option.default for option in kind.options}
+    file_import = FileImport(
+        kind=kind.name, file_name=Path(name).name[-255:], content=content, options=options, staff_id=staff_id
+    )
+    set_columns(file_import)
+    file_import.save()
+    return file_import
+
+
+def set_columns(file_import: FileImport) -> None:
+    """Read the columns of the file with its options."""
+    with TemporaryDirectory() as folder:
+        path = write_file(file_import, Path(folder))
+        found = kind_of(file_import).read_columns(path, file_import.options)
+    file_import.columns = [asdict(column) for column in found]
+
+
+def write_file(file_import: FileImport, folder: Path) -> Path:
+    """The file under its own name, which messages quote, in a folder without others."""
+    name = Path(file_import.file_name)
+    path = folder / "file" / f"{name.stem[:50]}{name.suffix[:10]}"
+    path.parent.mkdir()
+    path.write_bytes(bytes(file_import.content or b""))
+    return path
+
+
+def start(file_import: FileImport, status: Status, **values: Any) -> bool:
+    """Let a worker do what the status says; ``False`` when somebody else has changed the import meanwhile."""
+    with transaction.atomic():
+        unchanged = FileImport.objects.filter(pk=file_import.pk, status=file_import.status)
+        fresh = {"rows_done": 0, "rows_total": 0, "message": "", "finished_at": None}
+        if not unchanged.update(status=status, **fresh, **values):
+            return False
+        result = process_file_import.enqueue(str(file_import.pk))
+        FileImport.objects.filter(pk=file_import.pk).update(task_id=result.id)
+    return True
+
+
+def note_dead_task(file_import: FileImport) -> None:
+    """Say so where the task of a running import has failed without a word."""
+    if not file_import.is_running:
+        return
+    failed = DBTaskResult.objects.filter(pk__in=[file_import.task_id], status=TaskResultStatus.FAILED)
+    if failed.exists():
+        text = "It ended unexpectedly. What it had stored is stored; imported again, it goes on from there."
+        finish(file_import, Status.FAILED, message=text)
+
+
+def finish(file_import: FileImport, status: Status, **values: Any) -> None:
+    for name, value in {"status": status, "finished_at": timezone.now(), **values}.items():
+        setattr(file_import, name, value)
+    file_import.save(update_fields=["status", "finished_at", *values])
+
+
+@task(takes_context=True)
+def process_file_import(context: TaskContext, guid: str) -> None:
+    """Check or import a file, or undo that, as its status says. Repeated, an import changes only the rest."""
+    file_import = FileImport.objects.get(pk=guid)
+    if not file_import.is_running:
+        return  # done by an attempt that was killed right after it
+    author = Author("Import", file_import.staff_id, request_id=guid)
+    with task_author(author):
+        try:
+            if file_import.status == Status.UNDOING:
+                undo(file_import)
+            else:
+                run(file_import, is_repeated=context.attempt > 1)
+        except ImportFileError as reason:
+            finish(file_import, Status.FAILED, message=kind_of(file_import).plain(str(reason)))
+
+
+def run(file_import: FileImport, is_repeated: bool) -> None:
+    kind, is_check = kind_of(file_import), file_import.status == Status.CHECKING
+    notices: list[str] = []
+    collector = IssueCollector(kind)
+    display = ImportDisplay(
+        show_notice=lambda text: notices.append(short_sentence(kind.plain(text))),
+        show_issue=collector.add,
+        show_progress=lambda done, total: save_progress(file_import, done, total),
+    )
+    columns = [column["member"] for column in file_import.columns]
+    with TemporaryDirectory() as folder:
+        path, errors = write_file(file_import, Path(folder)), Path(folder) / "rejected.xlsx"
+        order = ImportOrder(path, errors, file_import.options, columns, is_check, display)
+        counts = asdict(kind.run(order))
+        rejected_rows = errors.read_bytes() if errors.exists() else None
+    if is_repeated and not is_check:
+        counts |= counts_of_history(file_import, kind, counts)
+    finish(
+        file_import,
+        Status.CHECKED if is_check else Status.IMPORTED,
+        counts=counts,
+        notices=[*notices, *collector.texts],
+        issues=[asdict(row) for row in collector.rows],
+        rejected_rows=rejected_rows,
+    )
+
+
+def undo(file_import: FileImport) -> None:
+    """Undo the import, all of it or nothing."""
+    after_undo = kind_of(file_import).after_undo
+    try:
+        with transaction.atomic():
+            undo_changes(changes_of(file_import))
+            if after_undo is not None:
+                after_undo()
+    except UndoRefused as reason:
+        finish(file_import, Status.IMPORTED, message=f"It cannot be undone. {reason}")
+    else:
+        finish(file_import, Status.UNDONE)
+
+
+def save_progress(file_import: FileImport, done: int, total: int) -> None:
+    """Show how far it is; not within a transaction, which nobody else sees before its end."""
+    if not connection.in_atomic_block:
+        FileImport.objects.filter(pk=file_import.pk).update(rows_done=done, rows_total=total)
+
+
+def changes_of(file_import: FileImport) -> QuerySet[Change]:
+    """The history of what the import wrote."""
+    return Change.objects.filter(at__gte=file_import.created_at, request_id=str(file_import.pk))
+
+
+def counts_of_history(
+    file_import: FileImport, kind: ImportKind, counts: Mapping[str, int]
+) -> Mapping[str, int]:
+    """What all attempts together created and changed; the last one found the others' records unchanged."""
+    changes = changes_of(file_import).filter(record_type=kind.model._meta.label_lower)
+    created = set(changes.filter(kind=Change.Kind.CREATED).values_list("record_key", flat=True))
+    changed = set(changes.values_list("record_key", flat=True)) - created
+    stored = counts["new"] + counts["changed"] + counts["unchanged"]
+    return {
+        "new": len(created),
+        "changed": len(changed),
+        "unchanged": max(stored - len(created) - len(changed), 0),
+    }
+
+
+def delete_import_files() -> int:
+    """Delete files, rejected rows and shown rows of imports after ``IMPORT_FILE_DAYS``; how many imports."""
+    old = timezone.now() - dt.timedelta(days=settings.IMPORT_FILE_DAYS)
+    imports = FileImport.objects.filter(created_at__lt=old, content__isnull=False)
+    return imports.update(content=None, rejected_rows=None, issues=[], columns=[])

@@ -1,0 +1,196 @@
+"""What can be imported in the back office: the records of each resource, and files of other forms."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.db.models import Model
+
+from apps.core.importing.columns import known_members, letters_of, spellings_of
+from apps.core.importing.definition import ImportOptions
+from apps.core.importing.file_declaration import definition_of, file_entity_set
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.report import ImportCounts
+from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
+from apps.core.importing.tables import ImportFileError
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.declaration.service import get_service
+
+#: Values of each column, and characters of a cell, that are shown.
+SAMPLES, CELL_LENGTH = 3, 60
+
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_FLAG_IN_BRACKETS = re.compile(r"\s*\(--[^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOption:
+    """A question about the file: yes or no, or with a text as ``default`` a text."""
+
+    name: str
+    label: str
+    default: bool | str = False
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.default, str)
+
+
+SHEET = ImportOption("sheet", "Sheet", "")
+ENCODING = ImportOption("encoding", "Encoding", "")
+#: The options that decide which columns a file has.
+TABLE_OPTIONS = (SHEET, ImportOption("header_row", "Header row", ""), ENCODING)
+RECORD_OPTIONS = (
+    ImportOption("updates", "Update existing records", True),
+    ImportOption("ignore_warnings", "Import records with warnings as well"),
+    ImportOption("month_first", "Month first"),
+    ImportOption("by_name", "File of another database: numbers, names and codes instead of guids"),
+    ImportOption("all_or_nothing", "All or nothing"),
+    *TABLE_OPTIONS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A column of a file: its header, the first values, and the member that it gives, if any."""
+
+    header: str
+    samples: Sequence[str]
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOrder:
+    """One call of an import: the file, what the person chose, and where rejected rows are written.
+
+    ``columns`` are what the columns give, in their order: the name of a member, or nothing.
+    """
+
+    path: Path
+    errors: Path
+    options: Mapping[str, Any]
+    columns: Sequence[str]
+    dry_run: bool
+    display: ImportDisplay
+
+
+@dataclass(frozen=True, slots=True)
+class ImportKind:
+    """Files that are imported alike, by those who may add and change records of all its models.
+
+    ``members`` are what a column can give; files without any have columns that are fixed.
+    """
+
+    name: str
+    title: str
+    model: type[Model]
+    run: Callable[[ImportOrder], ImportCounts]
+    options: Sequence[ImportOption] = RECORD_OPTIONS
+    other_models: Sequence[type[Model]] = ()
+    members: Callable[[], Sequence[str]] = tuple
+    after_undo: Callable[[], object] | None = None
+    read_columns: Callable[[Path, Mapping[str, Any]], list[FileColumn]] = lambda path, options: []
+
+    def plain(self, text: str) -> str:
+        """A sentence of the importer without the options of commands: by their labels here."""
+        labels = {option.name.replace("_", "-"): option.label for option in self.options}
+        text = _FLAG_IN_BRACKETS.sub("", text)
+        return _FLAG.sub(lambda found: f"“{labels.get(found[1], found[1].replace('-', ' '))}”", text)
+
+
+#: Files of other forms than those of a resource, by the app that imports them.
+FILE_KINDS: list[ImportKind] = []
+#: Resources that are imported by command only: rows of documents name files on the server, rows of staff and
+#: roles say what people may do.
+COMMAND_ONLY = frozenset({"document", "staff", "role"})
+
+
+def import_kinds() -> Iterator[ImportKind]:
+    """Everything that can be imported in the back office."""
+    yield from FILE_KINDS
+    for entity_set in get_service().by_path.values():
+        definition = definition_of(entity_set)
+        if entity_set.path not in COMMAND_ONLY and definition is not None:
+            title = str(entity_set.model._meta.verbose_name_plural)
+            yield ImportKind(
+                entity_set.path,
+                title[:1].upper() + title[1:],
+                entity_set.model,
+                partial(import_records, entity_set),
+                members=partial(settable_members, entity_set),
+                after_undo=definition.after_undo,
+                read_columns=partial(read_columns, entity_set),
+            )
+
+
+def permitted_kinds(person: Any) -> list[ImportKind]:
+    """What a person may import: records that they may add and change."""
+
+    def may_write(model: type[Model]) -> bool:
+        label, name = model._meta.app_label, model._meta.model_name
+        return bool(person.has_perms([f"{label}.add_{name}", f"{label}.change_{name}"]))
+
+    return [kind for kind in import_kinds() if all(map(may_write, (kind.model, *kind.other_models)))]
+
+
+def settable_members(entity_set: EntitySet) -> list[str]:
+    """The names of what a column of the resource's files can give."""
+    known = known_members(file_entity_set(entity_set), definition_for(entity_set))
+    return [name for name, member in known.items() if not member.is_read_only]
+
+
+def fixed_columns(path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
+    """The headers of a file whose columns nobody chooses."""
+    return [FileColumn(header, [], "") for header in open_table(path).header]
+
+
+def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
+    """The columns of the file, by their headers; one that is not known, or given already, gives nothing."""
+    definition, in_files = definition_for(entity_set), file_entity_set(entity_set)
+    table = open_records(path, in_files, definition, ImportOptions(**table_options(chosen)))
+    rows = [row.cells for row in islice((row for row in table.rows() if row.defect is None), SAMPLES)]
+    by_spelling = spellings_of(known_members(in_files, definition), definition.header_synonyms)
+    columns: list[FileColumn] = []
+    for index, header in enumerate(table.header):
+        member = by_spelling.get(letters_of(header))
+        is_new = member is not None and not any(column.member == member.name for column in columns)
+        name = member.name if member is not None and is_new and not member.is_read_only else ""
+        columns.append(
+            FileColumn(header.strip(), list(dict.fromkeys(short(cells[index]) for cells in rows)), name)
+        )
+    return columns
+
+
+def short(text: str) -> str:
+    """A cell on a page, without what PostgreSQL stores in no text."""
+    text = text.replace("\0", "")
+    return text if len(text) <= CELL_LENGTH else f"{text[: CELL_LENGTH - 1]}…"
+
+
+def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that decide which columns a file has; ``ImportFileError`` for a row that is none."""
+    header_row = chosen.get("header_row") or None
+    if header_row is not None and not (header_row.isascii() and header_row.isdigit() and int(header_row)):
+        raise ImportFileError("The header row is a number: 1 is the first row.")
+    return {
+        "sheet": chosen.get("sheet") or None,
+        "encoding": chosen.get("encoding") or None,
+        "header_row": header_row and int(header_row),
+    }
+
+
+def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportCounts:
+    switches = ("updates", "ignore_warnings", "by_name", "all_or_nothing")
+    options = ImportOptions(
+        **{name: order.options[name] for name in switches},
+        **table_options(order.options),
+        day_first=not order.options["month_first"],
+        column_map=dict(enumerate(order.columns)),
+        errors=order.errors,
+        dry_run=order.dry_run,
+    )
+    return import_file(entity_set, order.path, options, order.display).counts

@@ -1,0 +1,33 @@
+"""The agency's list of bookings as a file that the back office imports."""
+
+from apps.core.importing.definition import ImportOptions
+from apps.core.importing.kinds import FILE_KINDS, ImportKind, ImportOption, ImportOrder, fixed_columns
+from apps.core.importing.report import ImportCounts
+from apps.engagements.imports.service_bookings import import_bookings
+from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.people.models import Contact
+
+
+def import_booking_list(order: ImportOrder) -> ImportCounts:
+    options = ImportOptions(errors=order.errors, dry_run=order.dry_run)
+    report, created = import_bookings(
+        order.path, options, order.options["create_participants"], order.display
+    )
+    if created.plans or created.participants:
+        order.display.show_notice(
+            f"Also created: {created.plans:,} plans, {created.participants:,} participants."
+        )
+    return report.counts
+
+
+FILE_KINDS.append(
+    ImportKind(
+        "service-bookings",
+        "Booking list of the agency",
+        ServiceBooking,
+        import_booking_list,
+        options=(ImportOption("create_participants", "Create participants"),),
+        read_columns=fixed_columns,
+        other_models=(ClientEngagement, Contact),
+    )
+)

@@ -1,0 +1,47 @@
+"""The scheme's price guide as a file that the back office imports."""
+
+from django.db import IntegrityError
+
+from apps.core.importing.file_formats import open_table
+from apps.core.importing.kinds import ENCODING, FILE_KINDS, SHEET, ImportKind, ImportOption, ImportOrder
+from apps.core.importing.report import ImportCounts, ShownIssue
+from apps.core.importing.tables import ImportFileError
+from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
+from apps.funding.models import PriceBook, PriceBookEntry, Product
+from apps.funding.services.price_guide import import_guide
+from apps.funding.services.price_guide_file import InvalidGuide, read_guide
+
+END_MISSING = ImportOption("end_missing", "End items that are not in this guide")
+BOOK = ImportOption("price_book", "Price book", PRICE_BOOK)
+
+
+def import_price_guide(order: ImportOrder) -> ImportCounts:
+    """All of the guide or nothing: with a fault anywhere, every row is rejected."""
+    chosen, ends_missing = order.options, order.options["end_missing"]
+    try:
+        table = open_table(order.path, chosen["encoding"] or None, chosen["sheet"] or None)
+        guide = read_guide(table)
+        for warning in guide.warnings:
+            order.display.show_issue(ShownIssue(warning, warning, is_warning=True))
+        report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
+    except InvalidGuide as refused:
+        for fault in refused.faults:
+            order.display.show_issue(ShownIssue(fault, fault))
+        return ImportCounts(rejected=len(refused.faults))
+    except IntegrityError:
+        raise ImportFileError("Somebody else wrote the same items meanwhile. Check the file again.") from None
+    for line in summary(guide, report, ends_missing):
+        order.display.show_notice(line)
+    return ImportCounts(new=report.new, changed=report.changed, unchanged=report.unchanged)
+
+
+FILE_KINDS.append(
+    ImportKind(
+        "price-guide",
+        "Price guide of the scheme",
+        PriceBook,
+        import_price_guide,
+        options=(BOOK, END_MISSING, SHEET, ENCODING),
+        other_models=(PriceBookEntry, Product),
+    )
+)

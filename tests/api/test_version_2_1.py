@@ -1,0 +1,322 @@
+"""Version 2.1: records are changed and archived, PACE plans are shown (interface.md 9; docs/versions.md)."""
+
+import json
+
+import pytest
+
+from apps.access.models import IdempotencyKey
+from apps.core.models import Change
+from apps.engagements.models import ClientEngagement
+from apps.funding.models import Claim
+from apps.odata.declaration.resource import V2_1
+from apps.odata.declaration.service import get_service
+from tests.api.batches import Request, get, send_json
+from tests.api.caller import Caller, an_application, ok, refused
+from tests.engagements.builders import a_category_budget
+from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
+
+IGNORED = {"ignoreWarnings": "true"}
+CHANGEABLE = [each for each in get_service(V2_1).entity_sets if each.resource.methods_of_2_1]
+
+
+def those_with(method):
+    names = [each.name for each in CHANGEABLE if method in each.resource.methods_of_2_1]
+    return pytest.mark.parametrize("name", names)
+
+
+class LaterCaller(Caller):
+    """Sends every request in version 2.1, changes of any state of the record."""
+
+    def call(self, method, path, query=None, body=None, **headers):
+        tag = {"If_Match": "*"} if method in ("PUT", "PATCH", "DELETE") else {}
+        return super().call(method, path, query, body, **{"api_version": "2.1", **tag, **headers})
+
+
+@pytest.fixture
+def later(api):
+    return LaterCaller(api.authorization)
+
+
+@pytest.fixture
+def address_of(api, records):
+    """``address_of(name)``: a whole record of the entity set that may be changed; bills are made anew."""
+
+    def of(name):
+        if name in ("Claim", "Invoice"):
+            body = {"Claim": a_claim_body, "Invoice": an_invoice_body}[name](DueDate="2025-08-01")
+            made = ok(api.post(name.lower(), body, IGNORED), 201)
+            return f"{name.lower()}({made[f'{name}Guid']})"
+        return f"{name.lower()}({records.whole[name]})"
+
+    return of
+
+
+def read(caller, address):
+    return ok(caller.get(address, {"$expand": "*"}))
+
+
+# --- opt-in ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [{"query": {"version": "2.1"}}, {"api_version": "2.1"}], ids=str)
+def test_only_who_names_the_version_gets_its_methods(api, address_of, way):
+    address = address_of("Client")
+    for method in ("PUT", "PATCH", "DELETE"):
+        answer = api.call(method, address, body={}, If_Match="*")
+        refused(answer, 405, "MethodNotAllowed")
+        assert answer["Allow"] == "GET, HEAD, OPTIONS"
+        assert "api-version" not in answer.headers
+    answer = api.call("PATCH", address, body={}, If_Match="*", **way)
+    ok(answer)
+    assert (answer["api-version"], answer["api-supported-versions"]) == ("2.1", "2.0, 2.1")
+    refused(api.patch(address, {}, {"version": "2.1"}, api_version="2.0"), 400, "AmbiguousApiVersion")
+    refused(api.get(address, "%76ersion=2.1"), 400, "AmbiguousApiVersion")
+
+
+def test_every_method_of_the_version_is_allowed_where_it_is_declared(later, records):
+    for entity_set in get_service(V2_1).entity_sets:
+        allowed = later.call("OPTIONS", f"{entity_set.path}({records.whole[entity_set.name]})")["Allow"]
+        declared = {*entity_set.resource.methods, *entity_set.resource.methods_of_2_1} - {"POST"}
+        assert {*allowed.split(", ")} - {"HEAD", "OPTIONS"} == declared, entity_set.name
+
+
+# --- PUT ------------------------------------------------------------------------------------------------
+
+
+@those_with("PUT")
+def test_what_was_read_can_be_put_back_and_changes_nothing(later, address_of, name):
+    address = address_of(name)
+    before, lines = read(later, address), Change.objects.count()
+    assert ok(later.put(address, before, IGNORED if name in ("Claim", "Invoice") else None)) == before
+    assert Change.objects.count() == lines
+
+
+@those_with("PUT")
+def test_a_put_without_what_is_required_is_refused_and_one_of_no_record_is_404(later, address_of, name):
+    refused(later.put(address_of(name), {}), 400, "ValidationFailed")
+    key = "0" if name == "Opportunity" else "00000000-0000-7000-8000-000000000000"
+    refused(later.put(f"{name.lower()}({key})", {"Name": "x"}), 404, "NotFound")
+
+
+def test_a_put_gives_what_it_leaves_out_its_default(later, records):
+    client = f"client({records.whole['Client']})"
+    assert read(later, client)["Address"] is not None
+    shown = ok(later.put(client, {"BusinessName": "Bare Pty Ltd"}))
+    kept = {"ClientGuid", "BusinessName", "IsSelf", "CreationDate", "ModifyDate", "CustomFields"}
+    rest = {name: value for name, value in shown.items() if name not in kept and name[0] != "@"}
+    assert set(map(str, rest.values())) == {"None"}
+    assert shown["CustomFields"]
+
+
+def test_a_claim_takes_the_defaults_of_its_provider_invoice_again(later, api):
+    invoice = a_full_provider_invoice(reference="PI-1", send_payment_to="Client")
+    body = a_claim_body(invoice, DueDate="2025-08-01", ProviderInvoiceReference="Other")
+    claim = ok(api.post("claim", body, IGNORED), 201)
+    (line,) = claim["LineItems"]
+    line |= {"Notes": "Ours", "LineItemGuid": line["LineItemGuid"]}
+    least = a_claim_body(invoice, LineItems=[{**a_line_body(), **line}]) | {"StaffGuid": claim["StaffGuid"]}
+    shown = ok(later.put(f"claim({claim['ClaimGuid']})", least, IGNORED))
+    assert (shown["SendPaymentTo"], shown["ProviderInvoiceReference"], shown["DueDate"]) == (
+        "Client",
+        "PI-1",
+        None,
+    )
+    assert shown["ClaimNumber"] == claim["ClaimNumber"]
+    assert shown["LineItems"][0] | {"ModifyDate": 0} == line | {"ModifyDate": 0}
+    least["LineItems"] = [{name: line[name] for name in ("LineItemGuid", "Quantity", "PriceBook", "Product")}]
+    assert ok(later.put(f"claim({claim['ClaimGuid']})", least, IGNORED))["LineItems"][0]["Notes"] != "Ours"
+
+
+# --- PATCH ----------------------------------------------------------------------------------------------
+
+
+@those_with("PATCH")
+def test_a_patch_changes_what_it_gives_and_nothing_else(later, address_of, name):
+    address = address_of(name)
+    before, lines = read(later, address), Change.objects.count()
+    options = IGNORED if name in ("Claim", "Invoice") else None
+    assert ok(later.patch(address, {}, options)) == before
+    assert Change.objects.count() == lines
+    member = next(each for each in ("Phone1", "BusinessPhone", "DueDate", "Name") if each in before)
+    given = "2025-08-02" if member == "DueDate" else "0400 000 000"
+    shown = ok(later.patch(address, {member: given}, options))
+    assert {each for each in before if shown[each] != before[each]} <= {member, "ModifyDate"}
+    assert shown[member] == given
+    (change,) = Change.objects.all()[: Change.objects.count() - lines]
+    assert (change.application, change.channel, len(change.differences)) == ("Integration", "API", 1)
+
+
+def test_a_patch_of_an_object_changes_its_members_and_null_clears_it(later, records):
+    contact = f"contact({records.whole['Contact']})"
+    address = read(later, contact)["Address"]
+    assert ok(later.patch(contact, {"Address": {"City": "Perth"}}))["Address"] == address | {"City": "Perth"}
+    cleared = dict.fromkeys(("Address", "PostalAddress", "SendBirthdayReminder", "Client"))
+    shown = ok(later.patch(contact, cleared))
+    assert (shown["Address"], shown["SendBirthdayReminder"], shown["Client"]) == (None, False, None)
+    assert ok(later.patch(f"staff({records.whole['Staff']})", {"Teams": []}))["Teams"] == []
+
+
+def test_the_lines_of_a_bill_are_those_of_the_body_by_their_keys(later, api, address_of):
+    address = address_of("Invoice")
+    (first,) = read(later, address)["LineItems"]
+    key = {"LineItemGuid": first["LineItemGuid"]}
+    shown = ok(
+        later.patch(address, {"LineItems": [a_line_body(Quantity=1), {**key, "Quantity": 5}]}, IGNORED)
+    )
+    added, kept = shown["LineItems"]
+    assert (kept["LineItemGuid"], kept["Quantity"], kept["Price"]) == (*key.values(), 5.0, first["Price"])
+    assert shown["Total"] == added["Total"] + kept["Total"] == 420.0
+    refused(later.patch(address, {"LineItems": [key, key]}, IGNORED), 400, "ValidationFailed")
+    places = {"x": "LineItems[0]/LineItemGuid", added["PriceBook"]["PriceBookGuid"]: "LineItems[0]"}
+    for wrong, place in places.items():
+        answer = later.patch(address, {"LineItems": [{"LineItemGuid": wrong}]}, IGNORED)
+        assert [each["target"] for each in refused(answer, 400)["details"]] == [place]
+    answer = later.patch(address, {"LineItems": [{"Quantity": 1}]}, IGNORED)
+    assert {each["code"] for each in refused(answer, 400)["details"]} == {"Required"}
+    assert ok(later.patch(address, {"LineItems": [key]}, IGNORED))["Total"] == kept["Total"]
+
+
+def test_warnings_are_told_before_a_change_as_before_a_claim(later, address_of):
+    address = address_of("Claim")
+    refused(later.patch(address, {"StartDate": "2001-01-01"}), 400, "WarningsPresent")
+    ok(later.patch(address, {"StartDate": "2001-01-01"}, IGNORED))
+
+
+def test_a_bill_that_is_approved_is_not_changed(later, address_of):
+    address = address_of("Claim")
+    Claim.objects.update(funding_status="Approved")
+    (fault,) = refused(later.patch(address, {"DueDate": None}), 400, "ValidationFailed")["details"]
+    assert fault["code"] == "NotAllowed"
+    assert "only what awaits approval or is on hold can be changed" in fault["message"]
+
+
+# --- DELETE ---------------------------------------------------------------------------------------------
+
+
+@those_with("DELETE")
+def test_a_delete_archives_where_the_status_allows_it(later, address_of, name):
+    address, other = address_of(name), address_of(name)
+    answer = later.delete(address)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert read(later, address)["ArchiveDate"] is not None
+    for _ in range(2):
+        (reason,) = refused(later.delete(address), 409, "Conflict")["details"]
+        assert "archived" in reason["message"]
+    entity_set = next(each for each in CHANGEABLE if each.name == name)
+    entity_set.model.objects.update(funding_status="AgencyClaimed", archive_date=None)
+    (reason,) = refused(later.delete(other), 409, "Conflict")["details"]
+    assert "It is claimed from the agency." in reason["message"]
+    assert read(later, other)["ArchiveDate"] is None
+
+
+# --- conditions, repetitions, scopes, batches -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_change_names_the_state_that_was_read(later, address_of, method):
+    address = address_of("Claim")
+    tag, body = later.get(address)["ETag"], read(later, address) | {"DueDate": "2025-09-01"}
+    refused(later.call(method, address, IGNORED, body, If_Match=""), 428, "PreconditionRequired")
+    ok(later.patch(address, {"DueDate": "2025-08-30"}, IGNORED, If_Match=tag))
+    before = read(later, address)
+    refused(later.call(method, address, IGNORED, body, If_Match=tag), 412, "PreconditionFailed")
+    assert read(later, address) == before
+    tag = later.get(address)["ETag"]
+    assert later.call(method, address, IGNORED, body, If_Match=tag).status_code in (200, 204)
+
+
+def test_a_put_of_staff_needs_no_condition_in_version_2_0_only(api, later, records):
+    address = f"staff({records.whole['Staff']})"
+    ok(api.put(address, read(api, address)))
+    refused(later.put(address, read(api, address), If_Match=""), 428, "PreconditionRequired")
+
+
+def test_a_change_is_made_once_under_its_idempotency_key(later, address_of):
+    address = address_of("Claim")
+    tag = later.get(address)["ETag"]
+    answers = [
+        later.patch(address, {"DueDate": "2025-09-09"}, IGNORED, If_Match=tag, Idempotency_Key="k")
+        for _ in range(2)
+    ]
+    assert ok(answers[0]) == ok(answers[1])
+    assert answers[1]["Idempotency-Replayed"] == "true"
+    assert IdempotencyKey.objects.count() == 1
+
+
+@those_with("PATCH")
+def test_changes_need_the_scope_to_write(later, address_of, name):
+    address = address_of(name)
+    for scope in ("read", f"{name.lower()}.read"):
+        caller = LaterCaller(an_application(scope, name=scope))
+        for method in ("PUT", "PATCH", "DELETE"):
+            refused(caller.call(method, address, body={}), 403, "Forbidden")
+    refused(LaterCaller().patch(address, {}), 401, "Unauthenticated")
+
+
+def test_a_request_of_a_batch_names_the_version_itself(api, address_of):
+    address = address_of("Client")
+    later = {"api-version": "2.1", "If-Match": "*"}
+    requests = [
+        Request("PATCH", address, {"BusinessPhone": "1"}, headers=later),
+        Request("PATCH", address, {"BusinessPhone": "2"}, headers={"If-Match": "*"}),
+        get(address),
+    ]
+    assert [each.status for each in send_json(api, *requests)] == [200, 405, 200]
+    assert ok(api.get(address))["BusinessPhone"] == "1"
+
+
+# --- PACE plans -----------------------------------------------------------------------------------------
+
+
+def test_pace_plans_are_shown_with_their_budgets(api, later):
+    budget = a_category_budget(category=16, budget="80.00", claimed="30.00", paid="10.00")
+    plan = budget.engagement
+    a_category_budget(plan, category=17)
+    ClientEngagement.objects.update(total_budget_amount="200.00", endorsement_date=plan.plan_start_date)
+    pace = {"$filter": "ParticipantType eq 'PACE'"}
+    (shown,) = later.all("clientengagement", pace | {"$expand": "*"})
+    assert (shown["ParticipantType"], shown["ServiceBookings"]) == ("PACE", [])
+    assert (shown["TotalAllocateAmount"], shown["UnAllocateAmount"]) == (180.0, 20.0)
+    assert shown["EndorsementDate"] == plan.plan_start_date.isoformat()
+    first, second = shown["CategoryBudgets"]
+    assert (first["Budget"], first["Claimed"], first["Paid"], first["Waiting"]) == (80.0, 30.0, 10.0, 0.0)
+    assert (first["Category"]["CategoryGuid"], second["Budget"]) == (str(budget.category_id), 100.0)
+    contact = f"contact({plan.participant_id})"
+    assert len(later.all(f"{contact}/ClientEngagements")) == 1
+    assert api.all(f"{contact}/ClientEngagements") == api.all("clientengagement", pace) == []
+
+
+# --- descriptions ---------------------------------------------------------------------------------------
+
+
+def test_the_metadata_of_a_version_describes_it(api, later):
+    texts = [caller.get("$metadata", {"$format": "json"}).content.decode() for caller in (api, later)]
+    assert ["CategoryBudgets" in text for text in texts] == [False, True]
+    container = json.loads(texts[1])["Records"]["Container"]
+    capability = "@Org.OData.Capabilities.V1"
+    for entity_set in get_service(V2_1).entity_sets:
+        methods = {*entity_set.resource.methods, *entity_set.resource.methods_of_2_1}
+        described = container[entity_set.name]
+        update = described[f"{capability}.UpdateRestrictions"]
+        assert {*update.get("UpdateMethod", "").split(",")} - {""} == methods & {"PUT", "PATCH"}
+        assert described[f"{capability}.DeleteRestrictions"]["Deletable"] is ("DELETE" in methods)
+        is_changed = bool(methods & {"PUT", "PATCH", "DELETE"})
+        assert ("@Org.OData.Core.V1.OptimisticConcurrency" in described) is is_changed
+
+
+def test_the_openapi_document_of_a_version_describes_it(api):
+    documents = [ok(api.get("/docs/openapi.json", query)) for query in ({}, {"version": "2.1"})]
+    assert [each["info"]["version"] for each in documents] == ["2.0", "2.1"]
+    assert [[*each["paths"]["/api/claim/{ClaimGuid}"]] for each in documents] == [
+        ["get"],
+        ["get", "put", "patch", "delete"],
+    ]
+    before, after = (each["components"] for each in documents)
+    assert "required" not in before["parameters"]["ifMatch"]
+    assert after["parameters"]["ifMatch"]["required"] is after["parameters"]["apiVersion"]["required"] is True
+    change = after["schemas"]["ClaimChange"]
+    assert "required" not in change
+    assert "LineItemGuid" in change["properties"]["LineItems"]["items"]["properties"]
+    assert "ClaimChange" not in before["schemas"]
+    for version in ("3", "2.1.0"):
+        assert api.get("/docs/openapi.json", {"version": version}).status_code == 400

@@ -1,0 +1,376 @@
+"""Imports in the back office: upload, columns, a preview with every fault, import, result."""
+
+import io
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from openpyxl import load_workbook
+
+from apps.access.services import purge_expired
+from apps.core.importing import runs
+from apps.core.importing.kinds import import_kinds
+from apps.core.models import Change, FileImport
+from apps.funding.models import Claim, PriceBook, Product, ProviderInvoice
+from apps.people.models import Contact
+from tests.engagements.builders import a_plan
+from tests.engagements.test_import_service_bookings import USUAL
+from tests.funding.guide_files import a_row, as_csv, last_year
+from tests.funding.import_claims import GOOD as CLAIMS
+from tests.funding.import_claims import HEADER as CLAIM_HEADER
+from tests.funding.import_claims import an_office
+from tests.people.import_files import GOOD, HEADER
+from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, get_unrendered
+from tests.tasks import run_tasks
+
+pytestmark = pytest.mark.django_db
+IMPORTS = "/admin/core/fileimport/"
+BACKEND = "apps.people.authentication.StaffBackend"
+FAULTY = "Al,Orr,al-at-home,431000009,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia"
+CONTACTS = "\n".join([HEADER, *GOOD, FAULTY])
+
+
+@pytest.fixture(autouse=True)
+def worker_folder(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
+@pytest.fixture
+def ada(client):
+    person = an_administrator()
+    client.force_login(person, BACKEND)
+    return person
+
+
+def upload(client, text=CONTACTS, kind="contact", name="people.csv"):
+    content = text.encode() if isinstance(text, str) else text
+    return client.post(
+        f"{IMPORTS}add/?kind={kind}", {"kind": kind, "file": SimpleUploadedFile(name, content)}
+    )
+
+
+def page(client, record):
+    return get_unrendered(client, f"{IMPORTS}{record.pk}/file/").context
+
+
+def press(client, record, action, **values):
+    return client.post(f"{IMPORTS}{record.pk}/file/", {"action": action, **values})
+
+
+def an_import(client, **file):
+    """The record of an uploaded and checked file."""
+    assert upload(client, **file).status_code == 302
+    run_tasks()
+    return FileImport.objects.get()
+
+
+def chosen(record, **options):
+    """What the page's form sends back, with other columns or options."""
+    columns = {f"column_{number}": column["member"] for number, column in enumerate(record.columns)}
+    switches = {name: "1" if value is True else value for name, value in record.options.items() if value}
+    return {**columns, **switches, **options}
+
+
+def test_a_file_is_checked_then_imported_and_its_bad_rows_come_back(client, ada):
+    record = an_import(client)
+    assert (record.status, record.counts["new"], record.counts["rejected"]) == ("Checked", 3, 1)
+    assert not Contact.objects.exists()
+    (row,) = page(client, record)["rows"]
+    assert row["number"] == 5
+    assert [(cell, issues) for cell, issues in row["cells"] if issues] == [
+        ("al-at-home", [(False, "PrimaryEmail must be an email address.")])
+    ]
+    press(client, record, "import")
+    assert page(client, record)["file_import"].is_running
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.status, record.counts["new"]) == ("Imported", 3)
+    assert Contact.objects.count() == 3
+    rejected = client.get(f"{IMPORTS}{record.pk}/rejected-rows/")
+    sheet = load_workbook(io.BytesIO(b"".join(rejected.streaming_content))).active
+    assert [row[-1].value for row in sheet.iter_rows()] == [
+        "Reason",
+        "Email: InvalidEmail: PrimaryEmail must be an email address. It is “al-at-home”.",
+    ]
+    changes = Change.objects.filter(request_id=str(record.pk))
+    assert set(changes.values_list("channel", "staff_id", "kind")) == {("Import", ada.pk, "Created")}
+
+
+def test_columns_that_are_not_recognised_can_be_chosen(client, ada):
+    record = an_import(client, text="First name,Known as,Called\nIda,Quill,Q")
+    context = page(client, record)
+    assert context["left_out"] == ["Known as", "Called"]
+    assert context["columns"][1] == ("B", {"header": "Known as", "samples": ["Quill"], "member": ""})
+    assert "UniqueCode" in context["members"]
+    assert "CreationDate" not in context["members"]
+    press(client, record, "check", **chosen(record, column_1="LastName", column_2="UniqueCode"))
+    run_tasks()
+    press(client, FileImport.objects.get(), "import")
+    run_tasks()
+    assert Contact.objects.values_list("first_name", "last_name", "unique_code").get() == (
+        "Ida",
+        "Quill",
+        "Q",
+    )
+
+
+def test_two_columns_of_one_field_are_refused_in_words_of_the_page(client, ada):
+    record = an_import(client, text="First name,Surname,Other\nIda,Quill,Q")
+    press(client, record, "check", **chosen(record, column_2="LastName"))
+    run_tasks()
+    record.refresh_from_db()
+    assert record.status == "Failed"
+    assert record.message.endswith("both give LastName; leave one of them out.")
+
+
+def test_options_decide_how_rows_are_read(client, ada):
+    a_contact(first_name="Ida", last_name="Old", unique_code="P-1", birthday="1990-03-02")
+    record = an_import(client, text="Code,First name,Surname,DOB\nP-1,Ida,New,12/25/1990")
+    (row,) = page(client, record)["rows"]
+    assert row["cells"][3][1] == [
+        (False, "Birthday has no month 25; it is read with the day first, “Month first” turns that.")
+    ]
+    press(client, record, "check", **chosen(record, month_first="1"))
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.counts["changed"], record.counts["rejected"]) == (1, 0)
+    without_updates = chosen(record)
+    del without_updates["updates"]
+    press(client, record, "check", **without_updates)
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.counts["changed"], record.counts["unchanged"]) == (0, 1)
+
+
+def test_another_sheet_has_other_columns(client, ada):
+    record = an_import(client)
+    answer = client.post(
+        f"{IMPORTS}{record.pk}/file/", {"action": "check", **chosen(record, header_row="2")}, follow=True
+    )
+    assert "The columns were read again." in answer.content.decode()
+    assert page(client, record)["headers"][:2] == ["Ida", "Quill"]
+    answer = client.post(
+        f"{IMPORTS}{record.pk}/file/", {"action": "check", **chosen(record, header_row="two")}, follow=True
+    )
+    assert "The header row is a number" in answer.content.decode()
+
+
+BAD_FILES = {
+    "an empty file": ("", "people.csv", "people.csv is empty."),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "people.csv", "."),
+    "a name of no table": ("x", "people.pdf", "is none of .csv"),
+    "no workbook": ("PK but no zip", "people.xlsx", "is not an XLSX workbook"),
+    "a header alone": ("First name,Surname", "people.csv", ""),
+    "no JSON": ("{", "people.json", "people.json"),
+}
+
+
+@pytest.mark.parametrize(("content", "name", "sentence"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_file_that_is_none_is_refused_in_a_sentence(client, ada, content, name, sentence):
+    answer = upload(client, text=content, name=name)
+    if answer.status_code == 200:
+        error = re.search(r'role="alert">([^<]*)', answer.content.decode())[1]
+        assert sentence in error
+        assert "--" not in error
+        assert not FileImport.objects.exists()
+    else:
+        run_tasks()
+        assert FileImport.objects.get().counts["new"] == 0
+    assert not Contact.objects.exists()
+
+
+def test_without_a_file_or_a_kind_nothing_is_stored(client, ada):
+    answer = client.post(f"{IMPORTS}add/", {"kind": "contact"})
+    assert "Choose what the file has, and the file." in answer.content.decode()
+    assert upload(client, kind="staff").status_code == 200
+    assert not FileImport.objects.exists()
+
+
+def test_a_button_pressed_twice_imports_once(client, ada):
+    record = an_import(client)
+    press(client, record, "import")
+    press(client, record, "import")
+    press(client, record, "check", **chosen(record))
+    run_tasks()
+    assert FileImport.objects.get().status == "Imported"
+    assert Change.objects.filter(kind="Created", record_type="people.contact").count() == 3
+
+
+def test_an_import_whose_worker_was_killed_goes_on_and_counts_all(client, ada, monkeypatch):
+    monkeypatch.setattr(runs, "BATCH", 2)
+    record = an_import(client)
+    press(client, record, "import")
+
+    def killed(rows, total):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apps.core.file_imports.save_progress", lambda *_: killed(0, 0))
+        run_tasks()
+    assert Contact.objects.count() == 2
+    assert "ended unexpectedly" in page(client, record)["file_import"].message
+    record.refresh_from_db()
+    press(client, record, "check", **chosen(record))
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.counts["new"], record.counts["unchanged"]) == (1, 2)
+
+
+def test_a_kind_is_imported_by_those_who_may_add_and_change_its_records(client, db):
+    person = a_staff_member()
+    person.role = a_role(
+        "people.view_contact", "people.add_contact", "people.change_contact", "people.view_client"
+    )
+    person.save()
+    client.force_login(person, BACKEND)
+    kinds = get_unrendered(client, f"{IMPORTS}add/").context["kinds"]
+    assert [kind.name for kind in kinds] == ["contact"]
+    assert upload(client, text="Business name\nAcme", kind="client").status_code == 200
+    other = FileImport.objects.create(kind="client", file_name="clients.csv", content=b"x")
+    for address in ("file", "progress", "content", "rejected-rows"):
+        assert client.get(f"{IMPORTS}{other.pk}/{address}/").status_code == 302
+    links = {
+        each["title"]
+        for model in ("contact", "client")
+        for each in get_unrendered(client, f"/admin/people/{model}/").context["import_links"]
+    }
+    assert links == {"Import"}
+    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    assert client.get(IMPORTS).status_code == 403
+    assert client.get(f"{IMPORTS}add/").status_code in {302, 403}
+
+
+def test_every_kind_has_options_and_columns_that_its_page_shows(client, ada):
+    names = [kind.name for kind in import_kinds()]
+    assert len(names) == len(set(names)) > 10
+    assert {"staff", "role", "document"}.isdisjoint(names)
+    for kind in import_kinds():
+        assert bool(kind.members()) == (kind.name not in {"price-guide", "service-bookings"})
+
+
+def test_files_are_deleted_after_some_days_and_results_stay(client, ada, at, settings):
+    at("2026-03-02 09:00")
+    record = an_import(client)
+    at("2026-04-02 09:00")
+    assert purge_expired()["files of imports"] == 1
+    record.refresh_from_db()
+    assert (record.content, record.rejected_rows, record.issues, record.counts["new"]) == (None, None, [], 3)
+    client.force_login(ada, BACKEND)
+    assert client.get(f"{IMPORTS}{record.pk}/content/").status_code == 404
+    assert page(client, record)["has_file"] is False
+
+
+def test_progress_is_told_while_it_runs(client, ada):
+    record = an_import(client)
+    press(client, record, "import")
+    FileImport.objects.update(rows_done=5, rows_total=10)
+    assert client.get(f"{IMPORTS}{record.pk}/progress/").json() == {"running": True, "done": 5, "total": 10}
+    run_tasks()
+    assert client.get(f"{IMPORTS}{record.pk}/progress/").json()["running"] is False
+
+
+# --- undoing ------------------------------------------------------------------------------------------
+
+
+def an_undone_import(client, record):
+    press(client, record, "undo")
+    run_tasks()
+    record.refresh_from_db()
+    return record
+
+
+def imported_contacts(client):
+    """An import that has created Ida and changed Ned's name."""
+    a_contact(first_name="Ned", last_name="Before", unique_code="P-2")
+    record = an_import(client, text="Code,First name,Surname\nP-1,Ida,Quill\nP-2,Ned,After")
+    press(client, record, "import")
+    run_tasks()
+    assert set(Contact.objects.values_list("last_name", flat=True)) == {"Quill", "After"}
+    return record
+
+
+def test_an_import_is_undone(client, ada):
+    record = an_undone_import(client, imported_contacts(client))
+    assert (record.status, record.message) == ("Undone", "")
+    assert Contact.objects.values_list("last_name").get() == ("Before",)
+    kinds = Change.objects.filter(request_id=str(record.pk)).values_list("kind", flat=True)
+    assert sorted(kinds) == ["Changed", "Changed", "Created", "Deleted"]
+
+
+def test_an_import_whose_record_was_changed_since_is_not_undone(client, ada):
+    record = imported_contacts(client)
+    ned = Contact.objects.get(last_name="After")
+    ned.first_name = "Edward"
+    ned.save()
+    an_undone_import(client, record)
+    assert record.status == "Imported"
+    assert record.message == "It cannot be undone. Changed since the import: Edward After."
+    assert Contact.objects.count() == 2
+
+
+def test_an_import_whose_record_others_refer_to_is_not_undone(client, ada):
+    record = imported_contacts(client)
+    a_plan(participant=Contact.objects.get(last_name="Quill"))
+    an_undone_import(client, record)
+    assert record.status == "Imported"
+    assert record.message.startswith("It cannot be undone. Others refer to what it created: ")
+    assert Contact.objects.filter(last_name="After").exists()
+
+
+def test_what_claims_counted_on_is_restated_when_their_import_is_undone(client, ada, at):
+    at("2025-08-20 10:00")
+    client.force_login(ada, BACKEND)
+    an_office()
+    record = an_import(client, text="\n".join([CLAIM_HEADER, *CLAIMS]), kind="claim", name="claims.csv")
+    assert record.counts["unconfirmed"] == 2
+    press(client, record, "check", **chosen(record, ignore_warnings="1"))
+    run_tasks()
+    press(client, FileImport.objects.get(), "import")
+    run_tasks()
+    claimed = ProviderInvoice.objects.filter(is_claimed=True)
+    assert (Claim.objects.count(), claimed.count()) == (2, 2)
+    record = an_undone_import(client, FileImport.objects.get())
+    assert (record.status, Claim.objects.count(), claimed.count()) == ("Undone", 0, 0)
+
+
+# --- files of other forms -------------------------------------------------------------------------------
+
+
+def test_the_price_guide_is_imported_and_undone_as_a_whole(client, ada, tmp_path):
+    guide = as_csv(tmp_path / "guide.csv", last_year()).read_bytes()
+    record = an_import(client, text=guide, kind="price-guide", name="guide.csv")
+    assert (record.status, record.columns, Product.objects.count()) == ("Checked", [], 0)
+    press(client, record, "import")
+    run_tasks()
+    assert FileImport.objects.get().counts["new"] == record.counts["new"] > 0
+    assert an_undone_import(client, FileImport.objects.get()).status == "Undone"
+    assert not PriceBook.objects.exists()
+    assert not Product.objects.exists()
+
+
+def test_a_fault_in_the_price_guide_is_shown_and_keeps_all_of_it_out(client, ada, tmp_path):
+    rows = [*last_year(), a_row(national="seventy")]
+    guide = as_csv(tmp_path / "guide.csv", rows).read_bytes()
+    record = an_import(client, text=guide, kind="price-guide", name="guide.csv")
+    assert (record.counts["new"], record.counts["rejected"] > 0) == (0, True)
+    assert any("seventy" in notice for notice in record.notices)
+    press(client, record, "undo")
+    assert FileImport.objects.get().status == "Checked"
+
+
+def test_the_booking_list_creates_participants_where_the_page_says_so(client, ada):
+    header, row = ",".join(USUAL), ",".join(USUAL.values())
+    text = f"service_booking_id,{header}\n50000001,{row}"
+    record = an_import(client, text=text, kind="service-bookings", name="bookings.csv")
+    (found,) = page(client, record)["rows"]
+    sentences = [text for _, issues in found["cells"] for _, text in issues]
+    assert page(client, record)["headers"][:2] == ["service_booking_id", "participant_name"]
+    assert sentences == ["No contact has this scheme number. “Create participants” would create one."]
+    press(client, record, "check", create_participants="1")
+    run_tasks()
+    press(client, FileImport.objects.get(), "import")
+    run_tasks()
+    record = FileImport.objects.get()
+    assert (record.counts["new"], record.notices[1:]) == (1, ["Also created: 1 plans, 1 participants."])
+    assert an_undone_import(client, record).status == "Undone"
+    assert not Contact.objects.exists()
