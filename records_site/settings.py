@@ -266,6 +266,8 @@ EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = env.bool("MAIL_TLS", not EMAIL_USE_SSL)
 EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+#: What mailed notices link to, "https://records.example.org"; without it they have no links.
+SITE_ADDRESS = env.str("SITE_ADDRESS", "")
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django_tasks_db.management.commands import db_worker
 
+from apps.core.notices import schedule_due_notices
 from apps.core.task_queue import repeat_unfinished_tasks
 
 PARENT_SECONDS = 1
@@ -41,6 +42,7 @@ class Command(db_worker.Command):
             worker_id = take(lock)
             if repeated := repeat_unfinished_tasks(worker_id):
                 self.stdout.write(f"{repeated} unfinished tasks of a worker that ended.")
+            schedule_due_notices()
             super().handle(**{**options, "worker_id": worker_id})
 
 
