@@ -276,6 +276,18 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 #: Days after which the files of imports in the back office are deleted; what became of them stays.
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 
+#: What a worker does again and again: service, and the seconds between two calls.
+PERIODIC_SERVICES = {
+    "apps.access.webhooks.send_changes": 5.0,
+    "apps.core.notices.write_due_notices": 3600.0,  # each once, in the first hour of its day
+}
+
+# --- webhooks: https to addresses of the internet, unless said otherwise ----------------------------------
+
+WEBHOOK_HTTP = env.bool("WEBHOOK_HTTP", False)
+WEBHOOK_NETWORKS = env.list("WEBHOOK_NETWORKS", default=[])  # inner networks that may be called: 10.1.0.0/16
+WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", 10)
+
 # --- transport ----------------------------------------------------------------------------------------
 
 # Behind TLS (the only way to run it for others) say HTTPS=true; a first look on one's own machine has none.

@@ -20,6 +20,7 @@ from apps.access.callers import (
 )
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
+from apps.access.webhooks import delete_old_messages
 from apps.core import archive, saving
 from apps.core.file_imports import delete_import_files
 from apps.core.models import PersonalDataRead
@@ -116,4 +117,9 @@ def purge_expired() -> dict[str, int]:
         oldest_read = now - dt.timedelta(days=settings.READ_LOG_DAYS)
         expired["entries of the read log"] = PersonalDataRead.objects.filter(at__lt=oldest_read)
     counts = {what: rows.delete()[0] for what, rows in expired.items()}
-    return {**counts, "finished tasks": delete_finished_tasks(), "files of imports": delete_import_files()}
+    return {
+        **counts,
+        "finished tasks": delete_finished_tasks(),
+        "files of imports": delete_import_files(),
+        "webhook messages": delete_old_messages(),
+    }

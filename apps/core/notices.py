@@ -11,9 +11,7 @@ from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
 from django.urls import reverse
-from django.utils import timezone
-from django_tasks import TaskResultStatus, task
-from django_tasks_db.models import DBTaskResult
+from django_tasks import task
 
 from apps.core import history
 from apps.core.models import Change, Notice, NoticePreference, Subscriber
@@ -21,8 +19,6 @@ from apps.core.task_queue import task_author
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 
-#: The hour of the day at which due notices are written, in the organisation's zone.
-DUE_HOUR = 6
 #: Of more records assigned at once there is one notice together.
 SINGLE_NOTICES = 3
 
@@ -119,20 +115,8 @@ def notify_assigned(
 # --- what is due ----------------------------------------------------------------------------------------
 
 
-@task()
 def write_due_notices() -> None:
-    """Write the notices of today, and let the same be done tomorrow."""
+    """Write the notices of today that are not written yet."""
     with task_author(history.NOBODY):
         today = clock.today()
-        tomorrow = dt.datetime.combine(
-            today + dt.timedelta(days=1), dt.time(DUE_HOUR), timezone.get_current_timezone()
-        )
-        write_due_notices.using(run_after=tomorrow).enqueue()
         write_notices([notice for find in DUE_NOTICES for notice in find(today)])
-
-
-def schedule_due_notices() -> None:
-    """Make sure that a task for due notices waits; a worker does so when it starts."""
-    waiting = {TaskResultStatus.READY, TaskResultStatus.RUNNING}
-    if not DBTaskResult.objects.filter(task_path=write_due_notices.module_path, status__in=waiting).exists():
-        write_due_notices.enqueue()

@@ -5,7 +5,6 @@ import datetime as dt
 import pytest
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django_tasks_db.models import DBTaskResult
 
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
@@ -121,7 +120,7 @@ def test_many_opportunities_assigned_at_once_are_one_notice(ada):
     assert texts(owner) == ["4 opportunities were assigned to you."]
 
 
-def test_what_is_due_is_told_once_and_again_tomorrow_by_itself(ada, at):
+def test_what_is_due_is_told_once(ada, at):
     at("2026-03-02 06:00")
     today = dt.date(2026, 3, 2)
     for days in (-8, -1, 0, 1):
@@ -129,18 +128,18 @@ def test_what_is_due_is_told_once_and_again_tomorrow_by_itself(ada, at):
         an_opportunity(owner=ada, name=f"Due {days}", follow_up_staff=ada, follow_up_date=date)
     person = a_contact(first_name="Matilda", last_name="Walsh", account_manager=ada)
     a_plan(participant=person, plan_start_date=dt.date(2025, 4, 1), plan_end_date=dt.date(2026, 3, 31))
-    run_tasks()
+    write_due_notices()
     assert sorted(texts(ada)) == [
         "Follow up on Due -1, due 01/03/2026",
         "Follow up on Due 0, due 02/03/2026",
         "The plan of Matilda Walsh ends on 31/03/2026",
     ]
-    write_due_notices.call()
+    write_due_notices()
     assert Notice.objects.count() == 3
-    waiting = DBTaskResult.objects.filter(task_path=write_due_notices.module_path, status="READY")
-    assert {task.run_after.isoformat() for task in waiting} == {"2026-03-02T19:00:00+00:00"}
-    waiting.exclude(pk=waiting.first().pk).delete()
-    at("2026-03-03 06:00")
-    run_tasks()
+    at("2026-03-03 00:10")
+    write_due_notices()
     assert texts(ada)[3:] == ["Follow up on Due 1, due 03/03/2026"]
-    assert waiting.all().count() == 1
+
+
+def test_a_worker_writes_what_is_due_by_itself(settings):
+    assert settings.PERIODIC_SERVICES["apps.core.notices.write_due_notices"] <= 24 * 3600

@@ -29,6 +29,8 @@ OF_NOBODY = {
     "access.ApiApplication": "a program",
     "access.IdempotencyKey": "an answer that is kept for a day: purge_expired deletes it",
     "access.Usage": "counts of requests",
+    "access.Webhook": "of an application",
+    "access.WebhookMessage": "what was sent about changes: purge_expired deletes it after a month",
     "auth.Group": "of Django, not used",
     "auth.Group_permissions": "of Django, not used",
     "auth.Permission": "what roles permit",

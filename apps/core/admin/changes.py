@@ -14,7 +14,8 @@ from apps.core import history_display
 from apps.core.admin_base import AuditAdmin, DateTimeRangeFilter, RecordKindFilter
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.display import link
-from apps.core.admin_base.palette import find_records, search_words, searched_pages
+from apps.core.admin_base.palette import find_records, searched_pages
+from apps.core.admin_base.searching import search_words
 from apps.core.models import Change
 
 #: Records of each kind that a search of the changes is about.
