@@ -75,6 +75,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "statuses": "the table of statuses and transitions",
         "drafts": "what services work out beside a draft, typed",
         "public_holidays": "the calendar of the states",
+        "invoice_pdf": "an invoice as a document to send",
     },
 }
 

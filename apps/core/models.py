@@ -347,6 +347,23 @@ class Subscriber(TimestampedModel):
         "four eyes", default=True, help_text="Nobody approves a claim they entered themselves."
     )
 
+    business_number = models.CharField(
+        "business number (ABN)", max_length=90, blank=True, default="", db_default=""
+    )
+    invoice_sender = models.TextField(
+        "address",
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Below the organisation's name on invoices: address, email, phone.",
+    )
+    payment_details = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="At the end of invoices to clients: account name, BSB and account number.",
+    )
+
     class Meta:
         verbose_name = "organisation settings"
         verbose_name_plural = "organisation settings"
