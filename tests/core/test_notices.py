@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.module_loading import import_string
 
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
@@ -142,4 +143,5 @@ def test_what_is_due_is_told_once(ada, at):
 
 
 def test_a_worker_writes_what_is_due_by_itself(settings):
-    assert settings.PERIODIC_SERVICES["apps.core.notices.write_due_notices"] <= 24 * 3600
+    seconds = {import_string(path): seconds for path, seconds in settings.PERIODIC_SERVICES.items()}
+    assert seconds[write_due_notices] <= 24 * 3600

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0009_reads_of_personal_data'),
+        ('core', '0010_invoice_sender'),
         ('people', '0006_search_indexes'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
