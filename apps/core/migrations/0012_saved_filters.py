@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0009_reads_of_personal_data'),
+        ('core', '0011_notices'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
