@@ -108,6 +108,8 @@ def log_request(
         "database_seconds": round(statements.seconds, 4),
         "caller": caller_of(request, response.status_code),
     }
+    if trace_id := getattr(request, "trace_id", None):
+        fields["trace_id"] = trace_id
     if response.status_code in STATUSES_WITH_ADDRESS:
         fields["address"] = client_address(request)
     log_fields(requests_logger, logging.INFO, fields)

@@ -107,6 +107,10 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+# A span for each request, sent to a collector; the other variables of OpenTelemetry are read by its library.
+if env.str("OTEL_EXPORTER_OTLP_ENDPOINT", ""):
+    MIDDLEWARE.insert(0, "records_site.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "records_site.urls"
 WSGI_APPLICATION = "records_site.wsgi.application"
 APPEND_SLASH = False  # addresses of the interface are matched with and without
@@ -262,6 +266,8 @@ EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = env.bool("MAIL_TLS", not EMAIL_USE_SSL)
 EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+#: What mailed notices link to, "https://records.example.org"; without it they have no links.
+SITE_ADDRESS = env.str("SITE_ADDRESS", "")
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
@@ -269,6 +275,18 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 #: Days after which the files of imports in the back office are deleted; what became of them stays.
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
+
+#: What a worker does again and again: service, and the seconds between two calls.
+PERIODIC_SERVICES = {
+    "apps.access.webhooks.send_changes": 5.0,
+    "apps.core.notices.write_due_notices": 3600.0,  # each once, in the first hour of its day
+}
+
+# --- webhooks: https to addresses of the internet, unless said otherwise ----------------------------------
+
+WEBHOOK_HTTP = env.bool("WEBHOOK_HTTP", False)
+WEBHOOK_NETWORKS = env.list("WEBHOOK_NETWORKS", default=[])  # inner networks that may be called: 10.1.0.0/16
+WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", 10)
 
 # --- transport ----------------------------------------------------------------------------------------
 
@@ -373,6 +391,7 @@ FILE_UPLOAD_HANDLERS = [
 ODATA_SERVICE = "records_site.service.service"
 ODATA_CHANGE_LOG = "apps.core.change_log.change_log"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
+ODATA_READ_LOG = "apps.core.read_log.READ_LOG"
 API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
 API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
 API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
@@ -464,6 +483,7 @@ BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is 
 # --- personal data ------------------------------------------------------------------------------------
 
 #: Years after the last service during which nobody's records are erased.
+READ_LOG_DAYS = env.int("READ_LOG_DAYS", 730)  # after which purge_expired deletes an entry; 0: never
 RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
 
 # --- the back office ----------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from records_site.metrics import metrics
 from records_site.service import router
 
 urlpatterns = [
+    # First, because most requests come here.
+    *service_urls("api/", router),
     path("", include("apps.core.urls")),
     path("", include("apps.access.urls")),
     path("metrics", metrics, name="metrics"),
-    *service_urls("api/", router),
     re_path("^(?P<section>docs|admin)$", RedirectView.as_view(url="/%(section)s/")),
     path("docs/", include("apps.odata.http.docs_urls")),
     path(

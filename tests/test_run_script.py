@@ -25,7 +25,7 @@ def checkout(tmp_path):
     folder.mkdir()
     shutil.copy(SCRIPT, folder / "run")
     (folder / "requirements.txt").write_text("one==1\n")
-    (folder / "requirements-s3.txt").write_text("one==1\ns3==1\n")
+    (folder / "requirements-extras.txt").write_text("one==1\ns3==1\n")
     (folder / "requirements-dev.txt").write_text("one==1\ns3==1\ntwo==2\n")
     return folder
 
@@ -175,13 +175,14 @@ def test_what_development_needs_contains_what_the_service_needs(run, checkout):
     assert len(installs(checkout)) == 1
 
 
-def test_a_client_of_s3_is_installed_where_documents_lie_in_a_bucket(run, checkout, monkeypatch):
+@pytest.mark.parametrize("setting", ["DOCUMENTS_S3_BUCKET", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+def test_what_few_settings_need_is_installed_where_one_is_set(run, checkout, monkeypatch, setting):
     a_venv(checkout)
     run.prepare()
-    assert not run.is_installed(run.S3_LOCK)
-    monkeypatch.setenv("DOCUMENTS_S3_BUCKET", "ours")
+    assert not run.is_installed(run.EXTRAS_LOCK)
+    monkeypatch.setenv(setting, "ours")
     run.prepare()
-    assert run.is_installed(run.S3_LOCK)
+    assert run.is_installed(run.EXTRAS_LOCK)
     assert run.is_installed(run.SERVICE_LOCK)
     run.prepare()
     assert len(installs(checkout)) == 2

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from apps.access.callers import check_scope, new_client_id
-from apps.core.models import Lookup, Record
+from apps.core.models import Lookup, Record, new_guid
 from apps.odata import clock
 
 
@@ -44,6 +44,83 @@ class ApiApplication(Lookup, Record):
     class Meta(Record.Meta):
         verbose_name = "API application"
         ordering = ("name",)
+
+
+class Webhook(Record):
+    """An address of an application's, which is told of changes of an entity set; archived means stopped.
+
+    ``position`` is the delta token behind the changes that it was told of, empty while nothing may be sent.
+    """
+
+    has_personal_data = False
+
+    application = models.ForeignKey(
+        ApiApplication, on_delete=models.PROTECT, related_name="webhooks", verbose_name="API application"
+    )
+    entity_set = models.CharField(max_length=60)
+    filter = models.TextField(
+        blank=True,
+        default="",
+        help_text="As in $filter: ArchiveDate eq null and FundingStatus eq 'OnHold'. A record that no longer "
+        "matches is told as removed. Empty: all records.",
+    )
+    address = models.CharField(max_length=500, help_text="Messages are sent here by POST, over https.")
+    includes_records = models.BooleanField(
+        "send the records",
+        default=False,
+        help_text="Messages hold personal data then; without it only keys and addresses.",
+    )
+    secret = models.CharField(max_length=64, editable=False)
+    position = models.TextField(default="", editable=False)
+    position_date = models.DateTimeField(default=clock.now, editable=False)
+
+    #: Of a webhook that was given a new secret in this request, to be shown once.
+    one_time_secret: str | None = None
+
+    secret_columns = frozenset({"secret"})
+    unrecorded_columns = frozenset({"position", "position_date"})
+
+    class Meta(Record.Meta):
+        ordering = ("application__name", "entity_set", "guid")
+
+    def __str__(self) -> str:
+        return f"{self.entity_set} to {self.address}"
+
+
+class WebhookMessage(models.Model):
+    """A message of a webhook: sent until the receiver accepts it, or for the last time after three days.
+
+    ``body`` is what is signed and sent, ``result`` the last status or what failed. ``next_attempt`` is null
+    once it is delivered or has failed.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "Waiting"
+        DELIVERED = "Delivered"
+        FAILED = "Failed"
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="messages")
+    body = models.TextField()
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    creation_date = models.DateTimeField("created", default=clock.now)
+    next_attempt = models.DateTimeField(null=True, blank=True, default=clock.now)
+    result = models.CharField("last result", max_length=200, default="")
+
+    class Meta:
+        ordering = ("-creation_date", "-guid")
+        default_permissions = ("view", "change")
+        indexes = (
+            models.Index(
+                fields=["next_attempt"],
+                condition=models.Q(next_attempt__isnull=False),
+                name="access_waiting_messages",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Message {self.guid} of {self.webhook}"
 
 
 class AccessToken(models.Model):

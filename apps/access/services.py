@@ -20,8 +20,10 @@ from apps.access.callers import (
 )
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
+from apps.access.webhooks import delete_old_messages
 from apps.core import archive, saving
 from apps.core.file_imports import delete_import_files
+from apps.core.models import PersonalDataRead
 from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, ValidationFailed
@@ -102,14 +104,22 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
 
 
 def purge_expired() -> dict[str, int]:
-    """Delete expired tokens, idempotency keys, usage counts, finished tasks, files of imports; how many."""
+    """Delete what is kept for some days only; how many of each."""
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
-    expired = {
+    expired: dict[str, QuerySet[Any]] = {
         "access tokens": AccessToken.objects.filter(expires_at__lte=now),
         "idempotency keys": IdempotencyKey.objects.filter(creation_date__lte=oldest_key),
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
+    if settings.READ_LOG_DAYS:
+        oldest_read = now - dt.timedelta(days=settings.READ_LOG_DAYS)
+        expired["entries of the read log"] = PersonalDataRead.objects.filter(at__lt=oldest_read)
     counts = {what: rows.delete()[0] for what, rows in expired.items()}
-    return {**counts, "finished tasks": delete_finished_tasks(), "files of imports": delete_import_files()}
+    return {
+        **counts,
+        "finished tasks": delete_finished_tasks(),
+        "files of imports": delete_import_files(),
+        "webhook messages": delete_old_messages(),
+    }

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -24,6 +24,7 @@ from apps.core.importing.rejected_rows import text_cell
 from apps.core.importing.tables import ImportFileError
 from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
+from apps.core.read_log import READ_LOG, log_export, without_values
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
 from apps.odata.http.formats import Echo, ndjson_lines
@@ -51,6 +52,7 @@ def export_file(
             everything = entity_set.resource.visible_to(Operator())
             number = write(unfinished, *table_of(entity_set, everything, condition, names))
         unfinished.replace(path)
+        READ_LOG.write()
     except ODataError as error:
         raise ImportFileError(error.message) from None
     except OSError as error:
@@ -67,7 +69,9 @@ def table_of(
     entity_set = file_entity_set(entity_set)
     filter_option = {"$filter": condition} if condition else {}
     options = parse_options(urlencode({**filter_option, **shown_by(names)}, safe="$/(),;=*"))
-    reader = JsonReader(entity_set, filter_rows(entity_set, records, options), options)
+    filtered = filter_rows(entity_set, records, options)
+    log_export(filtered, without_values(f"$filter={quote(condition)}".encode()) if condition else "")
+    reader = JsonReader(entity_set, filtered, options)
     wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
     # $select answers keys as well, which a file has only where somebody chose them.
     chosen = [column for column in wanted if not names or is_chosen(column.name, names)]

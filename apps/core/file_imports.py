@@ -10,20 +10,26 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, TaskResultStatus, task
 from django_tasks_db.models import DBTaskResult
 
 from apps.core.history import Author
+from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.kinds import ImportKind, ImportOrder, import_kinds, short
 from apps.core.importing.report import ShownIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError
-from apps.core.models import Change, FileImport
+from apps.core.models import Change, FileImport, Notice
+from apps.core.notices import NewNotice, write_notices
 from apps.core.task_queue import task_author
 
 Status = FileImport.Status
 
+#: The counts that a notice has.
+TOLD = ("new", "changed", "rejected")
 #: Rows with issues that are kept to be shown; all are in the workbook of rejected rows.
 SHOWN_ROWS = 100
 
@@ -117,10 +123,19 @@ def note_dead_task(file_import: FileImport) -> None:
         finish(file_import, Status.FAILED, message=text)
 
 
+@transaction.atomic
 def finish(file_import: FileImport, status: Status, **values: Any) -> None:
+    """Store how it ended, and let its person know; of a check the page tells."""
     for name, value in {"status": status, "finished_at": timezone.now(), **values}.items():
         setattr(file_import, name, value)
     file_import.save(update_fields=["status", "finished_at", *values])
+    if file_import.staff_id is not None and status != Status.CHECKED:
+        done = ", ".join(
+            f"{count:,} {word}" for word, count in file_import.counts.items() if word in TOLD and count
+        )
+        text = f"{file_import.file_name}: {status.lower()}. {file_import.message or done}"
+        url = reverse("admin:core_fileimport_file", args=[file_import.pk])
+        write_notices([NewNotice(file_import.staff_id, Notice.Kind.FINISHED, text, url)])
 
 
 @task(takes_context=True)
@@ -132,7 +147,10 @@ def process_file_import(context: TaskContext, guid: str) -> None:
     author = Author("Import", file_import.staff_id, request_id=guid)
     with task_author(author):
         try:
-            run(file_import, is_repeated=context.attempt > 1)
+            if file_import.status == Status.UNDOING:
+                undo(file_import)
+            else:
+                run(file_import, is_repeated=context.attempt > 1)
         except ImportFileError as reason:
             finish(file_import, Status.FAILED, message=kind_of(file_import).plain(str(reason)))
 
@@ -164,13 +182,27 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
     )
 
 
+def undo(file_import: FileImport) -> None:
+    """Undo the import, all of it or nothing."""
+    after_undo = kind_of(file_import).after_undo
+    try:
+        with transaction.atomic():
+            undo_changes(changes_of(file_import))
+            if after_undo is not None:
+                after_undo()
+    except UndoRefused as reason:
+        finish(file_import, Status.IMPORTED, message=f"It cannot be undone. {reason}")
+    else:
+        finish(file_import, Status.UNDONE)
+
+
 def save_progress(file_import: FileImport, done: int, total: int) -> None:
     """Show how far it is; not within a transaction, which nobody else sees before its end."""
     if not connection.in_atomic_block:
         FileImport.objects.filter(pk=file_import.pk).update(rows_done=done, rows_total=total)
 
 
-def changes_of(file_import: FileImport) -> Any:
+def changes_of(file_import: FileImport) -> QuerySet[Change]:
     """The history of what the import wrote."""
     return Change.objects.filter(at__gte=file_import.created_at, request_id=str(file_import.pk))
 

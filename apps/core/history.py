@@ -114,12 +114,15 @@ def record_save(record: Any, adding: bool) -> None:
 
 def record_delete(record: Any) -> None:
     """Write the entry of a record about to be deleted, with all its values."""
-    values = {
+    write_entries(type(record), [record.pk], "Deleted", deleted_values(record))
+
+
+def deleted_values(record: Any) -> dict[str, list[Any]]:
+    return {
         name: [json_value(value), None]
         for name, value in loaded_values(record).items()
         if value is not None and name not in record.secret_columns
     }
-    write_entries(type(record), [record.pk], "Deleted", values)
 
 
 def record_list(record: Any, name: str, before: Iterable[str], after: Iterable[str]) -> None:

@@ -13,6 +13,7 @@ from django.middleware.gzip import GZipMiddleware
 from apps.core import history
 from apps.core.database import deadline
 from apps.core.models import Subscriber
+from apps.core.read_log import log_page
 from apps.odata import clock
 from apps.odata.errors import UnsupportedMediaType
 from apps.odata.http.exceptions import error_response
@@ -100,7 +101,7 @@ class SettingsMiddleware:
 
 
 class BackOfficeAuthorMiddleware:
-    """Whoever is signed in to the back office is the author of what it writes."""
+    """Whoever is signed in to the back office is the author of what it writes, and reads what it shows."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -114,4 +115,6 @@ class BackOfficeAuthorMiddleware:
             request_id=request.request_id,  # type: ignore[attr-defined]
         )
         with history.as_author(author):
-            return self.get_response(request)
+            response = self.get_response(request)
+            log_page(request, response)
+            return response

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, available_timezones
@@ -67,6 +68,18 @@ class NormalisedField(models.CharField):
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class Responsibility:
+    """A reference to whoever looks after a record, of those that are open; others to staff are facts.
+
+    ``permission``: what that member of staff needs.
+    """
+
+    column: str
+    open: models.Q = field(default_factory=models.Q)
+    permission: str = ""
+
+
 class TimestampedModel(models.Model):
     """A record with its three time stamps, whose every change is written to the history."""
 
@@ -78,6 +91,10 @@ class TimestampedModel(models.Model):
     secret_columns: ClassVar[frozenset[str]] = frozenset()
     #: Columns whose change is no change of the record (a login's time).
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Whether the records are about people, so that reading them is logged (``core.read_log``).
+    has_personal_data: ClassVar[bool] = True
+    #: What is handed over when somebody leaves.
+    responsibilities: ClassVar[Sequence[Responsibility]] = ()
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -167,6 +184,7 @@ class Lookup(models.Model):
 
     #: Archived, it cannot be chosen for new records (decisions.md 6).
     is_lookup: ClassVar[bool] = True
+    has_personal_data: ClassVar[bool] = False
 
     name = models.CharField(max_length=90)
     name_key = NormalisedField(of="name", unique=True)
@@ -251,6 +269,55 @@ class Change(models.Model):
         return f"{self.kind} {self.record_type} {self.record_key}"
 
 
+class PersonalDataRead(models.Model):
+    """One entry of the read log: who read which records, when, and through which channel; never changed."""
+
+    class Kind(models.TextChoices):
+        RECORD = "Record"
+        LIST = "List"
+        EXPORT = "Export"
+        DOWNLOAD = "Download"
+
+    at = models.DateTimeField("time", db_index=True)
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    application = models.CharField(
+        max_length=150, null=True, help_text="The API application's name, kept when it is deleted"
+    )
+    channel = models.CharField(max_length=12, choices=Change.Channel)
+    request_id = models.CharField(max_length=36, null=True)
+    kind = models.CharField(max_length=8, choices=Kind)
+    record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
+    record_count = models.PositiveIntegerField("records")
+    record_keys = models.BinaryField(
+        help_text="16 bytes for each record; none of a read of more than 5,000 records"
+    )
+    query = models.CharField(max_length=500, help_text="The query with ? for each value")
+
+    #: Set by their list in the back office.
+    display_line: Any = None
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["staff", "at"], condition=models.Q(staff__isnull=False), name="core_read_by_staff"
+            ),
+        )
+        ordering = ("-id",)
+        verbose_name = "read of personal data"
+        verbose_name_plural = "reads of personal data"
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.record_type}"
+
+
 class Consent(models.TextChoices):
     """Whether somebody agreed to be written to."""
 
@@ -270,6 +337,8 @@ DIGITS = (MinValueValidator(1), MaxValueValidator(20))
 
 class Subscriber(TimestampedModel):
     """The one organisation that runs this service, and its settings."""
+
+    has_personal_data = False
 
     name = models.CharField("organisation", max_length=255, default="My organisation")
     time_zone = models.CharField(
@@ -291,6 +360,23 @@ class Subscriber(TimestampedModel):
     team_on_opportunities = models.BooleanField(default=True)
     four_eyes = models.BooleanField(
         "four eyes", default=True, help_text="Nobody approves a claim they entered themselves."
+    )
+
+    business_number = models.CharField(
+        "business number (ABN)", max_length=90, blank=True, default="", db_default=""
+    )
+    invoice_sender = models.TextField(
+        "address",
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Below the organisation's name on invoices: address, email, phone.",
+    )
+    payment_details = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="At the end of invoices to clients: account name, BSB and account number.",
     )
 
     class Meta:
@@ -379,3 +465,55 @@ class FileImport(models.Model):
     @property
     def is_running(self) -> bool:
         return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
+
+
+class Notice(models.Model):
+    """What one person should know: what ran in the background, what was assigned to them, what is due."""
+
+    class Kind(models.TextChoices):
+        FINISHED = "Finished"
+        ASSIGNED = "Assigned"
+        DUE = "Due"
+
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    at = models.DateTimeField("date", default=clock.now)
+    kind = models.CharField(max_length=10, choices=Kind)
+    text = models.CharField("notice", max_length=300)
+    url = models.CharField(max_length=300)
+    key = models.CharField(
+        max_length=120,
+        null=True,
+        unique=True,
+        help_text="What is due is told once: no two notices have one key",
+    )
+    read_at = models.DateTimeField("read", null=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = (
+            models.Index(fields=["staff", "-at", "-id"], name="core_notice_of_staff"),
+            models.Index(
+                fields=["staff"], condition=models.Q(read_at__isnull=True), name="core_notice_unread"
+            ),
+        )
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NoticePreference(models.Model):
+    """Whether a person gets notices by mail as well; without one they do not."""
+
+    staff = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    by_mail = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return "by mail" if self.by_mail else "on the page only"

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from apps.core.read_log import log_download
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
 from apps.odata.errors import ODataError
@@ -54,6 +55,8 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
         response["X-Accel-Redirect"] = settings.DOCUMENT_ACCEL_PREFIX + quote(document.storage_key)
     else:
         response = range_response(document, request)
+    if response.status_code != 304 and request.method != "HEAD":
+        log_download(document)
     response["ETag"] = etag(document)
     response["Accept-Ranges"] = "bytes"
     response["X-Content-Type-Options"] = "nosniff"

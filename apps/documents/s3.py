@@ -1,6 +1,6 @@
 """Documents in a bucket of Amazon S3, or of anything else that speaks its protocol.
 
-Needs the libraries of requirements-s3.txt; only the setting that names it imports it.
+Needs the libraries of requirements-extras.txt; only the setting that names it imports it.
 """
 
 import datetime as dt

@@ -2,6 +2,7 @@
 
 from apps.core.importing.columns import IMPORT_REFERENCE
 from apps.core.importing.definition import DerivedReference, ImportDefinition
+from apps.funding.services.effects import recount_amounts
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -125,6 +126,8 @@ class ClaimImport(ImportDefinition):
     Provider invoices are named by their guid, or by reference and provider.
     """
 
+    after_undo = staticmethod(recount_amounts)
+
     header_synonyms = CLAIM_HEADERS
     match_fields = ("ClaimNumber",)
     group_fields = (
@@ -149,6 +152,8 @@ class ClaimImport(ImportDefinition):
 
 class InvoiceImport(ImportDefinition):
     """Invoices are found by their number, else by being the same in everything."""
+
+    after_undo = staticmethod(recount_amounts)
 
     header_synonyms = INVOICE_HEADERS
     match_fields = ("InvoiceNumber",)

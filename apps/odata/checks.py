@@ -62,6 +62,8 @@ HINTS = {
     "odata.E020": "Declare a Key(…) in its type, or read_only=True.",
     # a member that only one record shows is a complex property, which lists would have to show
     "odata.E021": "Declare a Key(…) in its type: lists may leave out navigation properties.",
+    # a navigation property between entity sets has the name of another member
+    "odata.E022": "Name it by set_navigation=… or partner=… in the declaration, or rename the member.",
     # a required member may be null in the database
     "odata.W001": "Set null=False on the field, or declare the member Optional.",
     # the plain filter of a property has the name of a query option
@@ -86,6 +88,8 @@ def check_service(service: Service) -> list[CheckMessage]:
         *find_invalid_addresses(service.resources),
         *((resource, mistake) for resource in service.resources for mistake in find_mistakes(resource)),
     ]
+    if all(id.startswith("odata.W") for _, (id, _) in mistakes):
+        mistakes += find_name_conflicts(service)
     return [
         (Warning if id.startswith("odata.W") else Error)(message, hint=HINTS[id], obj=resource, id=id)
         for resource, (id, message) in mistakes
@@ -113,6 +117,14 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
             yield from check(type_)
     if bound.supports("POST") or bound.supports("PUT"):
         yield from check_writable(bound.type)
+
+
+def find_name_conflicts(service: Service) -> Iterator[tuple[type[Resource], Mistake]]:
+    """The first name between entity sets that is not free; each resource for itself has no mistake."""
+    try:
+        Service(*service.resources, version=V2_1).entity_sets  # noqa: B018  (raises DeclarationError)
+    except DeclarationError as error:
+        yield service.resources[0], (error.id, str(error))
 
 
 # --- resources ----------------------------------------------------------------------------------------

@@ -204,6 +204,34 @@ def batches(keys: list[Any]) -> Iterator[list[Any]]:
     return (keys[start : start + BATCH_KEYS] for start in range(0, len(keys), BATCH_KEYS))
 
 
+@cache
+def person_path(model: Model) -> str:
+    """The relations from a record to the contact that it belongs to first; empty where there are none."""
+    owners = next((row.owners for row in ownerships() if row.model is model), ())
+    if model in ROOTS or not owners:
+        return ""
+    first = min(owners, key=lambda each: each.related_model is not Contact)
+    further = person_path(first.related_model)
+    if first.related_model is not Contact and not further:
+        return ""
+    return f"{first.name}__{further}" if further else first.name
+
+
+def person_names(model: Model, keys: list[Any]) -> dict[Any, str]:
+    """The names of the contacts that records belong to, by the records' keys."""
+    path = person_path(model)
+    if not path:
+        return {}
+    return {
+        key: f"{first} {last}"
+        for batch in batches(keys)
+        for key, first, last in model._base_manager.filter(pk__in=batch).values_list(
+            "pk", f"{path}__first_name", f"{path}__last_name"
+        )
+        if first is not None
+    }
+
+
 def find_history(keys: RecordKeys) -> list[Change]:
     """The history of these records, and of those that belonged to them and were deleted; the oldest first."""
     found: list[Change] = []

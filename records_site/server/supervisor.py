@@ -219,7 +219,7 @@ def serve(listener: socket.socket, threads: int, ready: int, parent: int) -> Non
     server = Server(application, listener, threads, parent)
     signal.signal(signal.SIGTERM, server.stop)
     os.write(ready, b"%d " % os.getpid())
-    server.run()
+    server.run_with_read_log()
 
 
 def listen(host: str, port: int) -> socket.socket:

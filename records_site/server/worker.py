@@ -22,6 +22,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
+from apps.core.read_log import READ_LOG
 from apps.core.views import known_migrations
 from records_site import metrics
 from records_site.server.connections import MEMORY_BYTES, Channel, StreamLimitReached
@@ -179,6 +180,14 @@ class Server(TcpWSGIServer):
 
     def maintenance(self, now: float) -> None:
         """waitress's own, which cannot close what has stalled: `close_some` does."""
+
+    def run_with_read_log(self) -> None:
+        """Serve, and write the entries of the read log meanwhile; those that wait at the end too."""
+        READ_LOG.start()
+        try:
+            self.run()
+        finally:
+            READ_LOG.stop()
 
     def run(self) -> None:
         """Serve until `stop`, then until all connections are closed or their time is over."""

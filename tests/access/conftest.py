@@ -3,8 +3,10 @@
 import base64
 import datetime as dt
 import time
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.http import HttpResponse
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
@@ -16,6 +18,7 @@ from apps.access.throttling import RateLimiter
 from apps.core import history
 from apps.odata import clock
 from apps.odata.declaration import service
+from apps.people.models import Staff
 
 MINUTE = 29_000_000  # some minute since 1970, long ago
 
@@ -110,3 +113,11 @@ def at(monkeypatch):
 
 def basic(client_id, secret):
     return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+
+
+@pytest.fixture
+def office(client):
+    """A browser in which an administrator is signed in."""
+    call_command("create_staff_login", "ann@example.org", stdout=StringIO())
+    client.force_login(Staff.objects.get(), backend="apps.people.authentication.StaffBackend")
+    return client

@@ -1,10 +1,8 @@
 """API applications in the back office: the secret is shown once, and revoking takes effect at once."""
 
 import re
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
 from apps.access.authentication import find_application_by_secret
@@ -16,14 +14,6 @@ from apps.people.models import Staff
 pytestmark = pytest.mark.django_db
 
 LIST = "admin:access_apiapplication_changelist"
-
-
-@pytest.fixture
-def office(client):
-    """A browser in which an administrator is signed in."""
-    call_command("create_staff_login", "ann@example.org", stdout=StringIO())
-    client.force_login(Staff.objects.get(), backend="apps.people.authentication.StaffBackend")
-    return client
 
 
 def secret_in(response):

@@ -58,6 +58,27 @@ def test_guids_parts_and_lists_are_bound(api, client):
     assert stored["PrimaryRole"]["Name"]
 
 
+@pytest.mark.parametrize("id", ["@id", "@odata.id"])
+def test_an_object_names_a_record_by_its_address(api, client, id):
+    """OData 4.01's form of bind: of members, of lists, of navigation properties to other sets."""
+    contact, teams = a_contact(), [a_team(), a_team()]
+    stored = ok(api.post("contact", a_contact_body(Client={id: f"client({client.pk})"})), 201)
+    assert stored["Client"]["ClientGuid"] == str(client.pk)
+    staff = a_staff_body(Teams=[{id: f"team({team.pk})"} for team in teams])
+    assert len(ok(api.post("staff", staff), 201)["Teams"]) == 2
+    invoice = {"ProviderInvoiceReference": "R-1", "Contact": {id: f"contact({contact.pk})"}}
+    stored = ok(api.post("providerInvoice", {**invoice, "ProviderGuid": str(client.pk)}), 201)
+    assert stored["ContactGuid"] == str(contact.pk)
+
+    wrong = a_contact_body(Client={id: f"contact({contact.pk})"})
+    assert faults(api.post("contact", wrong)) == [("InvalidAddress", "Client/@id")]
+    invoice |= {"ProviderInvoiceReference": "R-2", "ProviderGuid": str(client.pk)}
+    wrong = {**invoice, "Contact": {id: "client(5)"}}
+    assert faults(api.post("providerInvoice", wrong)) == [("InvalidAddress", "Contact")]
+    both = a_contact_body(Client={id: "client(5)", "ClientGuid": str(client.pk)})
+    assert ok(api.post("contact", both), 201)["Client"]["ClientGuid"] == str(client.pk)
+
+
 def test_null_binds_nothing(api, db):
     assert ok(api.post("contact", {**a_contact_body(), "Client@odata.bind": None}), 201)["Client"] is None
 

@@ -11,7 +11,14 @@ from apps.access.services import purge_expired
 from apps.core.importing import runs
 from apps.core.importing.kinds import import_kinds
 from apps.core.models import Change, FileImport
+from apps.funding.models import Claim, PriceBook, Product, ProviderInvoice
 from apps.people.models import Contact
+from tests.engagements.builders import a_plan
+from tests.engagements.test_import_service_bookings import USUAL
+from tests.funding.guide_files import a_row, as_csv, last_year
+from tests.funding.import_claims import GOOD as CLAIMS
+from tests.funding.import_claims import HEADER as CLAIM_HEADER
+from tests.funding.import_claims import an_office
 from tests.people.import_files import GOOD, HEADER
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 from tests.tasks import run_tasks
@@ -260,3 +267,110 @@ def test_progress_is_told_while_it_runs(client, ada):
     assert client.get(f"{IMPORTS}{record.pk}/progress/").json() == {"running": True, "done": 5, "total": 10}
     run_tasks()
     assert client.get(f"{IMPORTS}{record.pk}/progress/").json()["running"] is False
+
+
+# --- undoing ------------------------------------------------------------------------------------------
+
+
+def an_undone_import(client, record):
+    press(client, record, "undo")
+    run_tasks()
+    record.refresh_from_db()
+    return record
+
+
+def imported_contacts(client):
+    """An import that has created Ida and changed Ned's name."""
+    a_contact(first_name="Ned", last_name="Before", unique_code="P-2")
+    record = an_import(client, text="Code,First name,Surname\nP-1,Ida,Quill\nP-2,Ned,After")
+    press(client, record, "import")
+    run_tasks()
+    assert set(Contact.objects.values_list("last_name", flat=True)) == {"Quill", "After"}
+    return record
+
+
+def test_an_import_is_undone(client, ada):
+    record = an_undone_import(client, imported_contacts(client))
+    assert (record.status, record.message) == ("Undone", "")
+    assert Contact.objects.values_list("last_name").get() == ("Before",)
+    kinds = Change.objects.filter(request_id=str(record.pk)).values_list("kind", flat=True)
+    assert sorted(kinds) == ["Changed", "Changed", "Created", "Deleted"]
+
+
+def test_an_import_whose_record_was_changed_since_is_not_undone(client, ada):
+    record = imported_contacts(client)
+    ned = Contact.objects.get(last_name="After")
+    ned.first_name = "Edward"
+    ned.save()
+    an_undone_import(client, record)
+    assert record.status == "Imported"
+    assert record.message == "It cannot be undone. Changed since the import: Edward After."
+    assert Contact.objects.count() == 2
+
+
+def test_an_import_whose_record_others_refer_to_is_not_undone(client, ada):
+    record = imported_contacts(client)
+    a_plan(participant=Contact.objects.get(last_name="Quill"))
+    an_undone_import(client, record)
+    assert record.status == "Imported"
+    assert record.message.startswith("It cannot be undone. Others refer to what it created: ")
+    assert Contact.objects.filter(last_name="After").exists()
+
+
+def test_what_claims_counted_on_is_restated_when_their_import_is_undone(client, ada, at):
+    at("2025-08-20 10:00")
+    client.force_login(ada, BACKEND)
+    an_office()
+    record = an_import(client, text="\n".join([CLAIM_HEADER, *CLAIMS]), kind="claim", name="claims.csv")
+    assert record.counts["unconfirmed"] == 2
+    press(client, record, "check", **chosen(record, ignore_warnings="1"))
+    run_tasks()
+    press(client, FileImport.objects.get(), "import")
+    run_tasks()
+    claimed = ProviderInvoice.objects.filter(is_claimed=True)
+    assert (Claim.objects.count(), claimed.count()) == (2, 2)
+    record = an_undone_import(client, FileImport.objects.get())
+    assert (record.status, Claim.objects.count(), claimed.count()) == ("Undone", 0, 0)
+
+
+# --- files of other forms -------------------------------------------------------------------------------
+
+
+def test_the_price_guide_is_imported_and_undone_as_a_whole(client, ada, tmp_path):
+    guide = as_csv(tmp_path / "guide.csv", last_year()).read_bytes()
+    record = an_import(client, text=guide, kind="price-guide", name="guide.csv")
+    assert (record.status, record.columns, Product.objects.count()) == ("Checked", [], 0)
+    press(client, record, "import")
+    run_tasks()
+    assert FileImport.objects.get().counts["new"] == record.counts["new"] > 0
+    assert an_undone_import(client, FileImport.objects.get()).status == "Undone"
+    assert not PriceBook.objects.exists()
+    assert not Product.objects.exists()
+
+
+def test_a_fault_in_the_price_guide_is_shown_and_keeps_all_of_it_out(client, ada, tmp_path):
+    rows = [*last_year(), a_row(national="seventy")]
+    guide = as_csv(tmp_path / "guide.csv", rows).read_bytes()
+    record = an_import(client, text=guide, kind="price-guide", name="guide.csv")
+    assert (record.counts["new"], record.counts["rejected"] > 0) == (0, True)
+    assert any("seventy" in notice for notice in record.notices)
+    press(client, record, "undo")
+    assert FileImport.objects.get().status == "Checked"
+
+
+def test_the_booking_list_creates_participants_where_the_page_says_so(client, ada):
+    header, row = ",".join(USUAL), ",".join(USUAL.values())
+    text = f"service_booking_id,{header}\n50000001,{row}"
+    record = an_import(client, text=text, kind="service-bookings", name="bookings.csv")
+    (found,) = page(client, record)["rows"]
+    sentences = [text for _, issues in found["cells"] for _, text in issues]
+    assert page(client, record)["headers"][:2] == ["service_booking_id", "participant_name"]
+    assert sentences == ["No contact has this scheme number. “Create participants” would create one."]
+    press(client, record, "check", create_participants="1")
+    run_tasks()
+    press(client, FileImport.objects.get(), "import")
+    run_tasks()
+    record = FileImport.objects.get()
+    assert (record.counts["new"], record.notices[1:]) == (1, ["Also created: 1 plans, 1 participants."])
+    assert an_undone_import(client, record).status == "Undone"
+    assert not Contact.objects.exists()

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from apps.core import archive
+from apps.core.read_log import READ_LOG
 from apps.documents.downloads import content_disposition
 from apps.documents.models import Document
 from tests.api.caller import Caller, an_application, refused
@@ -47,6 +48,16 @@ def test_the_file_comes_as_it_was_stored_and_runs_nowhere(get):
     )
     assert answer["ETag"] == f'"{hashlib.sha256(PDF).hexdigest()}"'
     assert answer["Accept-Ranges"] == "bytes"
+
+
+def test_a_download_is_in_the_read_log_and_an_unchanged_file_is_not(get, document):
+    READ_LOG.waiting.clear()
+    tag = get()["ETag"]
+    get("HEAD")
+    get(If_None_Match=tag)
+    assert [(entry.kind, entry.record_keys) for entry in READ_LOG.waiting] == [
+        ("Download", document.pk.bytes)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,19 @@ def test_two_resources_cannot_share_a_path():
     assert (message.id, "path or name of Good" in message.msg) == ("odata.E011", True)
 
 
+def test_a_navigation_between_sets_needs_a_free_name():
+    class Clash(Good):
+        fields = (Key("ParcelGuid"), Optional("JobGuid", source="job"), Optional("Job", source="note"))
+
+    class Jobs(Good):
+        model, path, order = sample.Job, "job", ("code",)
+        fields = (Key("JobGuid"),)
+
+    (message,) = messages_about(Clash, Jobs)
+    assert (message.id, "has two members Job" in message.msg) == ("odata.E022", True)
+    assert "set_navigation" in message.hint
+
+
 def test_one_resources_mistake_hides_no_others():
     messages = messages_about(resource(model=None, path="one"), resource(order=("colour",), path="two"))
     assert {message.id for message in messages} == {"odata.E001", "odata.E017"}
@@ -206,7 +219,7 @@ def test_a_resource_without_a_path_is_reported_once():
 def test_every_check_has_a_hint_and_a_test():
     (mark,) = (m for m in test_an_invalid_declaration_has_a_message.pytestmark if m.name == "parametrize")
     tried = {id for _, id, _ in mark.args[1]}
-    assert tried == set(checks.HINTS)
+    assert tried | {"odata.E022"} == set(checks.HINTS)  # that needs two resources
 
 
 def test_the_check_runs_at_start(monkeypatch):

@@ -257,7 +257,7 @@ def test_paths_and_members_of_enumerations_are_expressions_of_their_own_in_xml()
     assert named == {
         f"{CAPABILITIES}.NavigationType/Recursive",
         f"{CAPABILITIES}.HttpMethod/PUT",
-        "Org.OData.Aggregation.V1.RollupType/None",
+        "Org.OData.Aggregation.V1.RollupType/MultipleHierarchies",
     }
 
 

@@ -127,7 +127,7 @@ class FileImportAdmin(PageAdmin):
                 if kind is None or file is None:
                     raise ImportFileError("Choose what the file has, and the file.")
                 record = create_file_import(kind, file.name or "", file.read(), request.user.pk)
-                if not record.columns or any(column["member"] for column in record.columns):
+                if not kind.members() or any(column["member"] for column in record.columns):
                     start(record, Status.CHECKING)
                 return redirect(self.page_url("file", record.pk))
             except ImportFileError as reason:
@@ -156,6 +156,7 @@ class FileImportAdmin(PageAdmin):
             self.change_status(request, record, kind)
             return redirect(self.page_url("file", record.pk))
         note_dead_task(record)
+        members = kind.members()
         good = sum(record.counts.get(name, 0) for name in ("new", "changed"))
         return self.render_page(
             request,
@@ -164,14 +165,16 @@ class FileImportAdmin(PageAdmin):
             record,
             kind=kind,
             file_import=record,
-            members=kind.members(),
+            guid=str(record.pk),
+            members=members,
             options=[(option, record.options.get(option.name)) for option in kind.options],
             columns=[(column_letters(number), column) for number, column in enumerate(record.columns)],
             rows=[row_cells(row, record) for row in record.issues],
             headers=[column["header"] for column in record.columns],
-            left_out=[column["header"] for column in record.columns if not column["member"]],
+            left_out=[column["header"] for column in record.columns if members and not column["member"]],
             count_texts=count_texts(record, (*COUNT_WORDS, "with_warnings")),
             good=good,
+            stored=good and record.status == Status.IMPORTED,
             has_file=FileImport.objects.filter(pk=record.pk, content__isnull=False).exists(),
             has_rejected=FileImport.objects.filter(pk=record.pk, rejected_rows__isnull=False).exists(),
         )
@@ -183,6 +186,8 @@ class FileImportAdmin(PageAdmin):
             self.check_file(request, record, kind)
         elif pressed == "import" and record.status == Status.CHECKED:
             start(record, Status.IMPORTING)
+        elif pressed == "undo" and record.status == Status.IMPORTED:
+            start(record, Status.UNDOING)
 
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
         """Take over columns and options, and let a worker check the file; read it again if they say how."""

@@ -1,5 +1,6 @@
 """The base of every page of the back office."""
 
+from apps.core.admin_base.audit import AuditAdmin, RecordKindFilter
 from apps.core.admin_base.filters import (
     COUNT_LIMIT,
     ArchivedFilter,
@@ -19,6 +20,7 @@ __all__ = [
     "HOME_PANELS",
     "OVERVIEW",
     "ArchivedFilter",
+    "AuditAdmin",
     "CappedPaginator",
     "ConditionFilter",
     "Conditions",
@@ -33,6 +35,7 @@ __all__ = [
     "RecordAdmin",
     "RecordAutocompleteView",
     "RecordForm",
+    "RecordKindFilter",
     "fieldset",
     "record_panel",
     "register_panels",

@@ -1,16 +1,13 @@
-"""Filters of lists that several apps have, and the search by numbers."""
+"""Filters of lists that several apps have, and their pages."""
 
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
 from django.core.paginator import Paginator
-from django.db.models import F, Model, Q, QuerySet, Value
-from django.db.models.functions import Replace
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -67,35 +64,6 @@ class DateTimeRangeFilter(RangeDateFilter):
                     **{f"{self.parameter_name}__{operator}": timezone.make_aware(start)}
                 )
         return queryset
-
-
-# --- search ---------------------------------------------------------------------------------------------
-
-
-def searched_digits(text: str) -> str | None:
-    """The digits of a number as people write it (``430 123 456``, ``(02) 9000-0000``).
-
-    ``None`` for a name, and for a number that is too short. A phone number is sought without its leading zero
-    or country code, so either spelling finds both.
-    """
-    digits = re.sub(r"[\s()+./-]", "", text)
-    if not digits.isdecimal() or len(digits) < 4:
-        return None
-    if len(digits) == 11 and digits.startswith("61"):
-        return digits[2:]
-    return digits[1:] if len(digits) == 10 and digits.startswith("0") else digits
-
-
-def with_digits(records: QuerySet[Any], columns: Sequence[str], digits: str) -> QuerySet[Any]:
-    """The records with these digits in one of the columns, whatever people put between them."""
-    in_any_column = Q()
-    for column in columns:
-        bare: Any = F(column)
-        for mark in (" ", "-", "(", ")"):
-            bare = Replace(bare, Value(mark), Value(""))
-        records = records.alias(**{f"{column}_digits": bare})
-        in_any_column |= Q(**{f"{column}_digits__contains": digits})
-    return records.filter(in_any_column)
 
 
 # --- pages of a list ------------------------------------------------------------------------------------

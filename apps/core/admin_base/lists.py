@@ -4,9 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.http import HttpRequest
+from django.utils.formats import number_format
 from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
 
+from apps.core.admin_base.filters import COUNT_LIMIT
 from apps.core.admin_base.panels import cell_text
 
 
@@ -31,6 +36,23 @@ class RecordChangeList(ChangeList):
     The library's own rows repeat forty class names in each cell, up to 430 KB for fifty records, and make the
     headers again for every row.
     """
+
+    def get_results(self, request: HttpRequest) -> None:
+        try:
+            super().get_results(request)
+        except IncorrectLookupParameters:
+            page: int = self.page_num  # type: ignore[has-type]
+            first = f"The list has pages for its first {COUNT_LIMIT:,} records: search, filter or sort it."
+            messages.warning(request, f"There is no page {page:,}. {first}")
+            self.page_num = 1
+            super().get_results(request)
+        self.full_result_count = self.result_count  # else the library shows the count in the heading too
+
+    @property
+    def count_label(self) -> str:
+        """``1,234``, and ``10,000+`` where nobody counts further."""
+        text = number_format(self.result_count, force_grouping=True)
+        return f"{text}+" if self.result_count >= COUNT_LIMIT else text
 
     @property
     def headers(self) -> list[dict[str, Any]]:

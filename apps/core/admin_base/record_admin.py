@@ -16,10 +16,11 @@ from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link
 from apps.core.admin_base.exports import ExportAdmin
-from apps.core.admin_base.filters import ArchivedFilter, searched_digits, with_digits
+from apps.core.admin_base.filters import ArchivedFilter, CappedPaginator
 from apps.core.admin_base.forms import RESTORED, LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page
 from apps.core.admin_base.panels import cell_text, overview_context
+from apps.core.admin_base.searching import search_records
 from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
@@ -57,6 +58,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     show_full_result_count = False
     list_per_page = 50
+    paginator = CappedPaginator
     list_filter: ClassVar[Any] = (ArchivedFilter,)
     list_filter_submit = True
     #: Columns with numbers, which are found however they are written.
@@ -68,6 +70,9 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     palette_names: ClassVar[Sequence[str]] = ()
     #: The columns at the top of the record's overview.
     overview_fields: ClassVar[Sequence[str]] = ()
+
+    class Media:
+        js = ("select_labels.js",)
 
     # --- the list and the form
 
@@ -105,10 +110,10 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         if is_autocomplete(request):
             queryset = queryset.filter(archive_date=None)  # archived records are not referred to anew
-        digits = searched_digits(search_term)
-        if digits is not None and self.number_columns:
-            queryset, search_term = with_digits(queryset, self.number_columns, digits), ""
-        return super().get_search_results(request, queryset, search_term)
+        found = search_records(
+            queryset, search_term, self.search_fields, self.number_columns, self.palette_names
+        )
+        return found, False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         fixed = obj.unchangeable_columns() if obj is not None else []

@@ -96,6 +96,8 @@ class ImportDefinition:
     #: In place of the services that the resource declares.
     create: Callable[..., Any] | None = None
     update: Callable[..., Any] | None = None
+    #: Sums that are restated when an import was undone.
+    after_undo: Callable[[], object] | None = None
     folder: Path
 
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:

@@ -13,6 +13,7 @@ from django.db.models import Model
 from apps.core.importing.columns import known_members, letters_of, spellings_of
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
+from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportCounts
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
 from apps.core.importing.tables import ImportFileError
@@ -91,6 +92,7 @@ class ImportKind:
     options: Sequence[ImportOption] = RECORD_OPTIONS
     other_models: Sequence[type[Model]] = ()
     members: Callable[[], Sequence[str]] = tuple
+    after_undo: Callable[[], object] | None = None
     read_columns: Callable[[Path, Mapping[str, Any]], list[FileColumn]] = lambda path, options: []
 
     def plain(self, text: str) -> str:
@@ -111,7 +113,8 @@ def import_kinds() -> Iterator[ImportKind]:
     """Everything that can be imported in the back office."""
     yield from FILE_KINDS
     for entity_set in get_service().by_path.values():
-        if entity_set.path not in COMMAND_ONLY and definition_of(entity_set) is not None:
+        definition = definition_of(entity_set)
+        if entity_set.path not in COMMAND_ONLY and definition is not None:
             title = str(entity_set.model._meta.verbose_name_plural)
             yield ImportKind(
                 entity_set.path,
@@ -119,6 +122,7 @@ def import_kinds() -> Iterator[ImportKind]:
                 entity_set.model,
                 partial(import_records, entity_set),
                 members=partial(settable_members, entity_set),
+                after_undo=definition.after_undo,
                 read_columns=partial(read_columns, entity_set),
             )
 
@@ -137,6 +141,11 @@ def settable_members(entity_set: EntitySet) -> list[str]:
     """The names of what a column of the resource's files can give."""
     known = known_members(file_entity_set(entity_set), definition_for(entity_set))
     return [name for name, member in known.items() if not member.is_read_only]
+
+
+def fixed_columns(path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
+    """The headers of a file whose columns nobody chooses."""
+    return [FileColumn(header, [], "") for header in open_table(path).header]
 
 
 def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:

@@ -15,13 +15,13 @@ from django.shortcuts import redirect
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.core.admin_base import COUNT_LIMIT, CappedPaginator, Page, RecordAdmin
+from apps.core.admin_base import COUNT_LIMIT, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
 from apps.funding.admin.queues import STATUS
+from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
-from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
 
 MENU = "Funding"
@@ -94,7 +94,6 @@ class ActionAdmin(RecordAdmin):
     action_labels: ClassVar[Mapping[str, str]]
     #: Of the list of one status, which begins with its oldest.
     queue_ordering: ClassVar[Sequence[str]]
-    paginator = CappedPaginator
     show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
     list_before_template = "funding/tabs.html"
     ordering: ClassVar[Any] = ("-creation_date", "-guid")

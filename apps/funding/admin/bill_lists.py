@@ -22,7 +22,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
-from apps.core.admin_base.filters import searched_digits, with_digits
+from apps.core.admin_base.searching import search_records, searched_digits
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
@@ -61,7 +61,7 @@ PROGRESS: dict[str, tuple[str, Sequence[Phase]]] = {
 #: Choices of the filter by warnings beside the codes.
 ANY_WARNING, NO_WARNING = "any", "none"
 #: As many people or providers are passed on by their keys.
-KEY_LIMIT = 500
+KEY_LIMIT = 3_000
 
 # A plan's page leads to the lists of the bills on each of its budgets.
 BUDGET_LISTS.extend(BudgetList(model, BUDGET) for model in (Claim, Invoice))
@@ -383,27 +383,15 @@ class BillListAdmin(ActionAdmin):
 
 def find_contacts(term: str) -> Any:
     """The participants of a search: by scheme number however it is written, else by name."""
-    digits = searched_digits(term)
-    people = Contact.objects.order_by()
-    if digits is not None:
-        people = with_digits(people, ["scheme_number"], digits)
-    else:
-        for word in term.split():
-            people = people.filter(
-                Q(first_name__icontains=word) | Q(last_name__icontains=word) | Q(unique_code__iexact=word)
-            )
-    return limited_keys(people)
+    columns = ("first_name", "last_name", "unique_code")
+    return limited_keys(search_records(Contact.objects.order_by(), term, columns, ["scheme_number"]))
 
 
 def find_providers(term: str) -> Any:
     """The providers of a search: by name, or by business number without its blanks."""
-    digits = searched_digits(term)
-    providers = Client.objects.order_by()
-    if digits is not None:
-        providers = with_digits(providers, ["business_number"], digits)
-    else:
-        providers = providers.filter(business_name__icontains=term.strip())
-    return limited_keys(providers)
+    return limited_keys(
+        search_records(Client.objects.order_by(), term, ["business_name"], ["business_number"])
+    )
 
 
 def limited_keys(found: QuerySet[Any]) -> Any:

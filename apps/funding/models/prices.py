@@ -53,6 +53,8 @@ class Product(Record):
     categories. The flags say which claim types the guide allows.
     """
 
+    has_personal_data = False
+
     code = models.CharField(max_length=50)
     code_key = NormalisedField(of="code", unique=True, max_length=150)
     name = models.CharField(max_length=255)
@@ -105,6 +107,8 @@ PRICE_TODAY = (
 class PriceBookEntry(Record):
     """A product as it stands in a price book. ``price`` is the national one of today, if there is one."""
 
+    has_personal_data = False
+
     fixed_columns = ("price_book", "product")  # lines were priced by it
 
     price_book = models.ForeignKey(PriceBook, on_delete=models.PROTECT, related_name="entries")
@@ -132,6 +136,8 @@ class Price(Record):
     A range without an amount says that the product is current and has no price of its own: it is quoted.
     Ranges of a zone never overlap (price_rules); whoever writes some has locked their entry.
     """
+
+    has_personal_data = False
 
     entry = models.ForeignKey(PriceBookEntry, on_delete=models.PROTECT, related_name="prices")
     zone = models.CharField(max_length=11, choices=Zone, default=Zone.NATIONAL)

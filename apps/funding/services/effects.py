@@ -264,6 +264,12 @@ def recount_claim_flags() -> int:
     return update_claim_flags(list(locked.values_list("pk", flat=True))) if keys else 0
 
 
+def recount_amounts() -> None:
+    """Restate budgets and provider invoices, after bills were deleted; in the caller's transaction."""
+    recount_budgets()
+    recount_claim_flags()
+
+
 def apply_claim_effects(claims: Sequence[Draft]) -> None:
     """Change the provider invoices of claims that were created or updated.
 

@@ -81,11 +81,11 @@ class Transformer:
         self.vendor = self.compiler.connection.vendor
 
     def apply(self, rows: Rows, transformations: Pipeline) -> list[Rows]:
-        """The rows after the transformations; of concat one item for each of its sequences."""
+        """The rows after the transformations; of concat and rollup one item for each sequence."""
         for at, transformation in enumerate(transformations):
             if isinstance(transformation, Concat):
                 if transformations[at + 1 :]:
-                    self.fail("concat is the last transformation")
+                    self.fail("nothing stands behind concat or rollup")
                 return [part for pipeline in transformation.pipelines for part in self.apply(rows, pipeline)]
             rows = self.transform(rows, transformation)
         return [rows]

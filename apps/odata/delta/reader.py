@@ -1,7 +1,7 @@
 """The records that changed since a moment, read as pages of their JSON."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.odata.batched_queries import AnyOf
@@ -9,6 +9,20 @@ from apps.odata.delta.change_log import LogEntry, get_change_log
 from apps.odata.delta.dependencies import Dependency
 from apps.odata.delta.tokens import DeltaToken
 from apps.odata.read.reader import JsonReader, Page
+
+
+@dataclass(frozen=True)
+class DeltaPage(Page):
+    """Changed records with their ``keys``, of which ``new_keys`` were created.
+
+    ``removed`` are the keys that are not in the collection, and whether their records are deleted.
+    ``delta_token`` begins the next delta.
+    """
+
+    keys: tuple[Any, ...] = ()
+    new_keys: frozenset[Any] = frozenset()
+    removed: Mapping[Any, bool] = field(default_factory=dict)
+    delta_token: str = ""
 
 
 class DeltaReader:
@@ -26,7 +40,7 @@ class DeltaReader:
         self.record_type = current.record_type
         self.select_list = f"{current.select_list}/$delta"
 
-    def page(self, size: int) -> Page:
+    def page(self, size: int) -> DeltaPage:
         """The records of at most ``size`` entries, at most ``size`` of them."""
         log, token = get_change_log(), self.token
         assert token.since is not None
@@ -42,9 +56,13 @@ class DeltaReader:
         found = self.current.read(keys[:size])
         missing = [key for key in keys[:size] if key not in found]
         existing = set(self.rows_of(missing).values_list("pk", flat=True)) if missing else set()
-        return Page(
+        own = self.model._meta.label_lower
+        new = (entry.key for entry in entries if entry.is_new and entry.record_type == own)
+        return DeltaPage(
             [record for record, _ in found.values()],
             next_token=following.sign() if following else None,
+            keys=tuple(found),
+            new_keys=frozenset(map(self.parse_key, new)),
             delta_token=DeltaToken(token.query, since=until).sign(),
             removed={key: key not in existing for key in missing},
         )

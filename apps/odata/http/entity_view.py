@@ -34,4 +34,4 @@ class EntityView(ODataView):
             if name in ("accept", "prefer", "if-none-match")
         }
         target = IndividualRequest("GET", path, accepted)
-        return call_view(request, target, path, urlencode(others).encode(), is_checked=True)
+        return call_view(request, request.auth, target, path, urlencode(others).encode())

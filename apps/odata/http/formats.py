@@ -263,7 +263,7 @@ class ODataContentNegotiation(BaseContentNegotiation):
             return renderer, str(renderer.media_type)
         requested = view.query_options.format
         if requested is None and accept:
-            requested = preferred_media_type(accept, [str(each.format) for each in renderers], is_read)
+            requested = preferred_media_type(accept, tuple(str(each.format) for each in renderers), is_read)
         if requested is not None and is_read:
             renderer = next(each for each in renderers if each.format == requested.format)
         if requested is not None and isinstance(renderer, ODataJSONRenderer):

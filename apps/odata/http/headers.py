@@ -24,7 +24,7 @@ _ODATA_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
 def check_odata_version(request: HttpRequest) -> None:
     """Refuse a client that reads or sends no version 4 (OData 4.01, Protocol 8.1.5 and 8.2.7)."""
     for name in ("OData-MaxVersion", "OData-Version"):
-        version = request.headers.get(name, "").partition(";")[0].strip()
+        version = request.META.get(f"HTTP_{name.upper().replace('-', '_')}", "").partition(";")[0].strip()
         if version and not _ODATA_VERSIONS.fullmatch(version):
             raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
@@ -56,7 +56,7 @@ def check_version(options: QueryOptions, request: HttpRequest, served: str) -> N
     sources = (
         options.service.get("version"),
         options.service.get("api-version"),
-        request.headers.get("api-version"),
+        request.META.get("HTTP_API_VERSION"),
     )
     versions = {text for text in sources if text is not None}
     if not versions:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from apps.odata.apply.reader import TransformedReader
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
-from apps.odata.delta.reader import DeltaReader
+from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import read_preferences, reads_version_401
@@ -103,7 +103,8 @@ class KeysetPagination(BasePagination):
 
     def get_paginated_response(self, data: list[str]) -> Response:
         page, tracking = self.page, self.tracking
-        removed = [self.removed_entry(*each) for each in page.removed.items()]
+        entries = page.removed.items() if isinstance(page, DeltaPage) else ()
+        removed = [self.removed_entry(*entry) for entry in entries]
         data = self.view.rendered(
             self.reader, data, count=page.count, links=dict(self.links()), removed=removed
         )
@@ -125,7 +126,8 @@ class KeysetPagination(BasePagination):
                 self.link(self.options_of_query(), *options, (self.reader.next_option, page.next_token)),
             )
         elif tracking is not None:
-            token = page.delta_token or DeltaToken(tracking.query, since=tracking.until).sign()
+            following = DeltaToken(tracking.query, since=tracking.until)
+            token = page.delta_token if isinstance(page, DeltaPage) else following.sign()
             yield "@odata.deltaLink", self.link(self.options_of_query("count"), ("$deltatoken", token))
 
     def link(self, query: list[tuple[str, str]], *options: tuple[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The router: OData addresses in any case, with or without a trailing slash, keys in both spellings."""
 
 import re
+from itertools import groupby
 from typing import Any
 
 from django.urls import URLPattern, URLResolver
@@ -26,10 +27,19 @@ class CaselessPattern(RegexPattern):
         self.regex = re.compile(regex, re.IGNORECASE)
 
 
-def make_caseless(pattern: Any) -> URLPattern:
-    """The same address in any case."""
-    regex = CaselessPattern(pattern.pattern.regex.pattern, pattern.name, is_endpoint=True)
+def make_caseless(pattern: Any, prefix: str) -> URLPattern:
+    """The same address in any case, below that of its resource."""
+    regex = CaselessPattern(f"^{regex_of(pattern).removeprefix(prefix)}", pattern.name, is_endpoint=True)
     return URLPattern(regex, pattern.callback, pattern.default_args, pattern.name)
+
+
+def regex_of(pattern: Any) -> str:
+    return str(pattern.pattern.regex.pattern)
+
+
+def prefix_of(pattern: Any) -> str:
+    """``^client``: what the routes of a resource begin with."""
+    return re.split(r"[^^\w]", regex_of(pattern), maxsplit=1)[0]
 
 
 class ODataRouter(SimpleRouter):
@@ -114,7 +124,11 @@ class ODataRouter(SimpleRouter):
         }
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        return [make_caseless(pattern) for pattern in super().get_urls()]
+        """The routes of each resource below its path, so that a request is not compared with all others."""
+        return [
+            URLResolver(CaselessPattern(prefix), [make_caseless(pattern, prefix) for pattern in patterns])
+            for prefix, patterns in groupby(super().get_urls(), key=prefix_of)
+        ]
 
 
 def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResolver]:

@@ -47,6 +47,7 @@ from apps.odata.http.headers import (
     requested_version,
 )
 from apps.odata.http.pagination import KeysetPagination, PageReader
+from apps.odata.http.read_log import read_log
 from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
@@ -100,6 +101,8 @@ class ODataView(APIView):
     @cached_property
     def base_url(self) -> str:
         """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
+        if isinstance(self.request._request, BatchedRequest):
+            return self.request._request.base_url
         return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
 
     @cached_property
@@ -243,20 +246,35 @@ class ODataViewSet(GenericViewSet, ODataView):
         rows = self.filter_queryset(rows)
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
-            return self.get_paginated_response(self.paginate_queryset(rows))
+            records: Any = self.paginate_queryset(rows)
+            self.log_records(records, is_list=True)
+            return self.get_paginated_response(records)
         for name in ("apply", "deltatoken"):
             if getattr(self.query_options, name) is not None:
                 raise BadQuery(f"${name} is answered in application/json only.", target=f"${name}")
         if self.query_options.compute and renderer.format == "csv":
             raise BadQuery("What $compute makes is served in JSON.", target="$compute")
         reader = self.reader(rows, self.query_options)
+        stream = read_log().log_stream(
+            self.entity_set, reader.stream(), self.query_string, has_others=self.expands_others
+        )
         response = StreamingHttpResponse(
-            renderer.stream(self.entity_set.type, reader.projection.selection, reader.stream()),
+            renderer.stream(self.entity_set.type, reader.projection.selection, stream),
             content_type=f"{renderer.media_type}; charset=utf-8",
         )
         if renderer.format == "csv":
             response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
         return response
+
+    @property
+    def expands_others(self) -> bool:
+        """Whether $expand names something: ``*`` stands for parts of the record alone."""
+        return any(item.name != "*" for item in self.query_options.expand)
+
+    def log_records(self, records: Sequence[str], is_list: bool = False) -> None:
+        read_log().log_records(
+            self.entity_set, records, self.query_string, is_list=is_list, has_others=self.expands_others
+        )
 
     def query(self, request: Request) -> HttpResponseBase:
         """``POST /{set}/$query``: as GET, for queries that are too long for an address."""
@@ -297,6 +315,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             return Response(status=304, headers={"ETag": etag})
         applied = read_preferences(request).applied()
         headers = {"ETag": etag, "Preference-Applied": applied}
+        self.log_records([record])
         return respond(headers, self.rendered(reader, [record], bare=True))
 
     def member(self, request: Request, key: str, members: str) -> HttpResponseBase:
@@ -306,7 +325,14 @@ class ODataViewSet(GenericViewSet, ODataView):
         rows = self.get_queryset().filter(pk=record_key)
         start = MemberAddress(self.entity_set, rows, rows, name, f"{name}({record_key})")
         address = follow(start, members.split("/"), self.read_key, caller)
-        self.entity_set, self.context, self.address = address.entity_set, address.context, address.path
+        owner, self.entity_set = self.entity_set, address.entity_set
+        self.context, self.address = address.context, address.path
+        response = self.respond_member(request, address)
+        if address.ending != "$count":
+            read_log().log_key(owner, record_key, self.query_string)
+        return response
+
+    def respond_member(self, request: Request, address: MemberAddress) -> HttpResponseBase:
         if address.value is not None:
             return self.respond_value(request, address)
         if address.objects:

@@ -260,7 +260,7 @@ class TypeCollector:
             **({f"@{_CORE}.OptimisticConcurrency": []} if requires_etag(entity_set) else {}),
             f"@{_AGGREGATION}.ApplySupported": {
                 "Transformations": list(TRANSFORMATIONS),
-                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "None"),
+                "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "MultipleHierarchies"),
             },
         }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from apps.odata.errors import NotAcceptable
 
@@ -42,7 +43,8 @@ def parse_format(text: str, target: str) -> MediaType:
     return media_type
 
 
-def preferred_media_type(accept: str, formats: Collection[str], must_match: bool = True) -> MediaType:
+@lru_cache(maxsize=256)
+def preferred_media_type(accept: str, formats: tuple[str, ...], must_match: bool = True) -> MediaType:
     """The media type with the highest quality in an Accept header; of equal ones the first.
 
     A header that names none of the ``formats`` is refused, or without ``must_match`` answered in JSON.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain, product
+from math import prod
 from typing import NoReturn, TypeAlias, TypeVar
 
 from apps.odata.errors import BadQuery
@@ -147,9 +149,7 @@ class TransformationParser(Parser):
 
     def transformation(self) -> Pipeline:
         """One transformation; none for ``identity``."""
-        self.number += 1
-        if self.number > MAX_TRANSFORMATIONS:
-            self.fail(f"it has more than {MAX_TRANSFORMATIONS} transformations")
+        self.count_transformations(1)
         token = self.advance()
         name = token.text.lower() if token.kind == "name" else ""
         if name == "identity":
@@ -163,6 +163,11 @@ class TransformationParser(Parser):
         transformation = read()
         self.expect(")")
         return (transformation,)
+
+    def count_transformations(self, number: int) -> None:
+        self.number += number
+        if self.number > MAX_TRANSFORMATIONS:
+            self.fail(f"it has more than {MAX_TRANSFORMATIONS} transformations")
 
     def readers(self) -> dict[str, Callable[[], Transformation]]:
         """The functions that read what stands in the parentheses."""
@@ -205,27 +210,49 @@ class TransformationParser(Parser):
                 return Search(self.text[start:at])
         self.fail("a '(' is not closed")
 
-    def groupby(self) -> GroupBy:
+    def groupby(self) -> GroupBy | Concat:
+        """The groups; of rollup those of each level, the finest first."""
         self.expect("(")
+        start = self.token.at
+        items = self.items(self.grouping_levels)
+        self.count_transformations(prod(map(len, items)) - 1)
+        levels = [tuple(chain(*paths)) for paths in product(*items)]
+        self.expect(")")
+        values: tuple[AggregatedValue, ...] = ()
+        prepared: list[Filter | Search | Compute] = []
+        if self.accept(","):
+            at = self.token.at
+            *transformations, last = self.pipeline() or (None,)
+            if not isinstance(last, GroupBy) or last.paths:
+                self.fail("inside groupby the last transformation is aggregate(...)", at)
+            values = last.values
+            for transformation in transformations:
+                if not isinstance(transformation, Filter | Search | Compute):
+                    self.fail("inside groupby only filter, search and compute stand before aggregate", at)
+                prepared.append(transformation)
+        if () in levels and not values:
+            self.fail("the $all of rollup needs aggregate(...)", start)
+        groups = [GroupBy(paths, values, tuple(prepared)) for paths in levels]
+        return groups[0] if len(groups) == 1 else Concat(tuple((group,) for group in groups))
+
+    def grouping_levels(self) -> list[tuple[ast.Path, ...]]:
+        """A member, or the levels of ``rollup(State,Suburb)``: both, then the first, with $all none."""
+        at = self.token.at
+        if not self.accept_word("rollup"):
+            return [(self.grouping_path(),)]
+        self.expect("(")
+        has_total = self.token.text.lower() == "$all"
+        if has_total:
+            self.advance()
+            self.expect(",")
         paths = self.items(self.grouping_path)
         self.expect(")")
-        if not self.accept(","):
-            return GroupBy(paths)
-        at = self.token.at
-        *prepared, last = self.pipeline() or (None,)
-        if not isinstance(last, GroupBy) or last.paths:
-            self.fail("inside groupby the last transformation is aggregate(...)", at)
-        allowed: list[Filter | Search | Compute] = []
-        for transformation in prepared:
-            if not isinstance(transformation, Filter | Search | Compute):
-                self.fail("inside groupby only filter, search and compute stand before aggregate", at)
-            allowed.append(transformation)
-        return GroupBy(paths, last.values, tuple(allowed))
+        if len(paths) + has_total < 2:
+            self.fail("rollup takes two or more members, or $all and one", at)
+        return [paths[:length] for length in range(len(paths), -1 if has_total else 0, -1)]
 
     def grouping_path(self) -> ast.Path:
         at = self.token.at
-        if self.token.text.lower() == "rollup":
-            self.fail("rollup is not offered; concat(groupby(...),aggregate(...)) adds totals", at)
         path = self.primary()
         if not isinstance(path, ast.Path):
             self.fail("groupby takes names of members", at)

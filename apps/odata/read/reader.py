@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -50,15 +50,12 @@ MAX_LIST_ROWS = 100
 class Page:
     """Some records of a collection; ``count`` is the number of all records, when $count asks for it.
 
-    ``next_token`` is the token of the next page, ``None`` on the last one. Of a delta, ``delta_token`` begins
-    the next one; ``removed`` are keys that are not in the collection, and whether their records are deleted.
+    ``next_token`` is the token of the next page, ``None`` on the last one.
     """
 
     records: list[str]
     count: int | None = None
     next_token: str | None = None
-    delta_token: str | None = None
-    removed: Mapping[Any, bool] = field(default_factory=dict)
 
 
 def filter_rows(

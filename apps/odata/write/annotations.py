@@ -26,6 +26,9 @@ ACCEPTED = frozenset(
 #: Names without ``odata.`` that are understood nowhere else (OData 4.01 allows the short form).
 _REFUSED_SHORT_NAMES = frozenset({"bind", "delta", "removed"})
 
+#: What names the record that an object stands for (OData 4.01, JSON Format 4.5.8).
+_IDS = ("@id", "@odata.id")
+
 _ADDRESS = re.compile(
     r"(?:(?:https?://[^/]+)?/api/)?(?P<set>[A-Za-z]\w*)(?:\((?:\w+=)?(?P<key>[^()]+)\)|/(?P<segment>[^/()]+))/?",
     re.IGNORECASE,
@@ -71,10 +74,14 @@ def read_annotations(
     invalid: set[str] = set()
     for name, content in value.items():
         navigation, mark, term = name.rpartition("@")
+        link = links.get(navigation if mark else name)
         if not mark:
+            # A member is read by its own reader; a navigation property to another set has none.
+            address = address_in(content) if link is not None and name != link.member else None
+            if link and address is not None and not set_link(members, link, address, prefix + name, refuse):
+                invalid.add(link.member)
             continue
         short = term.removeprefix("odata.")
-        link = links.get(navigation)
         if short == "bind" and link is not None:
             members.pop(name)
             if not set_link(members, link, content, prefix + name, refuse):
@@ -102,16 +109,22 @@ def set_link(members: dict[str, Any], link: Link, content: Any, target: str, ref
     keys = [key_in(address, link.model) for address in addresses] if isinstance(addresses, list) else [None]
     values = [link.value_of(key) for key in keys if key is not None]
     if len(values) < len(keys):
-        refuse(link.attribute, "InvalidAddress", target, f"{link.member} {must_be_address(link)}")
+        sentence = must_be_address(link.model, link.many)
+        refuse(link.attribute, "InvalidAddress", target, f"{link.member} {sentence}")
         return False
     members[link.member] = values if link.many else values[0]
     return True
 
 
-def must_be_address(link: Link) -> str:
-    path = get_service().by_model[link.model].path
-    addresses = "a list of addresses" if link.many else "an address"
+def must_be_address(model: type[models.Model], many: bool = False) -> str:
+    path = get_service().by_model[model].path
+    addresses = "a list of addresses" if many else "an address"
     return f"must be given by {addresses} such as {path}(…)."
+
+
+def address_in(value: Any) -> Any:
+    """The address in an object that stands for a record, such as ``{"@id": "client(…)"}``, else ``None``."""
+    return next((value[name] for name in _IDS if name in value), None) if isinstance(value, dict) else None
 
 
 def key_in(address: Any, model: type[models.Model]) -> Any:

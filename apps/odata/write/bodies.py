@@ -11,9 +11,16 @@ from django.conf import settings
 
 from apps.odata.declaration.resource import Behaviour, BodyKind, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.errors import BadBody, ErrorDetail, TooLarge
-from apps.odata.write.annotations import links_of, read_annotations
+from apps.odata.write.annotations import (
+    address_in,
+    key_in,
+    links_of,
+    must_be_address,
+    read_annotations,
+)
 from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 
@@ -238,7 +245,7 @@ class ReferenceMember(NestedMember):
     def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
         super().__init__(navigation, kind)
         assert navigation.type.key is not None
-        self.key_name = navigation.type.key.name
+        self.key_name, self.model = navigation.type.key.name, navigation.type.model
         self.convert_key = reader_of(navigation.type.key)
         self.holds_null = not navigation.many and navigation.relation.null
 
@@ -259,7 +266,13 @@ class ReferenceMember(NestedMember):
         if len(value) > 1 or isinstance(value, RepeatedNames):
             refuse_repeated_within(value, target, contents)
             read_annotations({}, value, f"{target}/", contents.refuse)
-        key = value.get(self.key_name)
+        key, address = value.get(self.key_name), address_in(value)
+        if key is None and address is not None and self.model in get_service().by_model:
+            key = key_in(address, self.model)
+            if key is None:
+                sentence = f"@id {must_be_address(self.model)}"
+                contents.refuse(self.attribute, "InvalidAddress", f"{target}/@id", sentence)
+                return None
         code, sentence = "Required", "is required."
         if key is not None:
             try:
@@ -388,7 +401,7 @@ class RecordReader:
         names = [*filter(value.__contains__, self.names)]
         bound_wrongly: set[str] = set()
         if len(names) < len(value):
-            if any("@" in name for name in value):
+            if any("@" in name or name in self.links for name in value.keys() - self.by_name.keys()):
                 value, bound_wrongly = read_annotations(self.links, value, prefix, contents.refuse)
                 names = [*filter(value.__contains__, self.names)]
             unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())

@@ -9,8 +9,8 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownF
 from unfold.decorators import display
 
 from apps.core.admin_base import OVERVIEW, ArchivedFilter, fieldset, record_panel, register_panels
-from apps.core.admin_base.display import admin_url, link
-from apps.core.models import Subscriber
+from apps.core.admin_base.display import admin_url, link, list_url
+from apps.core.models import PersonalDataRead, Subscriber
 from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
 from apps.people.admin.merging import MergingAdmin
@@ -214,6 +214,13 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
             Issue("PossibleDuplicate", each.field, format_html(MESSAGE, other, each.shared))
             for (each, _), other in zip(found, links, strict=True)
         ]
+
+    def record_links(self, request: HttpRequest, record: Contact) -> list[dict[str, str]]:
+        links = super().record_links(request, record)
+        if not request.user.has_perm("core.view_personaldataread"):
+            return links
+        address = list_url(PersonalDataRead, q=record.pk)
+        return [*links, {"title": "Who read this", "icon": "visibility", "link": address}]
 
     def autocomplete_label(self, record: Any) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)

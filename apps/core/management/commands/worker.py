@@ -1,6 +1,7 @@
 """Does the background tasks: imports, exports, notices."""
 
 import fcntl
+import logging
 import os
 import signal
 import threading
@@ -10,11 +11,15 @@ from typing import Any, TextIO
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db import close_old_connections
+from django.utils.module_loading import import_string
 from django_tasks_db.management.commands import db_worker
 
 from apps.core.task_queue import repeat_unfinished_tasks
 
 PARENT_SECONDS = 1
+
+logger = logging.getLogger(__name__)
 
 
 class Command(db_worker.Command):
@@ -41,7 +46,22 @@ class Command(db_worker.Command):
             worker_id = take(lock)
             if repeated := repeat_unfinished_tasks(worker_id):
                 self.stdout.write(f"{repeated} unfinished tasks of a worker that ended.")
+            if not options["batch"]:
+                for path, seconds in settings.PERIODIC_SERVICES.items():
+                    threading.Thread(target=call_repeatedly, args=[path, seconds], daemon=True).start()
             super().handle(**{**options, "worker_id": worker_id})
+
+
+def call_repeatedly(path: str, seconds: float) -> None:
+    """Call a service again and again, beside the tasks; an error is logged, and does not end it."""
+    service = import_string(path)
+    while True:
+        close_old_connections()
+        try:
+            service()
+        except Exception:
+            logger.exception("%s", path)
+        time.sleep(seconds)
 
 
 def take(lock: TextIO) -> str:

@@ -32,14 +32,13 @@ _OWN_HEADERS = frozenset(
 class BatchedRequest(WSGIRequest):
     """A request that came in a batch.
 
-    ``caller`` is the batch's, ``is_checked`` whether that was authenticated so recently that its token is not
-    looked up again. ``request_id`` is the batch's too, so that its history and its log have one.
+    ``caller`` and ``base_url`` are the batch's. ``request_id`` is too, so that history and log have one.
     """
 
-    def __init__(self, environ: dict[str, Any], batch: Request, is_checked: bool) -> None:
+    def __init__(self, environ: dict[str, Any], batch: Request, caller: Any) -> None:
         super().__init__(environ)
-        self.caller: Any = batch.auth
-        self.is_checked = is_checked
+        self.caller = caller
+        self.base_url: str = batch.parser_context["view"].base_url
         self.request_id: str = batch._request.request_id  # type: ignore[attr-defined]
 
 

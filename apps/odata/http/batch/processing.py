@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -42,7 +43,7 @@ from apps.odata.write.dispatch import is_lost_race
 _HEADERS_OF_BATCH = frozenset({"cache-control", "content-security-policy", "vary", "api-supported-versions"})
 
 
-#: Seconds in which the requests of a batch have its caller; later ones look their token up again.
+#: Seconds after which the credentials of a batch are checked again: it may outlive its token.
 CALLER_SECONDS = 1
 _ORIGIN = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 #: A set with the select list of a context URL: what Syncfusion's adaptor takes for the address of the set.
@@ -59,7 +60,8 @@ class BatchProcessor:
     def __init__(self, batch: Request, base_url: str, continue_on_error: bool) -> None:
         self.batch, self.base_url, self.continue_on_error = batch, base_url, continue_on_error
         self.root = urlsplit(base_url).path.encode()
-        self.start = time.monotonic()
+        self.start = self.checked = time.monotonic()
+        self.caller: Any = batch.auth
         self.requests = self.response_bytes = 0
         #: The responses so far by the identifiers of their requests; of a group by its name, one of its own.
         self.responses: dict[str, IndividualResponse] = {}
@@ -122,15 +124,22 @@ class BatchProcessor:
         if request.headers.get("authorization", authorization) != authorization:
             raise BadQuery("A batch has one Authorization header, its own.", target="Authorization")
         path, query = split_url(request.url, self.batch, self.root)
-        is_checked = time.monotonic() - self.start < CALLER_SECONDS
         clock.reset_now()
-        response = call_view(self.batch, request, path, query, is_checked)
+        response = call_view(self.batch, self.current_caller(), request, path, query)
         if response.streaming:  # not closed: Django would end the request, and the connection to the database
             raise NotAcceptable("No stream is served in a batch; ask for JSON, or send the request alone.")
         if isinstance(response, SimpleTemplateResponse):
             response.render()
         own_address = self.base_url + path.decode("latin-1")
         return read_response(request, response, "" if request.method == "POST" else own_address)
+
+    def current_caller(self) -> Any:
+        """The caller with current rights; ``Unauthenticated`` when the token is no longer valid."""
+        if time.monotonic() - self.checked >= CALLER_SECONDS:
+            view: Any = self.batch.parser_context["view"]
+            self.caller = Request(self.batch._request, authenticators=view.get_authenticators()).auth
+            self.checked = time.monotonic()
+        return self.caller
 
     def check_limits(self) -> None:
         """Refuse to go on after too long a time, or with too large a response."""
@@ -167,10 +176,10 @@ def split_url(url: bytes, sender: Request, root: bytes) -> tuple[bytes, bytes]:
 
 
 def call_view(
-    sender: Request, request: IndividualRequest, path: bytes, query: bytes, is_checked: bool
+    sender: Request, caller: Any, request: IndividualRequest, path: bytes, query: bytes
 ) -> HttpResponseBase:
-    """The response of the view at a path below the service, with the caller of the request that names it."""
-    batched = BatchedRequest(batched_environ(sender, request, path, query), sender, is_checked)
+    """The response of the view at a path below the service, for the caller of the request that names it."""
+    batched = BatchedRequest(batched_environ(sender, request, path, query), sender, caller)
     batched.resolver_match = match = resolve(batched.path_info)
     response: HttpResponseBase = match.func(batched, *match.args, **match.kwargs)
     return response

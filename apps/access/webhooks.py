@@ -1,0 +1,293 @@
+"""Webhooks: changes of an entity set, sent to an application's address (Standard Webhooks).
+
+The history is the outbox: it is written in the transaction of the change, and read like a delta from the
+webhook's position. A message is stored with the new position, then sent until it is accepted.
+"""
+
+import base64
+import datetime as dt
+import hashlib
+import hmac
+import http.client
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from apps.access.callers import ApplicationCaller, split_scope
+from apps.access.models import ApiApplication, Webhook, WebhookMessage
+from apps.access.outgoing import AddressRefused, check_address, post
+from apps.core import saving
+from apps.core.models import Subscriber
+from apps.odata import clock
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.declaration.service import get_service
+from apps.odata.delta.change_log import get_change_log
+from apps.odata.delta.dependencies import UntrackableError, find_dependencies
+from apps.odata.delta.reader import DeltaPage, DeltaReader
+from apps.odata.delta.tokens import DeltaToken, read_token
+from apps.odata.errors import BadQuery, Gone, ODataError
+from apps.odata.query.options import parse_options
+from apps.odata.read.reader import JsonReader, filter_rows
+from apps.odata.write.drafts import Draft, Issue, Rule
+
+#: Records in one message.
+MESSAGE_RECORDS = 100
+#: Messages of one webhook that are sent in one call, so that none keeps the others waiting.
+MESSAGES_AT_A_TIME = 20
+#: The pauses after failed attempts, three days together; then the message has failed.
+PAUSES = tuple(
+    dt.timedelta(seconds=seconds)
+    for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+)
+#: After which a message is tried again when its sender was killed.
+LEASE = dt.timedelta(minutes=5)
+#: A position that is older is moved on though nothing changed, so that it is not read from again and again.
+POSITION_AGE = dt.timedelta(minutes=10)
+#: Accepted and failed messages are kept for so long.
+KEPT = dt.timedelta(days=30)
+
+State = WebhookMessage.State
+
+
+# --- webhooks -------------------------------------------------------------------------------------------
+
+
+class WebhookDraft(Draft):
+    """``new_secret``: of a new webhook, which is shown once."""
+
+    new_secret: str = ""
+
+
+def address_is_allowed(draft: Draft) -> Iterator[Issue]:
+    if draft.address:
+        try:
+            check_address(draft.address)
+        except AddressRefused as error:
+            yield Issue("NotAllowed", "address", str(error))
+
+
+def entity_set_is_readable(draft: Draft) -> Iterator[Issue]:
+    entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
+    if entity_set is None:
+        yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}.")
+    elif application is not None and not caller_of(application).may_read(entity_set):
+        yield Issue("NotAllowed", "entity_set", f"{application} has no scope to read {draft.entity_set}.")
+
+
+def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
+    entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
+    if not draft.filter or entity_set is None or application is None:
+        return
+    if not caller_of(application).may_read(entity_set):
+        return
+    try:
+        delta_reader(entity_set, draft.filter, caller_of(application), DeltaToken(""))
+    except (ODataError, UntrackableError) as error:
+        yield Issue("InvalidFilter", "filter", str(error))
+
+
+WEBHOOK_RULES: Sequence[Rule] = (address_is_allowed, entity_set_is_readable, filter_can_be_followed)
+
+
+def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[Any]:
+    """Store new webhooks, which are told of changes from now on; each draft has its secret afterwards."""
+    saving.apply_model_defaults(Webhook, drafts)
+    saving.validate(Webhook, drafts, WEBHOOK_RULES)
+    for draft in drafts:
+        draft.new_secret = new_webhook_secret()
+    columns = {
+        "secret": [draft.new_secret for draft in drafts],
+        "position": [position_now() for _ in drafts],
+    }
+    return saving.insert_records(Webhook, drafts, columns)
+
+
+def update_webhooks(drafts: Sequence[Draft]) -> list[Any]:
+    """Change what drafts of existing webhooks give; the keys of those changed."""
+    existing = saving.load_existing(Webhook, drafts)
+    saving.validate(Webhook, drafts, WEBHOOK_RULES, existing)
+    return saving.save_changes(Webhook, drafts, existing)
+
+
+def renew_webhook_secret(webhook: Webhook) -> str:
+    """A new secret, with which all further messages are signed."""
+    webhook.secret = new_webhook_secret()
+    webhook.save()
+    return webhook.secret
+
+
+def new_webhook_secret() -> str:
+    return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def position_now() -> str:
+    return DeltaToken("", since=get_change_log().moment()).sign()
+
+
+def entity_set_named(name: str) -> EntitySet | None:
+    sets = get_service().entity_sets
+    return next((entity_set for entity_set in sets if entity_set.name == name), None)
+
+
+def application_of(draft: Draft) -> ApiApplication | None:
+    return ApiApplication.objects.filter(pk=draft.key_of("application")).first()
+
+
+def caller_of(application: ApiApplication) -> ApplicationCaller:
+    return ApplicationCaller(application.pk, application.name, (split_scope(application.scope),))
+
+
+# --- messages -------------------------------------------------------------------------------------------
+
+
+def send_changes() -> None:
+    """Make messages of what changed, and send those that are due. Workers call it every few seconds."""
+    clock.activate_zone(Subscriber.current().zone)
+    for webhook in Webhook.objects.select_related("application"):
+        entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
+        is_stopped = webhook.is_archived or webhook.application.is_archived
+        if is_stopped or entity_set is None or not caller.may_read(entity_set):
+            move(webhook, "")  # of changes until it goes on nothing is sent, later either
+            continue
+        make_messages(webhook, entity_set, caller)
+        send_messages(webhook)
+
+
+def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCaller) -> None:
+    """Store messages about the changes behind the webhook's position."""
+    if not webhook.position:
+        move(webhook, position_now())
+        return
+    more = True
+    while more:
+        try:
+            reader = delta_reader(entity_set, webhook.filter, caller, read_token(webhook.position, ""))
+            page = reader.page(MESSAGE_RECORDS)
+        except (BadQuery, Gone):  # the database was restored, or the key of signatures changed
+            move(webhook, position_now(), message_body(webhook, "reset", []))
+            return
+        changes = list(changes_of(webhook, entity_set, page))
+        more = page.next_token is not None
+        # Without changes now and then only, since the position is a row that is written.
+        if changes or more or webhook.position_date < clock.now() - POSITION_AGE:
+            body = message_body(webhook, "changed", changes) if changes else ""
+            more = move(webhook, page.next_token or page.delta_token, body) and more
+
+
+def move(webhook: Webhook, position: str, body: str = "") -> bool:
+    """Store the webhook's new position, and the message about what is before it.
+
+    False when another worker has moved it.
+    """
+    if position == webhook.position:
+        return False
+    with transaction.atomic():
+        rows = Webhook.objects.filter(pk=webhook.pk, position=webhook.position)
+        is_moved = rows.update(position=position, position_date=clock.now()) == 1
+        if is_moved and body:
+            WebhookMessage.objects.create(webhook=webhook, body=body)
+    webhook.position = position
+    return is_moved
+
+
+def delta_reader(
+    entity_set: EntitySet, condition: str, caller: ApplicationCaller, token: DeltaToken
+) -> DeltaReader:
+    options = parse_options(f"$filter={quote(condition)}" if condition else "")
+    rows = filter_rows(entity_set, entity_set.rows_for(caller), options, caller)
+    current = JsonReader(entity_set, rows, options, caller=caller)
+    return DeltaReader(current, find_dependencies(entity_set, current.projection, options), token)
+
+
+def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iterator[dict[str, Any]]:
+    """``created``, ``changed``, ``removed`` (does not match the filter) or ``deleted``, with the address."""
+    for key, record in zip(page.keys, page.records, strict=True):
+        change = change_of(entity_set, key, "created" if key in page.new_keys else "changed")
+        yield {**change, "record": json.loads(record)} if webhook.includes_records else change
+    for key, is_deleted in page.removed.items():
+        yield change_of(entity_set, key, "deleted" if is_deleted else "removed")
+
+
+def change_of(entity_set: EntitySet, key: Any, change: str) -> dict[str, Any]:
+    return {"change": change, "key": str(key), "address": f"/api/{entity_set.name}({key})"}
+
+
+def message_body(webhook: Webhook, event: str, changes: Sequence[dict[str, Any]]) -> str:
+    """``reset`` tells that changes were lost: whoever keeps a copy reads the set again."""
+    body = {
+        "type": f"{webhook.entity_set}.{event}",
+        "timestamp": clock.now().astimezone(dt.UTC).isoformat(timespec="seconds"),
+        "data": {"entitySet": webhook.entity_set, "changes": list(changes)},
+    }
+    return json.dumps(body, ensure_ascii=False)
+
+
+# --- sending --------------------------------------------------------------------------------------------
+
+
+def send_messages(webhook: Webhook) -> None:
+    """Send the messages that are due, the oldest first, until one fails."""
+    clock.reset_now()
+    due = webhook.messages.filter(next_attempt__lte=clock.now())
+    for message in due.order_by("creation_date", "guid")[:MESSAGES_AT_A_TIME]:
+        if not reserve(message):
+            continue
+        message.attempts += 1
+        try:
+            status = post(webhook.address, message.body.encode(), signed_headers(webhook.secret, message))
+            message.result = f"Status {status}"
+        except (AddressRefused, OSError, http.client.HTTPException) as error:
+            status, message.result = 0, (str(error) or type(error).__name__)[:200]
+        save_result(message, 200 <= status < 300)
+        if message.state != State.DELIVERED:
+            return
+
+
+def reserve(message: WebhookMessage) -> bool:
+    """Keep other workers from sending the message too."""
+    rows = WebhookMessage.objects.filter(pk=message.pk, next_attempt=message.next_attempt)
+    return rows.update(next_attempt=clock.now() + LEASE) == 1
+
+
+def save_result(message: WebhookMessage, is_accepted: bool) -> None:
+    """Store how an attempt ended, and when the next one is."""
+    message.next_attempt = None
+    if is_accepted:
+        message.state = State.DELIVERED
+    elif message.attempts > len(PAUSES):
+        message.state = State.FAILED
+    else:
+        message.next_attempt = clock.now() + PAUSES[message.attempts - 1]
+    message.save()
+
+
+def signed_headers(secret: str, message: WebhookMessage) -> dict[str, str]:
+    """The headers by which a receiver knows the sender, and a message that was sent before."""
+    timestamp = str(int(clock.now().timestamp()))
+    name = f"msg_{message.pk.hex}"
+    signed = f"{name}.{timestamp}.{message.body}".encode()
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "records-webhooks",
+        "webhook-id": name,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def send_again(messages: QuerySet[WebhookMessage]) -> int:
+    """Send the messages once more from the first attempt on, accepted ones too; how many there are."""
+    return messages.update(state=State.WAITING, attempts=0, next_attempt=clock.now())
+
+
+def delete_old_messages() -> int:
+    """Delete messages that were accepted, or failed, a month ago; how many."""
+    finished = WebhookMessage.objects.exclude(state=State.WAITING)
+    return finished.filter(creation_date__lt=clock.now() - KEPT).delete()[0]

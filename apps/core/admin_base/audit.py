@@ -1,0 +1,148 @@
+"""Lists of what happened to records, which are filtered, searched and exported, and never changed."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from django.apps import apps
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils import timezone
+from django.utils.text import capfirst
+from unfold.contrib.filters.admin import DropdownFilter
+from unfold.decorators import display
+
+from apps.core import history_display
+from apps.core.admin_base.filters import CappedPaginator
+from apps.core.admin_base.lists import RecordChangeList
+from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.models import TimestampedModel
+from apps.odata.http.formats import Echo
+from apps.odata.read.flattening import formula_safe
+
+
+def may_view(request: HttpRequest, model: type[Model]) -> bool:
+    """Whether a person may view the records of a model."""
+    if admin.site.is_registered(model):
+        return bool(admin.site.get_model_admin(model).has_view_permission(request))
+    return request.user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
+
+
+def recorded_models(request: HttpRequest) -> list[type[Model]]:
+    """The models with a history whose records the person may view."""
+    models = [model for model in apps.get_models() if issubclass(model, TimestampedModel)]
+    return [model for model in models if may_view(request, model)]
+
+
+def kind_of_record(entry: Any) -> str:
+    model = history_display.model_of(entry.record_type)
+    return capfirst(str(model._meta.verbose_name)) if model else str(entry.record_type)
+
+
+class RecordKindFilter(DropdownFilter):
+    """The entries about one kind of record."""
+
+    title = "kind of record"
+    parameter_name = "record_kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        kinds = [
+            (model._meta.label_lower, capfirst(str(model._meta.verbose_name)))
+            for model in recorded_models(request)
+        ]
+        return sorted(kinds, key=lambda kind: kind[1])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(record_type=self.value()) if self.value() else queryset
+
+
+class AuditChangeList(RecordChangeList):
+    """A page of entries with their display lines: a query for each model, not for each line."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        entries: list[Any] = list(self.result_list)  # type: ignore[has-type]
+        for entry, line in zip(entries, self.model_admin.display_lines(entries), strict=True):
+            entry.display_line = line
+        self.result_list = entries
+
+
+class AuditAdmin(PageAdmin):
+    """Entries about the records that the person may view.
+
+    Their model has ``record_type``, and ``display_line`` for what ``display_lines`` makes of an entry.
+    """
+
+    menu_group = "Administration"
+    list_pages: ClassVar[Any] = (Page("export", method="GET"),)
+    list_before_template = "admin/audit_export.html"
+    list_filter_submit = True
+    list_display_links: ClassVar[Any] = None
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
+    #: The first part of the name of an exported file, its columns, and the entries read at a time.
+    export_name: ClassVar[str]
+    export_columns: ClassVar[Sequence[str]]
+    export_batch: ClassVar[int] = 500
+
+    def display_lines(self, entries: Sequence[Any]) -> Sequence[Any]:
+        """The entries as they are shown."""
+        raise NotImplementedError
+
+    def export_rows(self, entries: Sequence[Any]) -> Iterator[Sequence[object]]:
+        """The rows of an exported file, in its columns."""
+        raise NotImplementedError
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        entries = super().get_queryset(request)
+        if request.user.is_superuser:
+            return entries  # of records as well that only another version of the service has
+        return entries.filter(record_type__in=[model._meta.label_lower for model in recorded_models(request)])
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
+        return AuditChangeList
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @display(description="kind of record", ordering="record_type")
+    def record_kind(self, entry: Any) -> str:
+        return kind_of_record(entry)
+
+    @display(description="channel", ordering="channel")
+    def channel_name(self, entry: Any) -> str:
+        return str(entry.channel)
+
+    @display(description="who")
+    def who(self, entry: Any) -> str:
+        return str(entry.display_line.who)
+
+    # --- the export
+
+    def export_page(self, request: HttpRequest) -> StreamingHttpResponse:
+        """The entries of the filtered list as CSV."""
+        entries = self.get_changelist_instance(request).get_queryset(request).order_by("-pk")
+        name = f"{self.export_name}-{timezone.localdate():%Y-%m-%d}.csv"
+        return StreamingHttpResponse(
+            self.export_lines(entries),
+            content_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+    def export_lines(self, entries: QuerySet[Any]) -> Iterator[str]:
+        """The lines of the export; few entries are in memory at a time."""
+        writer: Any = csv.writer(Echo())
+        yield "\ufeff" + writer.writerow(self.export_columns)
+        last = None
+        while batch := list((entries.filter(pk__lt=last) if last else entries)[: self.export_batch]):
+            last = batch[-1].pk
+            for row in self.export_rows(batch):
+                yield writer.writerow([formula_safe(str(cell)) for cell in row])

@@ -1,0 +1,237 @@
+"""The read log: who read which personal data, one entry a request.
+
+Entries wait in memory and are written together by a thread of their own, so that a read costs no trip to the
+database and does not fail with the log. A worker that is killed loses those of its last second.
+"""
+
+import logging
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from threading import Event, Thread
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.apps import apps
+from django.db import DatabaseError, close_old_connections, models
+from django.http import HttpRequest, HttpResponse
+
+from apps.core import history
+from apps.core.bulk_insert import bulk_insert
+from apps.odata import clock
+from apps.odata.declaration.schema import EntitySet
+from apps.odata.query.options import parameters
+
+logger = logging.getLogger(__name__)
+
+#: As many records as a page of the interface can have. A longer read is stored with its number of records.
+MAX_KEYS = 5_000
+KEY_BYTES = 16
+#: Entries that wait while the database takes none; later ones are lost, and the log line says how many.
+MAX_WAITING = 10_000
+WRITE_SECONDS = 1.0
+MAX_QUERY_CHARACTERS = 500
+
+#: Options whose values are expressions: names of members, operators, and values that are not stored.
+EXPRESSIONS = frozenset({"filter", "orderby", "select", "expand", "apply", "compute", "format"})
+#: A text, a guid, or a number or date in such an expression.
+_VALUE = re.compile(
+    r"'(?:[^']|'')*'|\b[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}\b|(?<!\w)\d[\w:.+-]*"
+)
+_KEY = re.compile(r'"?([\da-f-]+)')
+_GUID = re.compile(r'"([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})"')
+
+
+class ReadEntry(NamedTuple):
+    """The columns of an entry."""
+
+    at: Any
+    staff_id: UUID | None
+    application: str | None
+    channel: str
+    request_id: str | None
+    kind: str
+    record_type: str
+    record_count: int
+    record_keys: bytes
+    query: str
+
+
+class ReadLog:
+    """The entries of one process that wait to be written."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[ReadEntry] = deque()
+        self.lost = 0
+        self.stopped = Event()
+        self.thread: Thread | None = None
+
+    def add(self, model: type[models.Model], kind: str, count: int, keys: bytes, query: str = "") -> None:
+        """Let the author of this context have read so many records."""
+        if len(self.waiting) >= MAX_WAITING:
+            self.lost += 1
+            return
+        who = history.author()
+        self.waiting.append(
+            ReadEntry(
+                *(clock.now(), who.staff_id, who.application, who.channel, who.request_id),
+                *(str(kind), model._meta.label_lower, count, keys, query[:MAX_QUERY_CHARACTERS]),
+            )
+        )
+
+    # --- reads of the interface (``odata.http.read_log``)
+
+    def log_records(
+        self, entity_set: EntitySet, records: Sequence[str], query: bytes, *, is_list: bool, has_others: bool
+    ) -> None:
+        if is_logged(entity_set.model):
+            kind = "List" if is_list else "Record"
+            keys = rendered_keys(entity_set, records, has_others)
+            self.add(entity_set.model, kind, len(records), keys, without_values(query))
+
+    def log_key(self, entity_set: EntitySet, key: Any, query: bytes) -> None:
+        if is_logged(entity_set.model):
+            self.add(entity_set.model, "Record", 1, key_bytes(key), without_values(query))
+
+    def log_stream(
+        self, entity_set: EntitySet, records: Iterator[str], query: bytes, *, has_others: bool
+    ) -> Iterator[str]:
+        if not is_logged(entity_set.model):
+            return records
+        return self.logged_stream(entity_set, records, without_values(query), has_others, history.author())
+
+    def logged_stream(
+        self, entity_set: EntitySet, records: Iterator[str], query: str, has_others: bool, who: history.Author
+    ) -> Iterator[str]:
+        """The records; the entry is made when they end, all read or not."""
+        count, keys = 0, b""
+        try:
+            for record in records:
+                count += 1
+                if count <= MAX_KEYS:
+                    keys += rendered_keys(entity_set, [record], has_others)
+                yield record
+        finally:
+            with history.as_author(who):
+                self.add(entity_set.model, "Export", count, keys if count <= MAX_KEYS else b"", query)
+
+    # --- writing
+
+    def write(self) -> None:
+        """Write all entries; while the database takes none, they go on waiting."""
+        entries = [self.waiting.popleft() for _ in range(len(self.waiting))]
+        if not entries:
+            return
+        try:
+            bulk_insert(apps.get_model("core", "PersonalDataRead"), ReadEntry._fields, entries)
+        except DatabaseError:
+            self.waiting.extendleft(reversed(entries))
+            logger.exception("%d entries of the read log wait, %d are lost", len(self.waiting), self.lost)
+        else:
+            self.lost = 0
+
+    def start(self) -> None:
+        """Write every second from now on, in a thread of its own."""
+        self.thread = Thread(target=self.run, name="read log", daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        while not self.stopped.wait(WRITE_SECONDS):
+            close_old_connections()
+            self.write()
+        self.write()
+
+    def stop(self) -> None:
+        """Write what waits, for the last time."""
+        self.stopped.set()
+        if self.thread is not None:
+            self.thread.join()
+
+
+#: Of this process.
+READ_LOG = ReadLog()
+
+
+def is_logged(model: Any) -> bool:
+    return bool(getattr(model, "has_personal_data", False))
+
+
+def key_bytes(key: Any) -> bytes:
+    """The 16 bytes of a guid; a number has as many."""
+    return key.bytes if isinstance(key, UUID) else int(key).to_bytes(KEY_BYTES, "big")
+
+
+def split_keys(keys: bytes | memoryview) -> Iterator[bytes]:
+    keys = bytes(keys)  # PostgreSQL's driver returns a view
+    return (keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES))
+
+
+def key_from_bytes(model: type[models.Model], key: bytes) -> Any:
+    return UUID(bytes=key) if isinstance(model._meta.pk, models.UUIDField) else int.from_bytes(key, "big")
+
+
+def join_keys(keys: Sequence[Any]) -> bytes:
+    return b"".join(map(key_bytes, keys)) if len(keys) <= MAX_KEYS else b""
+
+
+def rendered_keys(entity_set: EntitySet, records: Sequence[str], has_others: bool) -> bytes:
+    """The keys in the JSON of records, which always shows them; none of rows that $apply makes.
+
+    ``has_others``: records of other sets may be in them, whose guids are taken as well.
+    """
+    if entity_set.key is None or len(records) > MAX_KEYS:
+        return b""
+    mark = f'"{entity_set.key.name}":'
+    start = records[0].find(mark) + len(mark) + 1 if records else 0
+    is_guid = isinstance(entity_set.model._meta.pk, models.UUIDField)
+    try:
+        # In most answers the key stands at the same place in every record.
+        keys = bytes.fromhex("".join([record[start : start + 36] for record in records]).replace("-", ""))
+    except ValueError:
+        keys = b""
+    if not is_guid or len(keys) != KEY_BYTES * len(records):
+        found = [_KEY.match(record, record.find(mark) + len(mark)) for record in records]
+        keys = join_keys([UUID(each[1]) if is_guid else each[1] for each in found if each])
+    if has_others:
+        own = set(split_keys(keys))
+        guids = {UUID(guid).bytes for record in records for guid in _GUID.findall(record)} - own
+        if len(own) + len(guids) <= MAX_KEYS:
+            keys += b"".join(sorted(guids))
+    return keys
+
+
+def without_values(query: bytes) -> str:
+    """A query string with ``?`` for each value: what was asked, and nothing about anybody."""
+    return "&".join(
+        f"{name}={_VALUE.sub('?', value) if name.lower().removeprefix('$') in EXPRESSIONS else '?'}"
+        for name, value in parameters(query)
+    )
+
+
+# --- other reads ----------------------------------------------------------------------------------------
+
+
+def log_page(request: HttpRequest, response: HttpResponse) -> None:
+    """Log the record or the list that a page of the back office shows."""
+    context: dict[str, Any] | None = getattr(response, "context_data", None)
+    if not context or response.status_code != 200:
+        return
+    query = "&".join(f"{name}=?" for name in request.GET)
+    record, change_list = context.get("original"), context.get("cl")
+    if isinstance(record, models.Model) and is_logged(record):
+        READ_LOG.add(type(record), "Record", 1, key_bytes(record.pk), query)
+    elif change_list is not None and is_logged(change_list.model):
+        keys = [row.pk for row in change_list.result_list]
+        READ_LOG.add(change_list.model, "List", len(keys), join_keys(keys), query)
+
+
+def log_export(rows: models.QuerySet[Any], query: str = "") -> None:
+    """Log records that are about to be written into a file."""
+    if is_logged(rows.model):
+        keys = list(rows.order_by().values_list("pk", flat=True)[: MAX_KEYS + 1])
+        count = len(keys) if len(keys) <= MAX_KEYS else rows.order_by().count()
+        READ_LOG.add(rows.model, "Export", count, join_keys(keys), query)
+
+
+def log_download(document: models.Model) -> None:
+    READ_LOG.add(type(document), "Download", 1, key_bytes(document.pk))

@@ -1,0 +1,33 @@
+"""What the service is told about records that were read; ``settings.ODATA_READ_LOG`` names what takes it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, cast
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from apps.odata.declaration.schema import EntitySet
+
+
+class ReadLog(Protocol):
+    """Takes note of reads. ``query`` is the query string as it was sent.
+
+    ``has_others``: records of other sets may be expanded in the JSON of the records.
+    """
+
+    def log_records(
+        self, entity_set: EntitySet, records: Sequence[str], query: bytes, *, is_list: bool, has_others: bool
+    ) -> None:
+        """Take note of records, each the text of its JSON."""
+
+    def log_key(self, entity_set: EntitySet, key: Any, query: bytes) -> None:
+        """Take note of a record of which an address shows a part."""
+
+    def log_stream(
+        self, entity_set: EntitySet, records: Iterator[str], query: bytes, *, has_others: bool
+    ) -> Iterator[str]:
+        """The same records, which are taken note of while they are read."""
+
+
+def read_log() -> ReadLog:
+    return cast("ReadLog", import_string(settings.ODATA_READ_LOG))

@@ -1,0 +1,317 @@
+"""Webhooks: what is told of which change, signed; again after failures; never to addresses inside."""
+
+import base64
+import datetime as dt
+import hashlib
+import hmac
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+from django.urls import reverse
+
+from apps.access import webhooks
+from apps.access.models import ApiApplication, Webhook, WebhookMessage
+from apps.access.outgoing import AddressRefused, check_address, is_allowed
+from apps.access.services import purge_expired, revoke_applications
+from apps.access.webhooks import PAUSES, WebhookDraft, create_webhooks, send_changes
+from apps.core import archive
+from apps.core.models import Change
+from apps.odata import clock
+from apps.odata.write.drafts import ValidationFailed
+from apps.people.models import Client
+from tests.api.caller import an_application
+from tests.people.builders import a_client, a_contact
+
+pytestmark = pytest.mark.django_db
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Keeps what it receives, and answers with the status of its server."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.received.append((self.path, dict(self.headers), body))
+        self.send_response(self.server.status)
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server():
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def receiver(server, settings):
+    settings.WEBHOOK_HTTP, settings.WEBHOOK_NETWORKS = True, ["127.0.0.0/8"]
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"  # a test is one transaction
+    server.received, server.status = [], 200
+    return server
+
+
+@pytest.fixture
+def application(db):
+    an_application("read")
+    return ApiApplication.objects.get()
+
+
+@pytest.fixture
+def a_webhook(receiver, application):
+    def make(**columns):
+        address = f"http://127.0.0.1:{receiver.server_port}/hook?tenant=1"
+        values = {"application": application, "entity_set": "Client", "address": address, **columns}
+        return Webhook.objects.get(pk=create_webhooks([WebhookDraft(values, given=values)])[0])
+
+    return make
+
+
+def refused(**columns):
+    with pytest.raises(ValidationFailed) as failed:
+        create_webhooks([WebhookDraft(dict(columns), given=columns)])
+    return [(issue.field, issue.message) for _, issue in failed.value.issues]
+
+
+def changes_in(body):
+    return [(change["change"], change["key"]) for change in json.loads(body)["data"]["changes"]]
+
+
+def wait_for(pause):
+    """As if the pause before the next attempt were over."""
+    for message in WebhookMessage.objects.exclude(next_attempt=None):
+        message.next_attempt -= pause
+        message.save()
+
+
+def test_a_message_tells_which_records_changed_and_no_more(receiver, a_webhook):
+    old = a_client()
+    a_webhook()
+    new = a_client(BusinessName="Secret Pty Ltd")
+    archive.archive(Client.objects.filter(pk=old.pk))
+    a_contact()
+    send_changes()
+    send_changes()
+    ((path, headers, body),) = receiver.received
+    assert path == "/hook?tenant=1"
+    assert headers["Content-Type"] == "application/json"
+    assert sorted(changes_in(body)) == [("changed", str(old.pk)), ("created", str(new.pk))]
+    assert json.loads(body)["type"] == "Client.changed"
+    created = {"change": "created", "key": str(new.pk), "address": f"/api/Client({new.pk})"}
+    assert created in json.loads(body)["data"]["changes"]
+    assert b"Secret" not in body
+    assert WebhookMessage.objects.get().state == "Delivered"
+
+
+def test_a_message_is_signed_as_standard_webhooks_says(receiver, a_webhook):
+    webhook = a_webhook()
+    a_client()
+    send_changes()
+    ((_, headers, body),) = receiver.received
+    name, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
+    key = base64.b64decode(webhook.secret.removeprefix("whsec_"))
+    digest = hmac.new(key, f"{name}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    assert headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
+    assert abs(int(timestamp) - clock.now().timestamp()) < 60
+
+
+def test_the_filter_decides_and_a_record_that_leaves_it_is_removed(receiver, a_webhook):
+    client, other = a_client(BusinessName="Kept"), a_client(BusinessName="Other")
+    a_webhook(filter="ArchiveDate eq null and BusinessName eq 'Kept'", includes_records=True)
+    client.web_address = "https://kept.example"
+    client.save()
+    send_changes()
+    archive.archive(Client.objects.filter(pk=client.pk))
+    Client.objects.get(pk=other.pk).delete()
+    send_changes()
+    first, second = (body for _, _, body in receiver.received)
+    (change,) = json.loads(first)["data"]["changes"]
+    assert change["record"]["WebAddress"] == "https://kept.example"
+    assert sorted(changes_in(second)) == sorted([("removed", str(client.pk)), ("deleted", str(other.pk))])
+
+
+def test_nothing_is_told_of_what_was_rolled_back_and_nothing_is_lost_between_two_calls(receiver, a_webhook):
+    a_webhook()
+    with transaction.atomic():
+        a_client()
+        transaction.set_rollback(True)
+    for _ in range(webhooks.MESSAGE_RECORDS + 5):
+        Client(business_name=f"Client {_}").save()
+    send_changes()
+    told = [key for _, _, body in receiver.received for _, key in changes_in(body)]
+    assert len(receiver.received) == 2
+    assert sorted(told) == sorted(str(key) for key in Client.objects.values_list("pk", flat=True))
+
+
+def test_what_is_not_accepted_is_sent_again_after_growing_pauses_and_fails_in_the_end(receiver, a_webhook):
+    a_webhook()
+    a_client()
+    receiver.status = 307  # is not followed either
+    for attempt, pause in enumerate([*PAUSES, None], start=1):
+        send_changes()
+        send_changes()  # not before its time
+        message = WebhookMessage.objects.get()
+        assert (message.attempts, message.result) == (attempt, "Status 307")
+        if pause is not None:
+            assert dt.timedelta() < message.next_attempt - clock.now() <= pause
+            wait_for(pause)
+    assert (message.state, message.next_attempt) == ("Failed", None)
+    assert len({headers["webhook-id"] for _, headers, _ in receiver.received}) == 1
+    assert {path for path, _, _ in receiver.received} == {"/hook?tenant=1"}
+    receiver.status = 204
+    webhooks.send_again(WebhookMessage.objects.all())
+    send_changes()
+    assert WebhookMessage.objects.get().state == "Delivered"
+
+
+def test_a_receiver_that_hangs_or_is_away_is_given_up_within_the_time(receiver, a_webhook, settings):
+    settings.WEBHOOK_SECONDS = 0.3
+    webhook = a_webhook()
+    a_client()
+    hold = threading.Event()
+    receiver.RequestHandlerClass = type(
+        "Slow", (Receiver,), {"do_POST": lambda self: [self.wfile.write(b"H"), hold.wait(5)]}
+    )
+    try:
+        send_changes()
+    finally:
+        hold.set()
+        receiver.RequestHandlerClass = Receiver
+    assert WebhookMessage.objects.get().state == "Waiting"
+    Webhook.objects.filter(pk=webhook.pk).update(address="http://127.0.0.1:1/")
+    wait_for(PAUSES[0])
+    send_changes()
+    assert "refused" in WebhookMessage.objects.get().result
+
+
+@pytest.mark.parametrize("stop", ["webhook", "application", "scope"])
+def test_nothing_is_sent_while_it_is_stopped_nor_later_of_that_time(receiver, a_webhook, application, stop):
+    webhook = a_webhook()
+    a_client()
+    if stop == "webhook":
+        archive.archive(Webhook.objects.all())
+    elif stop == "application":
+        revoke_applications(ApiApplication.objects.all())
+    else:
+        ApiApplication.objects.update(scope="contact.read")
+    send_changes()
+    assert receiver.received == []
+    Webhook.objects.update(archive_date=None)
+    ApiApplication.objects.update(archive_date=None, scope="read")
+    send_changes()
+    later = a_client()
+    send_changes()
+    assert [changes_in(body) for _, _, body in receiver.received] == [[("created", str(later.pk))]]
+    assert Webhook.objects.get().address == webhook.address
+
+
+def test_a_restored_database_is_told_as_a_reset(receiver, a_webhook):
+    a_client()
+    a_webhook()
+    Change.objects.all().delete()
+    send_changes()
+    ((_, _, body),) = receiver.received
+    assert json.loads(body)["type"] == "Client.reset"
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("http://hooks.example/x", "It must begin with https://."),
+        ("ftp://hooks.example/x", "It must begin with https://."),
+        ("https://", "It is no address."),
+        ("https://me:secret@hooks.example/", "It must have neither a user nor a fragment."),
+        ("https://hooks.example:99999/", "It is no address."),
+        ("https://127.0.0.1/", "Its host is inside a network, not on the internet."),
+        ("https://localhost:8000/", "Its host is inside a network, not on the internet."),
+        ("https://[::1]/", "Its host is inside a network, not on the internet."),
+        ("https://169.254.169.254/latest/", "Its host is inside a network, not on the internet."),
+        ("https://0x7f000001/", "Its host is inside a network, not on the internet."),
+        ("https://[::ffff:10.0.0.1]/", "Its host is inside a network, not on the internet."),
+        ("https://[64:ff9b::a00:1]/", "Its host is inside a network, not on the internet."),
+        ("https://hooks.invalid/", "The host hooks.invalid is not found."),
+    ],
+)
+def test_addresses_inside_a_network_are_refused(application, address, reason):
+    assert refused(application=application, entity_set="Client", address=address) == [("address", reason)]
+
+
+def test_a_name_that_leads_inside_later_is_not_called(receiver, a_webhook, settings):
+    a_webhook()
+    a_client()
+    settings.WEBHOOK_NETWORKS = []
+    send_changes()
+    assert receiver.received == []
+    assert "inside a network" in WebhookMessage.objects.get().result
+    assert is_allowed("8.8.8.8")
+    with pytest.raises(AddressRefused):
+        check_address("http://[fe80::1%25eth0]/")
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ({"filter": "Nonsense eq 1"}, "filter"),
+        ({"filter": "CreationDate lt now()"}, "filter"),
+        ({"entity_set": "Nonsense"}, "entity_set"),
+        ({"entity_set": "Client", "scope": "contact.read"}, "entity_set"),
+    ],
+    ids=["unknown member", "changes by itself", "unknown set", "no right"],
+)
+def test_what_cannot_be_followed_is_refused(receiver, application, columns, field):
+    ApiApplication.objects.update(scope=columns.pop("scope", "read"))
+    address = f"http://127.0.0.1:{receiver.server_port}/"
+    usual = {"application": application, "entity_set": "Client", "address": address}
+    ((found, _),) = refused(**{**usual, **columns})
+    assert found == field
+
+
+# --- the back office ------------------------------------------------------------------------------------
+
+
+def test_the_secret_is_shown_once_and_failed_messages_are_sent_again(receiver, application, office):
+    address = f"http://127.0.0.1:{receiver.server_port}/"
+    form = {"application": application.pk, "entity_set": "Client", "address": address, "filter": ""}
+    page = office.post(reverse("admin:access_webhook_add"), form)
+    assert page.status_code == 200
+    secret = re.search(r'id="client-secret">([^<]+)<', page.content.decode())[1]
+    webhook = Webhook.objects.get()
+    assert webhook.secret == secret
+    for name in ("change", "history"):
+        content = office.get(reverse(f"admin:access_webhook_{name}", args=[webhook.pk])).content.decode()
+        assert secret not in content
+    assert secret not in str(list(Change.objects.values()))
+    a_client()
+    receiver.status = 500
+    send_changes()
+    WebhookMessage.objects.update(state="Failed", next_attempt=None)
+    assert ">1<" in re.sub(r"\s", "", office.get(reverse("admin:access_webhook_changelist")).content.decode())
+    messages = reverse("admin:access_webhookmessage_changelist")
+    assert "Status 500" in office.get(messages).content.decode()
+    chosen = {"action": "send_again_selected", "_selected_action": [WebhookMessage.objects.get().pk]}
+    assert office.post(messages, chosen).status_code == 302
+    receiver.status = 200
+    send_changes()
+    assert len(receiver.received) == 2
+
+
+def test_messages_are_deleted_after_a_month(receiver, a_webhook):
+    a_webhook()
+    a_client()
+    send_changes()
+    assert purge_expired()["webhook messages"] == 0
+    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.KEPT)
+    clock.reset_now()
+    call_command("purge_expired")
+    assert not WebhookMessage.objects.exists()

@@ -1,0 +1,211 @@
+"""Reading of personal data is logged: by the interface, the back office, exports and downloads."""
+
+import datetime as dt
+import uuid
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import DatabaseError
+
+from apps.core import read_log
+from apps.core.models import PersonalDataRead, TimestampedModel
+from apps.core.read_log import READ_LOG, without_values
+from apps.odata import clock
+from apps.odata.declaration.service import get_service
+from apps.operations.personal_records import ownerships
+from apps.people.models import Contact, Staff
+from tests.api.caller import Caller, an_application, ok
+from tests.funding.builders import a_claim
+from tests.people.records import a_client, a_contact, a_role, an_administrator
+
+pytestmark = pytest.mark.django_db
+BACKEND = "apps.people.authentication.StaffBackend"
+
+
+@pytest.fixture(autouse=True)
+def empty_log():
+    READ_LOG.waiting.clear()
+    yield
+    READ_LOG.waiting.clear()
+
+
+@pytest.fixture
+def api():
+    return Caller(an_application(name="Reports"))
+
+
+@pytest.fixture
+def ada(client):
+    person = an_administrator()
+    client.force_login(person, BACKEND)
+    return person
+
+
+def entries():
+    """(kind, kind of record, keys, query) of what was read since the last call."""
+    READ_LOG.write()
+    found = list(PersonalDataRead.objects.order_by("pk"))
+    PersonalDataRead.objects.all().delete()
+    return [(each.kind, each.record_type, keys_of(each), each.query) for each in found]
+
+
+def keys_of(entry):
+    model = apps.get_model(entry.record_type)
+    return {read_log.key_from_bytes(model, key) for key in read_log.split_keys(entry.record_keys)}
+
+
+def test_models_about_people_are_logged_and_no_others():
+    logged = {model for model in apps.get_models() if getattr(model, "has_personal_data", False)}
+    personal = {row.model for row in ownerships() if issubclass(row.model, TimestampedModel)}
+    assert logged == personal | {Staff}
+
+
+def test_reads_of_an_application_have_its_name_the_keys_and_no_values(api):
+    mia, max_ = a_contact(first_name="Mia"), a_contact(first_name="Max")
+    ok(api.get("contact", {"$filter": "startswith(FirstName,'M')", "FirstName": "Mia", "$search": "mia"}))
+    query = "$filter=startswith(FirstName,?)&FirstName=?&$search=?"
+    assert entries() == [("List", "people.contact", {mia.pk}, query)]
+    ok(api.get("contact"))
+    assert entries()[0][2] == {mia.pk, max_.pk}
+    ok(api.get(f"contact/{max_.pk}"))
+    READ_LOG.write()
+    entry = PersonalDataRead.objects.get()
+    assert (entry.application, entry.staff_id, entry.channel, entry.kind) == (
+        "Reports",
+        None,
+        "API",
+        "Record",
+    )
+    assert (entry.record_count, keys_of(entry), entry.query) == (1, {max_.pk}, "")
+
+
+@pytest.mark.parametrize("accept", ["text/csv", "application/x-ndjson"])
+def test_a_stream_is_logged_when_it_ends(api, accept):
+    contacts = {a_contact().pk for _ in range(3)}
+    b"".join(api.get("contact", Accept=accept).streaming_content)
+    assert entries() == [("Export", "people.contact", contacts, "")]
+
+
+def test_a_stream_that_is_given_up_is_logged_as_far_as_it_was_read(db):
+    contacts = [f'{{"ContactGuid":"{uuid.uuid4()}"}}' for _ in range(3)]
+    stream = READ_LOG.log_stream(get_service().by_model[Contact], iter(contacts), b"", has_others=False)
+    assert next(stream) == contacts[0]
+    stream.close()
+    ((kind, _, keys, _),) = entries()
+    assert (kind, len(keys)) == ("Export", 1)
+
+
+def test_what_leads_from_a_record_to_others_is_logged(api):
+    claim = a_claim()
+    line = claim.line_items.get()
+    ok(api.get(f"claim/{claim.pk}/Contact"))
+    assert {(record_type, *keys) for _, record_type, keys, _ in entries()} == {
+        ("people.contact", claim.contact_id),
+        ("funding.claim", claim.pk),
+    }
+    ok(api.get("contact", {"$expand": "Claims"}))
+    assert {claim.pk, claim.contact_id, claim.provider_id} <= entries()[0][2]
+    ok(api.get(f"claim/{claim.pk}/LineItems"))
+    assert ("List", "funding.claimline", {line.pk}, "") in entries()
+    assert api.get(f"contact/{claim.contact_id}/FirstName/$value").status_code == 200
+    assert entries() == [("Record", "people.contact", {claim.contact_id}, "")]
+    assert api.get(f"contact/{uuid.uuid4()}/FirstName").status_code == 404
+    assert api.get("contact/$count").status_code == 200
+    assert entries() == []
+
+
+def test_the_reads_of_a_batch_are_logged(api):
+    contact = a_contact()
+    requests = [
+        {"id": "1", "method": "get", "url": f"contact/{contact.pk}"},
+        {"id": "2", "method": "get", "url": "team"},
+    ]
+    ok(api.post("$batch", {"requests": requests}))
+    assert entries() == [("Record", "people.contact", {contact.pk}, "")]
+
+
+def test_opened_pages_and_lists_are_logged_and_a_search_by_name_leaves_no_name(client, ada):
+    contact = a_contact(first_name="Mia")
+    for page in ("overview", "change", "history"):
+        assert client.get(f"/admin/people/contact/{contact.pk}/{page}/").status_code == 200
+        assert entries() == [("Record", "people.contact", {contact.pk}, "")]
+    client.get("/admin/people/contact/?q=Mia")
+    assert entries() == [("List", "people.contact", {contact.pk}, "q=?")]
+    client.get("/admin/search/?s=mia")
+    client.get("/admin/people/team/")
+    assert entries() == []
+
+
+def test_who_opened_a_page_is_logged_and_who_may_not_is_not(client, ada):
+    organisation = a_client()
+    client.get(f"/admin/people/client/{organisation.pk}/overview/")
+    READ_LOG.write()
+    entry = PersonalDataRead.objects.get()
+    assert (entry.staff_id, entry.application, entry.channel) == (ada.pk, None, "Back office")
+    assert entry.request_id
+    ada.role = a_role("people.view_contact")
+    ada.save()
+    assert client.get(f"/admin/people/client/{organisation.pk}/overview/").status_code == 403
+    assert not READ_LOG.waiting
+
+
+def test_an_export_is_logged_by_page_and_by_command(client, ada, tmp_path):
+    mia, max_ = a_contact(first_name="Mia"), a_contact(first_name="Max")
+    client.get("/admin/people/contact/export/csv/?q=Mia")
+    assert entries() == [("Export", "people.contact", {mia.pk}, "")]
+    call_command("export_records", "contact", tmp_path / "c.csv", filter="FirstName eq 'Max'")
+    assert entries() == [("Export", "people.contact", {max_.pk}, "$filter=FirstName eq ?")]
+
+
+def test_a_longer_read_has_its_number_of_records_alone(api, monkeypatch):
+    monkeypatch.setattr(read_log, "MAX_KEYS", 1)
+    a_contact(), a_contact()
+    ok(api.get("contact"))
+    READ_LOG.write()
+    entry = PersonalDataRead.objects.get()
+    assert (entry.record_count, bytes(entry.record_keys)) == (2, b"")
+
+
+@pytest.mark.parametrize(
+    ("query", "logged"),
+    [
+        (
+            "$filter=A eq 'O''Hara' and B gt 2026-01-31 or Phone1 eq null",
+            "$filter=A eq ? and B gt ? or Phone1 eq null",
+        ),
+        ("$filter=G in (0190a000-0000-7000-8000-00000000000a,-1.5)", "$filter=G in (?,-?)"),
+        ("$expand=Claims($filter=Notes eq 'x';$top=3)", "$expand=Claims($filter=Notes eq ?;$top=?)"),
+        ("@p='Mia'&$skiptoken=abc&first=Mia", "@p=?&$skiptoken=?&first=?"),
+    ],
+)
+def test_a_query_is_stored_without_values(query, logged):
+    assert without_values(query.encode()) == logged
+
+
+def test_a_read_does_not_fail_with_the_log_and_is_written_later(api, monkeypatch, caplog):
+    contact = a_contact()
+    ok(api.get(f"contact/{contact.pk}"))
+    with monkeypatch.context() as broken:
+        broken.setattr(read_log, "bulk_insert", lambda *_: (_ for _ in ()).throw(DatabaseError))
+        READ_LOG.write()
+    assert "1 entries of the read log wait, 0 are lost" in caplog.text
+    monkeypatch.setattr(read_log, "MAX_WAITING", 1)
+    ok(api.get(f"contact/{contact.pk}"))
+    assert (len(READ_LOG.waiting), READ_LOG.lost) == (1, 1)
+    assert len(entries()) == 1
+    assert READ_LOG.lost == 0
+
+
+def test_old_entries_are_purged(api, settings):
+    ok(api.get(f"contact/{a_contact().pk}"))
+    READ_LOG.write()
+    call_command("purge_expired")
+    assert PersonalDataRead.objects.count() == 1
+    PersonalDataRead.objects.update(at=clock.now() - dt.timedelta(days=731))
+    settings.READ_LOG_DAYS = 0
+    call_command("purge_expired")
+    assert PersonalDataRead.objects.count() == 1
+    settings.READ_LOG_DAYS = 730
+    call_command("purge_expired")
+    assert not PersonalDataRead.objects.exists()

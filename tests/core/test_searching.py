@@ -1,0 +1,73 @@
+"""The search of lists: words, numbers in any spelling and misspelt names, on the indexes of PostgreSQL."""
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+
+from apps.core.admin_base import COUNT_LIMIT, filters, lists
+from apps.core.admin_base.searching import search_records
+from apps.people.models import Contact
+from tests.people.records import a_contact, an_administrator
+
+BACKEND = "apps.people.authentication.StaffBackend"
+
+
+@pytest.fixture
+def people(db):
+    a_contact(first_name="Matilda", last_name="Walsh", phone1="(04) 1234-5678", scheme_number="430123456")
+    a_contact(first_name="Mia", last_name="Clarke", primary_email="mia@example.org")
+    a_contact(first_name="Omar", last_name="Chahine", home_phone="02 9000 0000")
+
+
+@pytest.mark.parametrize(
+    ("text", "last_names"),
+    [
+        ("Walsh, Matilda", ["Walsh"]),
+        ("matilda wal", ["Walsh"]),
+        ("0412 345 678", ["Walsh"]),
+        ("+61 412 345 678", ["Walsh"]),
+        ("430 123 456", ["Walsh"]),
+        ("90000000", ["Chahine"]),
+        ("mia@example", ["Clarke"]),
+        ("Clrake", ["Clarke"]),
+        ("Mattilda Wallsh", ["Walsh"]),
+        ("a", ["Chahine", "Clarke", "Walsh"]),
+        ("Featherstonehaugh", []),
+        ("430 999 999", []),
+        (" , ", ["Chahine", "Clarke", "Walsh"]),
+    ],
+)
+def test_people_are_found_by_name_or_number_in_any_spelling(client, people, text, last_names):
+    client.force_login(an_administrator(), BACKEND)
+    found = client.get("/admin/people/contact/", {"q": text}).context["cl"].result_list
+    assert [each.last_name for each in found] == last_names
+
+
+@pytest.mark.django_db
+@pytest.mark.postgres("SQLite reads all rows")
+@pytest.mark.parametrize("text", ["Walsh, Matilda", "0412 345 678"])
+def test_a_search_in_the_list_of_contacts_can_be_answered_by_indexes(people, text):
+    page = admin.site.get_model_admin(Contact)
+    found = search_records(
+        Contact.objects.order_by("last_name", "pk"), text, page.search_fields, page.number_columns
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        sql, params = found.query.sql_with_params()
+        cursor.execute(f"EXPLAIN {sql} LIMIT 50", params)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert plan.count("Bitmap Index Scan") >= len(page.number_columns)
+    assert "_by_name" not in plan  # its order is the list's, and would be read for matches from end to end
+
+
+def test_a_list_is_counted_and_has_pages_to_the_limit(client, people, monkeypatch):
+    client.force_login(an_administrator(), BACKEND)
+    assert COUNT_LIMIT == 10_000
+    monkeypatch.setattr(admin.site.get_model_admin(Contact), "list_per_page", 1)
+    for module in (filters, lists):
+        monkeypatch.setattr(module, "COUNT_LIMIT", 2)
+    page = client.get("/admin/people/contact/?p=3000")
+    assert page.status_code == 200
+    assert "There is no page 3,000." in page.content.decode()
+    assert "2+ contacts" in page.content.decode()
+    assert len(page.context["cl"].result_list) == 1
