@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -248,7 +249,8 @@ def demo_service(var: Path, page_origin: str) -> Iterator[DemoService]:
     manage = (sys.executable, ROOT / "manage.py")
     execute(*manage, "migrate", "--verbosity", "0", env=settings)
     execute(*manage, "load_demo", "--if-empty", *DEMO, env=settings)
-    application = json.loads(execute(*manage, "create_api_application", "clients", "--json", env=settings))
+    name = f"clients {secrets.token_hex(4)}"  # a folder that is kept has those of earlier runs
+    application = json.loads(execute(*manage, "create_api_application", name, "--json", env=settings))
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     server = subprocess.Popen(
