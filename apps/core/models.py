@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, available_timezones
@@ -67,6 +68,18 @@ class NormalisedField(models.CharField):
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class Responsibility:
+    """A reference to whoever looks after a record, of those that are open; others to staff are facts.
+
+    ``permission``: what that member of staff needs.
+    """
+
+    column: str
+    open: models.Q = field(default_factory=models.Q)
+    permission: str = ""
+
+
 class TimestampedModel(models.Model):
     """A record with its three time stamps, whose every change is written to the history."""
 
@@ -80,6 +93,8 @@ class TimestampedModel(models.Model):
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
     #: Whether the records are about people, so that reading them is logged (``core.read_log``).
     has_personal_data: ClassVar[bool] = True
+    #: What is handed over when somebody leaves.
+    responsibilities: ClassVar[Sequence[Responsibility]] = ()
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -347,6 +362,23 @@ class Subscriber(TimestampedModel):
         "four eyes", default=True, help_text="Nobody approves a claim they entered themselves."
     )
 
+    business_number = models.CharField(
+        "business number (ABN)", max_length=90, blank=True, default="", db_default=""
+    )
+    invoice_sender = models.TextField(
+        "address",
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Below the organisation's name on invoices: address, email, phone.",
+    )
+    payment_details = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="At the end of invoices to clients: account name, BSB and account number.",
+    )
+
     class Meta:
         verbose_name = "organisation settings"
         verbose_name_plural = "organisation settings"
@@ -433,3 +465,55 @@ class FileImport(models.Model):
     @property
     def is_running(self) -> bool:
         return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
+
+
+class Notice(models.Model):
+    """What one person should know: what ran in the background, what was assigned to them, what is due."""
+
+    class Kind(models.TextChoices):
+        FINISHED = "Finished"
+        ASSIGNED = "Assigned"
+        DUE = "Due"
+
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    at = models.DateTimeField("date", default=clock.now)
+    kind = models.CharField(max_length=10, choices=Kind)
+    text = models.CharField("notice", max_length=300)
+    url = models.CharField(max_length=300)
+    key = models.CharField(
+        max_length=120,
+        null=True,
+        unique=True,
+        help_text="What is due is told once: no two notices have one key",
+    )
+    read_at = models.DateTimeField("read", null=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = (
+            models.Index(fields=["staff", "-at", "-id"], name="core_notice_of_staff"),
+            models.Index(
+                fields=["staff"], condition=models.Q(read_at__isnull=True), name="core_notice_unread"
+            ),
+        )
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NoticePreference(models.Model):
+    """Whether a person gets notices by mail as well; without one they do not."""
+
+    staff = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    by_mail = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return "by mail" if self.by_mail else "on the page only"
