@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, available_timezones
@@ -67,6 +68,18 @@ class NormalisedField(models.CharField):
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class Responsibility:
+    """A reference to whoever looks after a record, of those that are open; others to staff are facts.
+
+    ``permission``: what that member of staff needs.
+    """
+
+    column: str
+    open: models.Q = field(default_factory=models.Q)
+    permission: str = ""
+
+
 class TimestampedModel(models.Model):
     """A record with its three time stamps, whose every change is written to the history."""
 
@@ -80,6 +93,8 @@ class TimestampedModel(models.Model):
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
     #: Whether the records are about people, so that reading them is logged (``core.read_log``).
     has_personal_data: ClassVar[bool] = True
+    #: What is handed over when somebody leaves.
+    responsibilities: ClassVar[Sequence[Responsibility]] = ()
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -303,6 +318,52 @@ class PersonalDataRead(models.Model):
         return f"{self.kind} {self.record_type}"
 
 
+class ListChoice(models.Model):
+    """What a person chose for a list of the back office; ``record_type`` is its model's label."""
+
+    staff = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    record_type = models.CharField(max_length=60)
+
+    class Meta:
+        abstract = True
+        default_permissions: ClassVar[tuple[str, ...]] = ()
+
+
+class SavedFilter(ListChoice):
+    """The filters of a list under a name, for the person or for their teams."""
+
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=2_000, blank=True, help_text="As in the address of the list")
+    is_shared = models.BooleanField("shared with my teams", default=False)
+
+    class Meta(ListChoice.Meta):
+        ordering = ("name", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["staff", "record_type", "name"],
+                name="core_one_saved_filter_of_a_name",
+                violation_error_message="You have saved filters of this list under this name already.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ChosenColumns(ListChoice):
+    """The columns that a person chose for a list."""
+
+    columns = models.JSONField(help_text="Their names, in order")
+
+    class Meta(ListChoice.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=["staff", "record_type"], name="core_columns_of_a_list"),
+        )
+
+    def __str__(self) -> str:
+        return f"Columns of {self.record_type}"
+
+
 class Consent(models.TextChoices):
     """Whether somebody agreed to be written to."""
 
@@ -450,3 +511,55 @@ class FileImport(models.Model):
     @property
     def is_running(self) -> bool:
         return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
+
+
+class Notice(models.Model):
+    """What one person should know: what ran in the background, what was assigned to them, what is due."""
+
+    class Kind(models.TextChoices):
+        FINISHED = "Finished"
+        ASSIGNED = "Assigned"
+        DUE = "Due"
+
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    at = models.DateTimeField("date", default=clock.now)
+    kind = models.CharField(max_length=10, choices=Kind)
+    text = models.CharField("notice", max_length=300)
+    url = models.CharField(max_length=300)
+    key = models.CharField(
+        max_length=120,
+        null=True,
+        unique=True,
+        help_text="What is due is told once: no two notices have one key",
+    )
+    read_at = models.DateTimeField("read", null=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = (
+            models.Index(fields=["staff", "-at", "-id"], name="core_notice_of_staff"),
+            models.Index(
+                fields=["staff"], condition=models.Q(read_at__isnull=True), name="core_notice_unread"
+            ),
+        )
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NoticePreference(models.Model):
+    """Whether a person gets notices by mail as well; without one they do not."""
+
+    staff = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    by_mail = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return "by mail" if self.by_mail else "on the page only"
