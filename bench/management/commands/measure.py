@@ -17,6 +17,7 @@ from bench.read_log import read_log_cost
 from bench.servers import servers
 from bench.speed import speed
 from bench.sums import sums
+from bench.sync import sync
 
 MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
     "speed": speed,
@@ -24,6 +25,7 @@ MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
     "batch": batch,
     "bounds": bounds,
     "sums": sums,
+    "sync": sync,
     "read_log": read_log_cost,
     "servers": servers,
 }
