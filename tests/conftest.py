@@ -4,7 +4,6 @@ import contextlib
 import datetime as dt
 import gc
 import os
-import shutil
 from zoneinfo import ZoneInfo
 
 import hypothesis
@@ -19,11 +18,9 @@ from playwright.sync_api import sync_playwright
 
 from apps.odata import clock
 from tests.any_day import MOMENT
+from tests.chromium import find_chromium, launch
 from tests.engines import in_ci
 from tests.operations.databases import Databases
-
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 
 # A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
 # Every run has other examples; so fewer than Hypothesis' hundred find as much in the end.
@@ -138,15 +135,14 @@ def databases(django_db_setup, django_db_blocker, tmp_path_factory):
 @pytest.fixture(scope="session")
 def browser():
     """A running Chromium for tests marked `browser`."""
-    program = chromium()
+    program = find_chromium()
     if program is None:
         missing = "no Chromium is installed (Debian: apt-get install chromium)"
         pytest.fail(missing) if in_ci() else pytest.skip(missing)
     # Playwright's event loop runs in this thread; Django would take our queries for asynchronous ones.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses its sandbox to root
-        opened = playwright.chromium.launch(executable_path=program, args=[*QUIET, *sandbox])
+        opened = launch(playwright, program)
         yield opened
         opened.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
@@ -198,19 +194,3 @@ def note_elsewhere(page, address, home):
     own = ("data:", "blob:", "chrome:", "chrome-extension:")  # the last two are its viewer of PDF files
     if not address.startswith((home, *own)):
         page.elsewhere.append(address)
-
-
-#: Without these it asks its maker's servers for updates, which closed networks refuse one by one.
-QUIET = (
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-def chromium():
-    found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    return found or (CHROMIUM_ON_MACOS if os.path.exists(CHROMIUM_ON_MACOS) else None)

@@ -21,7 +21,8 @@ from unfold.decorators import display
 from apps.core.admin_base import COUNT_LIMIT, AuditAdmin, DateTimeRangeFilter, RecordKindFilter
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.display import link
-from apps.core.admin_base.palette import find_records, search_words, searched_pages
+from apps.core.admin_base.palette import find_records, searched_pages
+from apps.core.admin_base.searching import search_words
 from apps.core.history_display import model_of, names_of
 from apps.core.models import PersonalDataRead
 from apps.core.read_log import key_bytes, key_from_bytes, split_keys
