@@ -559,7 +559,7 @@
 
     /** Into a field, or into the box that replaces it where records are looked up. */
     function focusField(field) {
-        if (field.matches("select.admin-autocomplete")) setTimeout(() => document.querySelector(`[aria-labelledby="select2-${field.id}-container"]`)?.focus(), 50);
+        if (field.matches("select.admin-autocomplete")) setTimeout(() => document.querySelector(`[aria-labelledby~="select2-${field.id}-container"]`)?.focus(), 50);
         else field.focus();
     }
 

@@ -53,6 +53,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
     "people": {
         "authentication": "sign-in: a backend of Django's, and what django-allauth asks",
         "duplicates": "which contacts may be one person, read only",
+        "handover": "the services that hand over the work of a leaver and end their login",
         "merging": "the services that merge two records and undo it",
     },
     "documents": {
@@ -75,6 +76,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "statuses": "the table of statuses and transitions",
         "drafts": "what services work out beside a draft, typed",
         "public_holidays": "the calendar of the states",
+        "invoice_pdf": "an invoice as a document to send",
     },
 }
 

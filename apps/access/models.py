@@ -52,6 +52,8 @@ class Webhook(Record):
     ``position`` is the delta token behind the changes that it was told of, empty while nothing may be sent.
     """
 
+    has_personal_data = False
+
     application = models.ForeignKey(
         ApiApplication, on_delete=models.PROTECT, related_name="webhooks", verbose_name="API application"
     )

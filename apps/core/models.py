@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, available_timezones
@@ -67,6 +68,18 @@ class NormalisedField(models.CharField):
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class Responsibility:
+    """A reference to whoever looks after a record, of those that are open; others to staff are facts.
+
+    ``permission``: what that member of staff needs.
+    """
+
+    column: str
+    open: models.Q = field(default_factory=models.Q)
+    permission: str = ""
+
+
 class TimestampedModel(models.Model):
     """A record with its three time stamps, whose every change is written to the history."""
 
@@ -80,6 +93,8 @@ class TimestampedModel(models.Model):
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
     #: Whether the records are about people, so that reading them is logged (``core.read_log``).
     has_personal_data: ClassVar[bool] = True
+    #: What is handed over when somebody leaves.
+    responsibilities: ClassVar[Sequence[Responsibility]] = ()
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -345,6 +360,23 @@ class Subscriber(TimestampedModel):
     team_on_opportunities = models.BooleanField(default=True)
     four_eyes = models.BooleanField(
         "four eyes", default=True, help_text="Nobody approves a claim they entered themselves."
+    )
+
+    business_number = models.CharField(
+        "business number (ABN)", max_length=90, blank=True, default="", db_default=""
+    )
+    invoice_sender = models.TextField(
+        "address",
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Below the organisation's name on invoices: address, email, phone.",
+    )
+    payment_details = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="At the end of invoices to clients: account name, BSB and account number.",
     )
 
     class Meta:

@@ -12,7 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.core.computed import ComputedDecimal
-from apps.core.models import Lookup, NormalisedField, Record, optional_text
+from apps.core.models import Lookup, NormalisedField, Record, Responsibility, optional_text
 from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.spending import Spending
 from apps.odata import clock
@@ -271,6 +271,8 @@ def budget_label(
 
 class ServiceBooking(Budget):
     """A part of a plan's budget reserved for a support category, or for one support item of it."""
+
+    responsibilities = (Responsibility("budget_manager"),)
 
     engagement = models.ForeignKey(
         ClientEngagement, on_delete=models.PROTECT, related_name="bookings", verbose_name="plan"

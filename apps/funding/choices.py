@@ -4,6 +4,9 @@ from django.db import models
 
 from apps.odata.declaration.resource import Numbered
 
+#: What whoever is assigned a claim or an invoice needs.
+ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
+
 
 class Zone(models.TextChoices):
     """Where a support is given; the price guide has a price for each."""

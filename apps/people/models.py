@@ -17,6 +17,7 @@ from apps.core.models import (
     Lookup,
     NormalisedField,
     Record,
+    Responsibility,
     TimestampedModel,
     normalised,
     optional_text,
@@ -188,6 +189,8 @@ class Staff(Person, AbstractBaseUser, Record):
 
     objects: ClassVar[StaffManager] = StaffManager()
 
+    responsibilities = (Responsibility("account_manager"),)
+
     USERNAME_FIELD = EMAIL_FIELD = "primary_email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     secret_columns = frozenset({"password"})
@@ -300,6 +303,8 @@ FULL_NAME = Lower(Concat("first_name", models.Value(" "), "last_name"))
 
 class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
+
+    responsibilities = (Responsibility("account_manager"),)
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
     # Few contacts have each of these four: the indexes below contain only those that do.

@@ -1,4 +1,4 @@
-"""Services that create and change staff, clients and contacts, their logins and the handover of their work.
+"""Services that create and change staff, clients and contacts, and their logins.
 
 The API, the back office, imports and commands call the same ones. Each takes drafts and raises
 ``ValidationFailed`` with every issue. ``create_…`` returns the new keys in the order of the drafts,
@@ -13,20 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from allauth.usersessions.models import UserSession
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, UNUSABLE_PASSWORD_SUFFIX_LENGTH
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.core import archive, history, saving
-from apps.core.models import Subscriber, TimestampedModel, normalised
+from apps.core.models import Subscriber, normalised
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
-from apps.people.merging import move_references
 from apps.people.models import (
     Client,
     Contact,
@@ -276,6 +276,12 @@ def remove_second_factors(staff: QuerySet[Staff]) -> int:
     return len(concerned)
 
 
+def end_sessions(staff: Staff) -> None:
+    """End the sessions of a person, on every device."""
+    for session in UserSession.objects.filter(user=staff):
+        session.end()
+
+
 @transaction.atomic
 def archive_staff(staff: QuerySet[Staff]) -> int:
     """Archive staff, which ends their sessions; how many were current."""
@@ -404,45 +410,3 @@ def load_role(name: str) -> Role:
     values = {"name": ADMINISTRATOR, "all_permissions": True}
     (key,) = create_roles([RoleDraft(dict(values), given=values)])
     return Role.objects.get(pk=key)
-
-
-# --- handover of a leaver's work ------------------------------------------------------------------------
-
-#: References to whoever looks after a record; others (who entered it) are facts and stay.
-RESPONSIBILITIES = frozenset({"account_manager", "owner", "follow_up_staff", "budget_manager"})
-
-
-@transaction.atomic
-def archive_leaver(leaver: Staff, successor: Staff | None, disables_login: bool) -> int:
-    """Archive somebody who leaves; how many records were handed over to the successor."""
-    record = Staff.objects.filter(pk=leaver.pk)
-    archive_staff(record)
-    if disables_login:
-        disable_logins(record)
-    return 0 if successor is None else hand_over(leaver, successor)
-
-
-@transaction.atomic
-def hand_over(leaver: Staff, successor: Staff) -> int:
-    """Assign all current records that the leaver looks after to the successor, and return how many."""
-    count = 0
-    for relation in Staff._meta.related_objects:
-        column, model = relation.field, relation.related_model
-        if column.name in RESPONSIBILITIES and issubclass(model, TimestampedModel):
-            records = model._default_manager.filter(**{column.name: leaver, "archive_date": None})
-            count += reassign(records, column, leaver, successor)
-    return count
-
-
-def reassign(
-    records: QuerySet[TimestampedModel],
-    column: models.Field[Any, Any],
-    leaver: Staff,
-    successor: Staff,
-) -> int:
-    # Nobody looks after themselves: the successor's own record loses its account manager instead.
-    own = records.filter(pk=successor.pk) if records.model is Staff else records.none()
-    for record in own:
-        setattr(record, column.attname, None)
-        record.save()
-    return move_references(records, column, leaver.pk, successor.pk)

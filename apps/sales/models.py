@@ -6,7 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import Lookup, NormalisedField, Record, TimestampedModel, optional_text
+from apps.core.models import Lookup, NormalisedField, Record, Responsibility, TimestampedModel, optional_text
 from apps.people.models import Contact, Staff, Team
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Outcome, Source
 
@@ -138,6 +138,8 @@ class Prospect(models.Model):
 class OpportunityTemplate(Lookup, Prospect, Record):
     """The first values of new opportunities of one kind; only its name is required."""
 
+    responsibilities = (Responsibility("owner"), Responsibility("follow_up_staff"))
+
     opportunity_name = optional_text(
         length=100, help_text="The name that opportunities made from it are given."
     )
@@ -168,6 +170,11 @@ class Opportunity(Prospect, TimestampedModel):
     ``outcome_moment`` is when it was decided; ``outcome_date`` is shown: the day of that moment in the
     subscriber's time zone of then. ``template`` is the template it was created from.
     """
+
+    responsibilities = (
+        Responsibility("owner", Q(outcome=None)),
+        Responsibility("follow_up_staff", Q(outcome=None)),
+    )
 
     id = models.AutoField("number", primary_key=True)
     template = reference(OpportunityTemplate, "made from", "opportunities")

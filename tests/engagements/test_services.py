@@ -25,9 +25,8 @@ from apps.engagements.services import (
     update_engagements,
 )
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
-from apps.people.services import hand_over
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
-from tests.people.records import a_contact, a_staff_member
+from tests.people.records import a_contact
 
 pytestmark = pytest.mark.django_db
 
@@ -163,14 +162,6 @@ def test_a_category_has_one_budget_in_a_pace_plan():
 def test_the_database_has_constraints_besides_the_rules(wrong):
     with pytest.raises(IntegrityError), transaction.atomic():
         wrong()
-
-
-def test_budgets_of_a_leaver_are_handed_over():
-    leaver, successor = a_staff_member(), a_staff_member()
-    booking = a_booking(budget_manager=leaver)
-    assert hand_over(leaver, successor) == 1
-    booking.refresh_from_db()
-    assert booking.budget_manager == successor
 
 
 # --- the scheme's categories

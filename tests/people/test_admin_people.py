@@ -299,22 +299,6 @@ def test_logins_are_disabled_and_enabled_in_bulk(client, ada):
 # --- leaving
 
 
-def test_a_leavers_work_is_shown_and_handed_over(client, ada):
-    leaver, successor = a_staff_member(), a_staff_member(first_name="Zoe", last_name="Silva")
-    records = [a_contact(account_manager=leaver) for _ in range(3)]
-    gone = a_contact(account_manager=leaver, archive_date=clock.now())
-    asked = client.get(page_of(leaver, "archiving")).content.decode()
-    assert "3 contacts (account manager)" in asked
-    client.post(page_of(leaver, "archiving"), {"successor": str(successor.pk), "disable_login": "on"})
-    leaver.refresh_from_db()
-    assert leaver.is_archived
-    assert leaver.disable_login_date is not None
-    assert {Contact.objects.get(pk=each.pk).account_manager for each in records} == {successor}
-    assert Contact.objects.get(pk=gone.pk).account_manager == leaver
-    line = Change.objects.filter(record_key=str(records[0].pk)).first()
-    assert line.differences == {"account_manager_id": [str(leaver.pk), str(successor.pk)]}
-
-
 def test_the_last_administrator_keeps_all_permissions(client, ada):
     lesser = a_role("people.view_staff")
     in_role = form_data(get_unrendered(client, page_of(ada)), role=str(lesser.pk))

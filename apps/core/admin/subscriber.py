@@ -29,6 +29,7 @@ class SubscriberAdmin(RecordAdmin):
             ("invoice_number_prefix", "invoice_number_digits"),
             description="Running numbers for claims and invoices that come without one.",
         ),
+        fieldset("Invoices as PDF", "business_number", "invoice_sender", "payment_details"),
         fieldset(
             "Modules and rules",
             "email_marketing_module",

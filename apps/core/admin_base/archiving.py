@@ -25,6 +25,8 @@ class ArchivingAdmin(PageAdmin):
     """Records are archived and restored, one at a time or selected in their list, and never deleted."""
 
     record_pages: ClassVar[Any] = (ARCHIVING,)
+    #: The title of the link to the page.
+    archive_title: ClassVar[str] = "Archive"
     #: Where the resource of the model, or a model without one, does not name it.
     archive: ClassVar[QuerySetService | None] = None
 
@@ -76,7 +78,7 @@ class ArchivingAdmin(PageAdmin):
         links = super().record_links(request, record)
         if ARCHIVING not in self.record_pages or not self.has_change_permission(request):
             return links
-        title, icon = ("Restore", "unarchive") if record.is_archived else ("Archive", "archive")
+        title, icon = ("Restore", "unarchive") if record.is_archived else (self.archive_title, "archive")
         return [*links, {"title": title, "icon": icon, "link": self.page_url("archiving", record.pk)}]
 
     def archiving_page(self, request: HttpRequest, record: Any) -> HttpResponse:
@@ -85,8 +87,8 @@ class ArchivingAdmin(PageAdmin):
             self.change_archive_status(request, record)
             return redirect(self.page_url("change", record.pk))
         title = f"{'Restore' if record.is_archived else 'Archive'} {record}"
-        context = {"linked_records": linked_records(record), **self.archiving_context(request, record)}
-        return self.render_page(request, "admin/archiving.html", title, record, **context)
+        linked = linked_records(record)
+        return self.render_page(request, "admin/archiving.html", title, record, linked_records=linked)
 
     def change_archive_status(self, request: HttpRequest, record: Any) -> None:
         """Archive the record, or restore it when it is archived."""
@@ -95,10 +97,6 @@ class ArchivingAdmin(PageAdmin):
             self.report_count(request, self.restore_records(request, records), "restored")
             return
         self.report_count(request, self.archive_records(request, records), "archived")
-
-    def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
-        """What a subclass adds to the page that asks before archiving."""
-        return {}
 
 
 def call_where_allowed(service: QuerySetService, records: QuerySet[Any]) -> tuple[int, Mapping[Any, Issue]]:

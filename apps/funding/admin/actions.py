@@ -19,9 +19,9 @@ from apps.core.admin_base import COUNT_LIMIT, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
 from apps.funding.admin.queues import STATUS
+from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
-from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.write.drafts import ValidationFailed
 
 MENU = "Funding"

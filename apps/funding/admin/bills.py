@@ -80,7 +80,7 @@ class BillAdmin(BillListAdmin):
     products_page = staticmethod(autocomplete.products_page)
     prices_page = staticmethod(autocomplete.prices_page)
     #: Without the page of archiving, which is a transition: a claim returns its provider invoice.
-    record_pages = (ACTION_PAGE,)
+    record_pages: ClassVar[Any] = (ACTION_PAGE,)
     status_labels: ClassVar[Any] = {name: row.label for name, row in STATUSES.items()}
     #: Rows of one name have one label in a history: the first.
     action_labels: ClassVar[Any] = {row.name.value: row.label for row in reversed(TRANSITIONS)}

@@ -1,16 +1,25 @@
 """The pages of invoices to the agency and to clients."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
-from apps.core.admin_base import fieldset
+from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
+from apps.core.read_log import log_export
+from apps.documents.downloads import content_disposition
 from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
+from apps.funding.invoice_pdf import invoices_pdf
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
+
+#: Invoices of one PDF.
+PDF_LIMIT = 200
 
 
 @admin.register(Invoice)
@@ -19,6 +28,8 @@ class InvoiceAdmin(BillAdmin):
 
     line_model = InvoiceLine
     line_form = InvoiceLineForm
+    record_pages = (Page("pdf", "PDF", "picture_as_pdf", method="GET"), *BillAdmin.record_pages)
+    actions: ClassVar[Any] = ("selected_as_pdf",)
     menu_order = 220
     icon = "receipt_long"
     list_display = (
@@ -65,6 +76,16 @@ class InvoiceAdmin(BillAdmin):
             *super().summary(record),
         ]
 
+    # --- as PDF
+
+    def pdf_page(self, request: HttpRequest, record: Invoice) -> HttpResponse:
+        return pdf_response(Invoice.objects.filter(pk=record.pk), f"{record}.pdf")
+
+    @admin.action(description="PDF", permissions=["view"])
+    def selected_as_pdf(self, request: HttpRequest, selected: QuerySet[Any]) -> HttpResponse:
+        """One file with all selected invoices, each on a page of its own."""
+        return pdf_response(selected, "invoices.pdf")
+
     @display(description="bill to", ordering="invoice_claim_type")
     def bill_to(self, invoice: Invoice) -> str:
         return invoice.get_invoice_claim_type_display()
@@ -72,3 +93,12 @@ class InvoiceAdmin(BillAdmin):
     @display(description="recurs")
     def recurs(self, invoice: Invoice) -> str | None:
         return invoice.get_recurring_frequency_display() if invoice.is_recurring else None
+
+
+def pdf_response(selected: QuerySet[Any], file_name: str) -> HttpResponse:
+    keys = list(selected.values_list("pk", flat=True)[:PDF_LIMIT])
+    invoices = selected.filter(pk__in=keys).select_related("contact")
+    log_export(invoices)
+    disposition = content_disposition(file_name, "attachment")
+    headers = {"Content-Disposition": disposition, "Content-Security-Policy": settings.DATA_SECURITY_POLICY}
+    return HttpResponse(invoices_pdf(invoices), content_type="application/pdf", headers=headers)

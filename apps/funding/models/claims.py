@@ -9,9 +9,10 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
-from apps.core.models import NormalisedField, Record
+from apps.core.models import NormalisedField, Record, Responsibility
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
+    ADMINISTER_PERMISSION,
     BillPermission,
     CancellationReason,
     ClaimStatus,
@@ -25,7 +26,7 @@ from apps.funding.choices import (
 )
 from apps.funding.models.prices import CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
-from apps.funding.statuses import STATUSES, Status
+from apps.funding.statuses import SETTLED, STATUSES, Status
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
@@ -44,6 +45,10 @@ class Bill(Record):
 
     ``funding_status`` and the columns that follow it change only by ``services.transitions``.
     """
+
+    responsibilities = (
+        Responsibility("staff", ~Q(funding_status__in=SETTLED), permission=ADMINISTER_PERMISSION),
+    )
 
     external_invoice_number = models.CharField(
         max_length=100, null=True, blank=True, help_text="Its number in an accounting package."

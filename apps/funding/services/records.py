@@ -9,10 +9,10 @@ from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.core.saving import Conflicts
+from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.validation.bills import (
-    ADMINISTER_PERMISSION,
     CLAIM_REQUIREMENTS,
     CLAIM_RULES,
     CREDIT_PERMISSION,

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from apps.funding.choices import ApprovalStatus, CancellationReason, ClaimType
+from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 
-ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
 CREDIT_PERMISSION = "funding.administer_credit_invoices"
 
 LACKS_PERMISSION = (

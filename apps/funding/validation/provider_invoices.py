@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from apps.funding.choices import ApprovalAction, ApprovalStatus
-from apps.funding.validation.bills import ADMINISTER_PERMISSION, LACKS_PERMISSION
+from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalAction, ApprovalStatus
+from apps.funding.validation.bills import LACKS_PERMISSION
 from apps.odata.write.drafts import Draft, Issue
 
 # --- provider invoices ------------------------------------------------------------------------------------

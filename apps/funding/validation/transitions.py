@@ -7,10 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.models import Subscriber
-from apps.funding.choices import ApprovalStatus, InvoiceClaimType
+from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, InvoiceClaimType
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
-from apps.funding.validation.bills import ADMINISTER_PERMISSION
 from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 

@@ -5,17 +5,17 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth import update_session_auth_hash
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
-from apps.core.admin_base.display import list_url
+from apps.core.admin_base.display import count_records, list_url
 from apps.core.models import Change, PersonalDataRead
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
@@ -23,9 +23,9 @@ from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, Perso
 from apps.people.admin.roles import CoveredAdmin
 from apps.people.authentication.forms import PasswordForm, PasswordLinkForm, password_link
 from apps.people.choices import AppliesTo
+from apps.people.handover import Assignment, find_assignments, hand_over, leave, restore_staff
 from apps.people.models import Role, Staff
 from apps.people.services import (
-    archive_leaver,
     disable_logins,
     enable_logins,
     record_password_link,
@@ -35,24 +35,36 @@ from apps.people.services import (
 
 
 class HandoverForm(forms.Form):
-    """What happens to the work of somebody who leaves."""
-
-    successor = forms.ModelChoiceField(
-        queryset=Staff.objects.none(),
-        required=False,
-        label="Hand over to",
-        empty_label="Nobody: leave everything as it is",
-        help_text="Becomes account manager wherever the leaver is.",
-        widget=UnfoldAdminSelectWidget(),
-    )
-    disable_login = forms.BooleanField(
-        required=False, initial=True, label="Disable the login as well", widget=UnfoldBooleanWidget()
-    )
+    """Who takes over from somebody who leaves: one person for all, or another one for some kinds of work."""
 
     def __init__(self, leaver: Staff, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        current = Staff.objects.filter(archive_date=None).exclude(pk=leaver.pk)
-        self.fields["successor"].queryset = current  # type: ignore[attr-defined]
+        self.assignments = [
+            (each, count) for each in find_assignments(leaver) if (count := each.records.count())
+        ]
+        self.fields["successor"] = self.successor_field("Hand over everything to")
+        for number, (each, _) in enumerate(self.assignments):
+            self.fields[f"successor_{number}"] = self.successor_field(each.title)
+
+    @staticmethod
+    def successor_field(label: str) -> forms.Field:
+        widget = AutocompleteSelect(Staff._meta.get_field("account_manager"), admin.site)
+        return forms.ModelChoiceField(Staff.objects.all(), required=False, label=label, widget=widget)
+
+    def rows(self) -> list[tuple[Assignment, int, str, forms.BoundField]]:
+        """The assignments, their numbers of records, the addresses of their lists, and their fields."""
+        return [
+            (each, count, list_url(each.records.model, **each.list_filter), self[f"successor_{number}"])
+            for number, (each, count) in enumerate(self.assignments)
+        ]
+
+    def successors(self) -> dict[str, Staff]:
+        chosen = self.cleaned_data
+        found = {
+            each.name: chosen[f"successor_{number}"] or chosen["successor"]
+            for number, (each, _) in enumerate(self.assignments)
+        }
+        return {name: successor for name, successor in found.items() if successor}
 
 
 class LoginFilter(ConditionFilter):
@@ -72,6 +84,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     """Staff, who are the users of the back office."""
 
     applies_to = AppliesTo.STAFF
+    archive_title = "Leaves"
     overview_fields = (
         *("role", "position", "location", "phone1", "primary_email", "account_manager"),
         *("employment_type", "commencement_date", "disable_login_date", "last_login"),
@@ -208,20 +221,28 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
 
     # --- handover
 
-    def archiving_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
-        return {} if record.is_archived else {"handover_form": HandoverForm(record)}
+    def restore_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
+        return restore_staff(self.changeable(request, records))
 
-    def change_archive_status(self, request: HttpRequest, record: Any) -> None:
-        form = HandoverForm(record, request.POST)
-        if record.is_archived or not form.is_valid():
-            super().change_archive_status(request, record)
-            return
-        successor = form.cleaned_data["successor"]
+    def archiving_page(self, request: HttpRequest, record: Staff) -> HttpResponse:
+        """What somebody looks after, and who takes it over; then the end of their login, or its return."""
+        if "_restore" in request.POST:
+            self.change_archive_status(request, record)
+            return redirect(self.page_url("change", record.pk))
+        form = HandoverForm(record, request.POST or None)
+        if request.method == "POST" and form.is_valid() and self.hand_over(request, record, form):
+            return redirect(self.page_url("change", record.pk))
+        title = f"{record} has left" if record.is_archived else f"{record} leaves"
+        return self.render_page(request, "people/leaver.html", title, record, form=form)
+
+    def hand_over(self, request: HttpRequest, record: Staff, form: HandoverForm) -> bool:
+        """Whether the work was handed over and the person is archived; messages say why not."""
+        service = hand_over if record.is_archived else leave
         try:
-            count = archive_leaver(record, successor, form.cleaned_data["disable_login"])
+            count = service(record, form.successors())
         except ValidationFailed as failed:
             self.show_issues(request, (issue for _, issue in failed.issues))
-            return
-        if successor:
-            self.message_user(request, f"{count} records handed over to {successor}.")
-        self.report_count(request, 1, "archived")
+            return False
+        done = "" if record.is_archived else f"{record} is archived and can no longer sign in. "
+        self.message_user(request, f"{done}{count_records(count)} handed over.", messages.SUCCESS)
+        return True

@@ -1,0 +1,158 @@
+"""Invoices as PDF, to be sent: sender, participant, lines, GST, and how to pay."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from django.utils.formats import date_format
+from reportlab.lib import colors
+from reportlab.lib.enums import TA_RIGHT
+from reportlab.lib.pagesizes import A4
+from reportlab.lib.styles import ParagraphStyle
+from reportlab.lib.units import mm
+from reportlab.pdfbase import pdfmetrics
+from reportlab.pdfbase.ttfonts import TTFont
+from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
+
+from apps.core.admin_base.display import format_amount, plain_quantity
+from apps.core.models import Subscriber
+from apps.funding.choices import TaxChoice
+from apps.funding.models import CENT, ZERO, Invoice, InvoiceLine, PriceBookEntry
+
+#: DejaVu Sans: the letters of all languages that are written in Latin script, Vietnamese among them.
+FONT, BOLD = "DejaVuSans", "DejaVuSans-Bold"
+for font in (FONT, BOLD):
+    pdfmetrics.registerFont(TTFont(font, Path(__file__).parent / "fonts" / f"{font}.ttf"))
+
+TEXT = ParagraphStyle("text", fontName=FONT, fontSize=9, leading=13)
+SMALL = ParagraphStyle("small", TEXT, fontSize=7.5, leading=10, textColor=colors.HexColor("#4b5563"))
+FIGURE = ParagraphStyle("figure", TEXT, alignment=TA_RIGHT)
+STRONG = ParagraphStyle("strong", TEXT, fontName=BOLD)
+STRONG_FIGURE = ParagraphStyle("strong figure", STRONG, alignment=TA_RIGHT)
+TITLE = ParagraphStyle("title", STRONG, fontSize=18, leading=24)
+
+#: The part of a price with GST that is GST: 10 of 110.
+GST_PART = Decimal(11)
+RULES = TableStyle(
+    [
+        ("VALIGN", (0, 0), (-1, -1), "TOP"),
+        ("LINEBELOW", (0, 0), (-1, 0), 0.8, colors.black),
+        ("LINEBELOW", (0, 1), (-1, -1), 0.25, colors.HexColor("#9ca3af")),
+    ]
+)
+LINE_COLUMNS = (66 * mm, 30 * mm, 22 * mm, 26 * mm, 30 * mm)
+
+
+def invoices_pdf(invoices: Iterable[Invoice]) -> bytes:
+    """The invoices in one file, each beginning on a page of its own."""
+    organisation, numbers = Subscriber.current(), []
+    story: list[Any] = []
+    for invoice in invoices:
+        if story:
+            story.append(PageBreak())
+        story += invoice_story(invoice, organisation)
+        numbers.append(invoice.invoice_number)
+    output = BytesIO()
+    document = SimpleDocTemplate(
+        output,
+        pagesize=A4,
+        leftMargin=18 * mm,
+        rightMargin=18 * mm,
+        title=f"Invoice {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} invoices",
+        author=organisation.name,
+        lang="en-AU",
+        displayDocTitle=True,
+    )
+    document.build(story)
+    return output.getvalue()
+
+
+def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[Any]:
+    lines = list(invoice.line_items.select_related("product").order_by("position", "pk"))
+    gst = gst_included(lines)
+    sender = [organisation.invoice_sender]
+    if organisation.business_number:
+        sender.append(f"ABN {organisation.business_number}")
+    return [
+        Paragraph("Tax invoice" if gst else "Invoice", TITLE),
+        Spacer(0, 4 * mm),
+        Table(
+            [
+                [
+                    [text(organisation.name, STRONG), text("\n".join(sender))],
+                    [text(str(invoice.contact), STRONG), text(recipient(invoice))],
+                    [text(facts(invoice))],
+                ]
+            ],
+            colWidths=[58 * mm] * 3,
+            style=TableStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 0)]),
+        ),
+        Spacer(0, 8 * mm),
+        Table(line_rows(lines), colWidths=LINE_COLUMNS, style=RULES, repeatRows=1),
+        Spacer(0, 4 * mm),
+        Table(
+            [
+                [text("GST included", FIGURE), text(format_amount(gst), FIGURE)],
+                [
+                    text(f"Total {organisation.currency}", STRONG_FIGURE),
+                    text(format_amount(invoice.total), STRONG_FIGURE),
+                ],
+            ],
+            colWidths=[144 * mm, 30 * mm],
+        ),
+        Spacer(0, 8 * mm),
+        text(organisation.payment_details),
+    ]
+
+
+def text(value: str | None, style: ParagraphStyle = TEXT) -> Paragraph:
+    """Plain text as a paragraph; accents are composed, since fonts have the composed letters."""
+    composed = unicodedata.normalize("NFC", value or "")
+    return Paragraph(escape(composed, quote=False).replace("\n", "<br/>"), style)
+
+
+def recipient(invoice: Invoice) -> str:
+    """The participant's postal address, else the street address, and the scheme number."""
+    contact, postal = invoice.contact, "postal_" if invoice.contact.postal_street_address else ""
+    street = [getattr(contact, f"{postal}street_address{number}") for number in ("", "2")]
+    place = [getattr(contact, postal + name) for name in ("suburb", "city", "state", "post_code")]
+    number = contact.scheme_number and f"Scheme number {contact.scheme_number}"
+    return "\n".join(filter(None, [*street, " ".join(filter(None, place)), number]))
+
+
+def facts(invoice: Invoice) -> str:
+    days = {"Services from": invoice.start_date, "Services to": invoice.end_date, "Due": invoice.due_date}
+    dated = [f"{label} {date_format(day, 'j M Y')}" for label, day in days.items() if day]
+    return "\n".join([f"Number {invoice.invoice_number}", *dated])
+
+
+def line_rows(lines: Sequence[InvoiceLine]) -> list[list[Any]]:
+    head = [text("Support", STRONG), text("Days", STRONG)]
+    rows = [[*head, *(text(each, STRONG_FIGURE) for each in ("Quantity", "Price", "Total"))]]
+    for line in lines:
+        notes = [line.product.code, line.get_tax_choice_display(), "Credit" if line.is_credit_item else ""]
+        days = dict.fromkeys(date_format(day, "j M Y") for day in (line.first_day, line.last_day))
+        figures = (plain_quantity(line.quantity), format_amount(line.price), format_amount(line.total))
+        rows.append(
+            [
+                [text(line.product.name), text(" · ".join(filter(None, notes)), SMALL)],
+                text(" –\n".join(days)),
+                *(text(each, FIGURE) for each in figures),
+            ]
+        )
+    return rows
+
+
+def gst_included(lines: Sequence[InvoiceLine]) -> Decimal:
+    """The GST in the totals of taxed lines whose price book's prices include it."""
+    taxed = [line for line in lines if line.tax_choice == TaxChoice.GST_ON_INCOME]
+    entries = PriceBookEntry.objects.filter(
+        gst_inclusive=True, product__in=[line.product_id for line in taxed]
+    )
+    inclusive = set(entries.values_list("price_book", "product"))
+    parts = (line.total / GST_PART for line in taxed if (line.price_book_id, line.product_id) in inclusive)
+    return sum((part.quantize(CENT, ROUND_HALF_UP) for part in parts), ZERO)

@@ -1,0 +1,31 @@
+/* The fields in which records are looked up are called what their label says; select2 calls them by their value alone. */
+"use strict";
+
+document.addEventListener("DOMContentLoaded", () => {
+    let count = 0;
+
+    function labelField(container) {
+        const select = container.previousElementSibling;
+        const label = select?.labels?.[0];
+        if (!label) return;
+        label.id ||= `label-${count += 1}`;
+        const value = container.querySelector(".select2-selection__rendered");
+        value?.removeAttribute("role"); // a text box without a name of its own
+        value?.removeAttribute("aria-readonly");
+        container.querySelector("[role=combobox]")?.setAttribute("aria-labelledby", `${label.id} ${value?.id || ""}`.trim());
+        container.querySelector(".select2-search__field")?.setAttribute("aria-labelledby", label.id);
+    }
+
+    function labelAll(element) {
+        for (const container of element.querySelectorAll(".select2-container")) labelField(container);
+    }
+
+    labelAll(document);
+    new MutationObserver((changes) => {
+        for (const change of changes) {
+            for (const added of change.addedNodes) {
+                if (added.nodeType === Node.ELEMENT_NODE) { if (added.matches(".select2-container")) labelField(added); else labelAll(added); }
+            }
+        }
+    }).observe(document.body, { childList: true, subtree: true });
+});
