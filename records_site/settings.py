@@ -266,6 +266,8 @@ EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = env.bool("MAIL_TLS", not EMAIL_USE_SSL)
 EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+#: What mailed notices link to, "https://records.example.org"; without it they have no links.
+SITE_ADDRESS = env.str("SITE_ADDRESS", "")
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
@@ -275,7 +277,10 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 
 #: What a worker does again and again: service, and the seconds between two calls.
-PERIODIC_SERVICES = {"apps.access.webhooks.send_changes": 5.0}
+PERIODIC_SERVICES = {
+    "apps.access.webhooks.send_changes": 5.0,
+    "apps.core.notices.write_due_notices": 3600.0,  # each once, in the first hour of its day
+}
 
 # --- webhooks: https to addresses of the internet, unless said otherwise ----------------------------------
 

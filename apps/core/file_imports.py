@@ -11,6 +11,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, TaskResultStatus, task
 from django_tasks_db.models import DBTaskResult
@@ -21,11 +22,14 @@ from apps.core.importing.kinds import ImportKind, ImportOrder, import_kinds, sho
 from apps.core.importing.report import ShownIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError
-from apps.core.models import Change, FileImport
+from apps.core.models import Change, FileImport, Notice
+from apps.core.notices import NewNotice, write_notices
 from apps.core.task_queue import task_author
 
 Status = FileImport.Status
 
+#: The counts that a notice has.
+TOLD = ("new", "changed", "rejected")
 #: Rows with issues that are kept to be shown; all are in the workbook of rejected rows.
 SHOWN_ROWS = 100
 
@@ -119,10 +123,19 @@ def note_dead_task(file_import: FileImport) -> None:
         finish(file_import, Status.FAILED, message=text)
 
 
+@transaction.atomic
 def finish(file_import: FileImport, status: Status, **values: Any) -> None:
+    """Store how it ended, and let its person know; of a check the page tells."""
     for name, value in {"status": status, "finished_at": timezone.now(), **values}.items():
         setattr(file_import, name, value)
     file_import.save(update_fields=["status", "finished_at", *values])
+    if file_import.staff_id is not None and status != Status.CHECKED:
+        done = ", ".join(
+            f"{count:,} {word}" for word, count in file_import.counts.items() if word in TOLD and count
+        )
+        text = f"{file_import.file_name}: {status.lower()}. {file_import.message or done}"
+        url = reverse("admin:core_fileimport_file", args=[file_import.pk])
+        write_notices([NewNotice(file_import.staff_id, Notice.Kind.FINISHED, text, url)])
 
 
 @task(takes_context=True)

@@ -465,3 +465,55 @@ class FileImport(models.Model):
     @property
     def is_running(self) -> bool:
         return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
+
+
+class Notice(models.Model):
+    """What one person should know: what ran in the background, what was assigned to them, what is due."""
+
+    class Kind(models.TextChoices):
+        FINISHED = "Finished"
+        ASSIGNED = "Assigned"
+        DUE = "Due"
+
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    at = models.DateTimeField("date", default=clock.now)
+    kind = models.CharField(max_length=10, choices=Kind)
+    text = models.CharField("notice", max_length=300)
+    url = models.CharField(max_length=300)
+    key = models.CharField(
+        max_length=120,
+        null=True,
+        unique=True,
+        help_text="What is due is told once: no two notices have one key",
+    )
+    read_at = models.DateTimeField("read", null=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = (
+            models.Index(fields=["staff", "-at", "-id"], name="core_notice_of_staff"),
+            models.Index(
+                fields=["staff"], condition=models.Q(read_at__isnull=True), name="core_notice_unread"
+            ),
+        )
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NoticePreference(models.Model):
+    """Whether a person gets notices by mail as well; without one they do not."""
+
+    staff = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    by_mail = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return "by mail" if self.by_mail else "on the page only"

@@ -13,6 +13,7 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.core import saving
+from apps.core.notices import find_assigned, notify_assigned
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
@@ -57,7 +58,10 @@ def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     for draft in drafts:
         apply_defaults(draft)
     saving.validate(Opportunity, drafts, OPPORTUNITY_RULES)
-    return saving.insert_records(Opportunity, drafts)
+    owners = find_assigned(drafts, "owner", {})
+    keys = saving.insert_records(Opportunity, drafts)
+    notify_assigned(Opportunity, [draft.get("name") for draft in drafts], keys, owners)
+    return keys
 
 
 def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
@@ -75,7 +79,12 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
         keep_moment_of_day(draft, record)
         apply_defaults(draft)
     saving.validate(Opportunity, drafts, OPPORTUNITY_RULES, existing)
-    return saving.save_changes(Opportunity, drafts, existing)
+    owners = find_assigned(drafts, "owner", existing)
+    changed = saving.save_changes(Opportunity, drafts, existing)
+    notify_assigned(
+        Opportunity, [draft.get("name") for draft in drafts], [draft.key for draft in drafts], owners
+    )
+    return changed
 
 
 def keep_moment_of_day(draft: Draft, record: Opportunity) -> None:

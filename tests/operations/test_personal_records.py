@@ -45,6 +45,8 @@ OF_NOBODY = {
     "core.Change": "found by its record: find_history",
     "core.FileImport": "a file of many people: purge_expired deletes it after IMPORT_FILE_DAYS",
     "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",
+    "core.Notice": "of staff",
+    "core.NoticePreference": "of staff",
     "core.Subscriber": "the organisation",
     "django_tasks_database.DBTaskResult": "keys of what a task is about: purge_expired deletes it",
     "documents.DocumentCategory": "a lookup",

@@ -1,6 +1,6 @@
 """The back office of plans and their budgets; Django registers the pages when it imports this package."""
 
-from apps.engagements.admin import booking_list, budgets, home, plans
+from apps.engagements.admin import booking_list, budgets, home, notices, plans
 from apps.engagements.admin.plans import BUDGET_LISTS, BudgetList
 
-__all__ = ["BUDGET_LISTS", "BudgetList", "booking_list", "budgets", "home", "plans"]
+__all__ = ["BUDGET_LISTS", "BudgetList", "booking_list", "budgets", "home", "notices", "plans"]

@@ -1,0 +1,97 @@
+"""The back office's page of one's own notices."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import display
+
+from apps.core.admin_base import CappedPaginator, Page
+from apps.core.admin_base.display import link
+from apps.core.admin_base.pages import PageAdmin
+from apps.core.models import Notice, NoticePreference
+
+COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
+
+
+def key_of(request: HttpRequest) -> Any:
+    """The key of the person who is signed in."""
+    return request.user.pk
+
+
+@admin.register(Notice)
+class NoticeAdmin(PageAdmin):
+    """The notices of the person who looks, each a link that marks it as read."""
+
+    menu_group = "Records"
+    menu_order = 90
+    icon = "notifications"
+    list_display = ("notice", "kind_label", "at", "new")
+    list_display_links: ClassVar[Any] = None
+    list_filter = (("kind", ChoicesDropdownFilter), ("read_at", admin.EmptyFieldListFilter))
+    list_before_template = "admin/notices.html"
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
+    list_pages = (Page("read-all", method="POST"), Page("preference", method="POST"))
+    record_pages = (Page("visit", method="GET"),)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Notice]:
+        return super().get_queryset(request).filter(staff_id=key_of(request))
+
+    @display(description="notice")
+    def notice(self, notice: Notice) -> str:
+        return link(self.page_url("visit", notice.pk), notice.text)
+
+    @display(description="kind", ordering="kind", label=COLOURS)
+    def kind_label(self, notice: Notice) -> str:
+        return notice.kind
+
+    @display(description="", label={"New": "primary"})
+    def new(self, notice: Notice) -> str | None:
+        return None if notice.read_at else "New"
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        by_mail = NoticePreference.objects.filter(staff_id=key_of(request), by_mail=True).exists()
+        return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponseBase:
+        return self.open_page(Page("visit"), request, object_id)
+
+    def visit_page(self, request: HttpRequest, record: Notice) -> HttpResponse:
+        Notice.objects.filter(pk=record.pk, read_at=None).update(read_at=timezone.now())
+        return redirect(record.url)
+
+    def read_all_page(self, request: HttpRequest) -> HttpResponse:
+        self.get_queryset(request).filter(read_at=None).update(read_at=timezone.now())
+        return redirect(self.page_url("changelist"))
+
+    def preference_page(self, request: HttpRequest) -> HttpResponse:
+        """Let notices be mailed, or no longer."""
+        by_mail = request.POST.get("by_mail") == "1"
+        NoticePreference.objects.update_or_create(staff_id=key_of(request), defaults={"by_mail": by_mail})
+        return redirect(self.page_url("changelist"))

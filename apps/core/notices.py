@@ -1,0 +1,122 @@
+"""Notices: written by services and tasks for one person each, shown in the back office, mailed on request."""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import transaction
+from django.urls import reverse
+from django_tasks import task
+
+from apps.core import history
+from apps.core.models import Change, Notice, NoticePreference, Subscriber
+from apps.core.task_queue import task_author
+from apps.odata import clock
+from apps.odata.write.drafts import Draft
+
+#: Of more records assigned at once there is one notice together.
+SINGLE_NOTICES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NewNotice:
+    """A notice to write; one whose ``key`` another notice has is left out."""
+
+    staff_id: Any
+    kind: Notice.Kind
+    text: str
+    url: str
+    key: str | None = None
+
+
+#: What is due on a day, by the apps that own the records.
+DUE_NOTICES: list[Callable[[dt.date], Iterable[NewNotice]]] = []
+
+
+@transaction.atomic
+def write_notices(notices: Sequence[NewNotice]) -> int:
+    """Store the notices, and let those be mailed whose person wants it; how many are new."""
+    keys = [notice.key for notice in notices if notice.key]
+    known = set(Notice.objects.filter(key__in=keys).values_list("key", flat=True)) if keys else set()
+    new = [notice for notice in notices if notice.key is None or notice.key not in known]
+    written = Notice.objects.bulk_create(
+        Notice(staff_id=each.staff_id, kind=each.kind, text=each.text[:300], url=each.url, key=each.key)
+        for each in new
+    )
+    wanted = NoticePreference.objects.filter(staff__in={each.staff_id for each in new}, by_mail=True)
+    by_mail = set(wanted.values_list("staff", flat=True)) if new else set()
+    for notice in written:
+        if notice.staff_id in by_mail:
+            mail_notice.enqueue(notice.pk)
+    return len(new)
+
+
+@task()
+def mail_notice(key: int) -> None:
+    """Mail a notice to its person, whose login may be closed meanwhile."""
+    notice = Notice.objects.select_related("staff").filter(pk=key).first()
+    if notice is None or not notice.staff.is_active:
+        return
+    lines = [notice.text]
+    if settings.SITE_ADDRESS:
+        lines.append(settings.SITE_ADDRESS.rstrip("/") + notice.url)
+    subject = " ".join(f"{Subscriber.current().name}: {notice.text}".split())
+    send_mail(subject, "\n\n".join(lines), None, [notice.staff.primary_email])
+
+
+# --- what was assigned ----------------------------------------------------------------------------------
+
+
+def find_assigned(drafts: Sequence[Draft], column: str, existing: Mapping[Any, Any]) -> list[UUID | None]:
+    """Whom each draft assigns its record to, where it was somebody else's; called before it is saved.
+
+    Nobody is told what they did themselves, or what a command did.
+    """
+    author = history.author()
+    if author.channel == Change.Channel.COMMAND:
+        return [None] * len(drafts)
+    found: list[UUID | None] = []
+    for draft in drafts:
+        staff_id = draft.key_of(column) if draft.has(column) else None
+        record = existing.get(draft.key)
+        before = None if record is None else getattr(record, f"{column}_id")
+        found.append(staff_id if staff_id not in {None, before, author.staff_id} else None)
+    return found
+
+
+def notify_assigned(
+    model: Any, labels: Sequence[str], keys: Sequence[Any], staff_ids: Sequence[UUID | None]
+) -> None:
+    """A notice for each record that was assigned to somebody, by the label of each; one for many."""
+    by_staff: defaultdict[UUID, list[int]] = defaultdict(list)
+    for number, staff_id in enumerate(staff_ids):
+        if staff_id is not None:
+            by_staff[staff_id].append(number)
+    names, page = model._meta, f"admin:{model._meta.app_label}_{model._meta.model_name}"
+    notices = []
+    for staff_id, numbers in by_staff.items():
+        if len(numbers) > SINGLE_NOTICES:
+            text = f"{len(numbers):,} {names.verbose_name_plural} were assigned to you."
+            notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, reverse(f"{page}_changelist")))
+            continue
+        for number in numbers:
+            text = f"Assigned to you: {names.verbose_name} {labels[number]}"
+            url = reverse(f"{page}_change", args=[keys[number]])
+            notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, url))
+    if notices:
+        write_notices(notices)
+
+
+# --- what is due ----------------------------------------------------------------------------------------
+
+
+def write_due_notices() -> None:
+    """Write the notices of today that are not written yet."""
+    with task_author(history.NOBODY):
+        today = clock.today()
+        write_notices([notice for find in DUE_NOTICES for notice in find(today)])

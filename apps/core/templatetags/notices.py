@@ -1,0 +1,22 @@
+"""The number beside the bell in the header of the back office."""
+
+from typing import Any
+
+from django import template
+
+from apps.core.models import Notice
+
+register = template.Library()
+
+#: Beyond it nobody counts.
+MOST = 99
+
+
+@register.simple_tag(takes_context=True)
+def unread_notices(context: dict[str, Any]) -> str:
+    """How many notices the person has not read; empty for none."""
+    person = getattr(context.get("request"), "user", None)
+    if person is None or not person.is_authenticated:
+        return ""
+    count = Notice.objects.filter(staff_id=person.pk, read_at=None)[: MOST + 1].count()
+    return f"{MOST}+" if count > MOST else str(count or "")

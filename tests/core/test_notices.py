@@ -1,0 +1,147 @@
+"""Notices: what ran in the background, what was assigned, what is due; read and unread; by mail."""
+
+import datetime as dt
+
+import pytest
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.module_loading import import_string
+
+from apps.core import history
+from apps.core.models import FileImport, Notice, NoticePreference
+from apps.core.notices import NewNotice, write_due_notices, write_notices
+from apps.odata.write.drafts import Draft
+from apps.sales.models import Opportunity
+from apps.sales.services import create_opportunities, update_opportunities
+from tests.engagements.builders import a_draft, a_plan
+from tests.people.records import a_contact, a_staff_member, an_administrator, get_unrendered
+from tests.sales.builders import a_stage
+from tests.tasks import run_tasks
+
+pytestmark = pytest.mark.django_db
+NOTICES = "/admin/core/notice/"
+BACKEND = "apps.people.authentication.StaffBackend"
+
+
+@pytest.fixture(autouse=True)
+def worker_folder(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
+@pytest.fixture
+def ada(client):
+    person = an_administrator()
+    client.force_login(person, BACKEND)
+    return person
+
+
+def texts(person):
+    return list(Notice.objects.filter(staff=person).order_by("pk").values_list("text", flat=True))
+
+
+def a_notice(person, text="Read me", url="/admin/", **columns):
+    return Notice.objects.create(staff=person, kind="Due", text=text, url=url, **columns)
+
+
+def an_opportunity(**columns):
+    return Opportunity.objects.create(**{"name": "Plan review", "stage": a_stage(), **columns})
+
+
+def test_one_sees_ones_own_notices_and_reading_one_marks_it(client, ada):
+    mine, others = a_notice(ada, url="/admin/people/contact/"), a_notice(a_staff_member())
+    assert 'class="rs-bell"' in client.get("/admin/").content.decode()
+    assert "Notices, 1 unread" in client.get("/admin/").content.decode()
+    listed = get_unrendered(client, NOTICES).context["cl"].result_list
+    assert list(listed) == [mine]
+    assert client.get(f"{NOTICES}{mine.pk}/visit/")["Location"] == "/admin/people/contact/"
+    assert "unread" not in client.get("/admin/").content.decode()
+    client.get(f"{NOTICES}{others.pk}/visit/")
+    client.post(f"{NOTICES}read-all/")
+    others.refresh_from_db()
+    assert others.read_at is None
+
+
+def test_all_notices_are_marked_as_read_at_once(client, ada):
+    a_notice(ada), a_notice(ada)
+    client.post(f"{NOTICES}read-all/")
+    assert not Notice.objects.filter(read_at=None).exists()
+
+
+def test_notices_are_mailed_to_whoever_wants_it(client, ada, settings):
+    settings.SITE_ADDRESS = "https://records.example.org/"
+    client.post(f"{NOTICES}preference/", {"by_mail": "1"})
+    write_notices([NewNotice(ada.pk, Notice.Kind.DUE, "Follow up\non Walsh", "/admin/x/")])
+    write_notices([NewNotice(a_staff_member().pk, Notice.Kind.DUE, "Not mailed", "/admin/x/")])
+    run_tasks()
+    (sent,) = mail.outbox
+    assert (sent.to, sent.subject) == ([ada.primary_email], "My organisation: Follow up on Walsh")
+    assert sent.body == "Follow up\non Walsh\n\nhttps://records.example.org/admin/x/"
+    client.post(f"{NOTICES}preference/", {"by_mail": "0"})
+    assert not NoticePreference.objects.get(staff=ada).by_mail
+
+
+def test_the_end_of_an_import_is_told_and_its_check_is_not(client, ada):
+    file = SimpleUploadedFile("people.csv", b"First name,Surname\nIda,Quill\nNed,\n")
+    client.post("/admin/core/fileimport/add/", {"kind": "contact", "file": file})
+    run_tasks()
+    assert texts(ada) == []
+    record = FileImport.objects.get()
+    client.post(f"/admin/core/fileimport/{record.pk}/file/", {"action": "import"})
+    run_tasks()
+    assert texts(ada) == ["people.csv: imported. 1 new, 1 rejected"]
+    assert client.get(Notice.objects.get().url).status_code == 200
+
+
+def test_a_new_owner_is_told_of_an_opportunity_unless_they_did_it_themselves(ada):
+    owner = a_staff_member()
+    opportunity = an_opportunity(owner=ada, name="Walsh")
+
+    def give_to(person):
+        with history.as_author(history.Author("Back office", ada.pk)):
+            update_opportunities([Draft({"owner": person}, given=["owner"], key=opportunity.pk)])
+
+    give_to(owner)
+    give_to(owner)
+    give_to(ada)
+    assert texts(owner) == ["Assigned to you: opportunity Walsh"]
+    assert texts(ada) == []
+    assert Notice.objects.get().url == f"/admin/sales/opportunity/{opportunity.pk}/change/"
+
+
+def test_many_opportunities_assigned_at_once_are_one_notice(ada):
+    owner, stage = a_staff_member(), an_opportunity(owner=ada).stage
+    for channel in ("Import", "Command"):
+        with history.as_author(history.Author(channel)):
+            create_opportunities(
+                [
+                    a_draft(Opportunity, name="Plan review", owner=owner, stage=stage, outcome_reasons=[])
+                    for _ in range(4)
+                ]
+            )
+    assert texts(owner) == ["4 opportunities were assigned to you."]
+
+
+def test_what_is_due_is_told_once(ada, at):
+    at("2026-03-02 06:00")
+    today = dt.date(2026, 3, 2)
+    for days in (-8, -1, 0, 1):
+        date = today + dt.timedelta(days=days)
+        an_opportunity(owner=ada, name=f"Due {days}", follow_up_staff=ada, follow_up_date=date)
+    person = a_contact(first_name="Matilda", last_name="Walsh", account_manager=ada)
+    a_plan(participant=person, plan_start_date=dt.date(2025, 4, 1), plan_end_date=dt.date(2026, 3, 31))
+    write_due_notices()
+    assert sorted(texts(ada)) == [
+        "Follow up on Due -1, due 01/03/2026",
+        "Follow up on Due 0, due 02/03/2026",
+        "The plan of Matilda Walsh ends on 31/03/2026",
+    ]
+    write_due_notices()
+    assert Notice.objects.count() == 3
+    at("2026-03-03 00:10")
+    write_due_notices()
+    assert texts(ada)[3:] == ["Follow up on Due 1, due 03/03/2026"]
+
+
+def test_a_worker_writes_what_is_due_by_itself(settings):
+    seconds = {import_string(path): seconds for path, seconds in settings.PERIODIC_SERVICES.items()}
+    assert seconds[write_due_notices] <= 24 * 3600
