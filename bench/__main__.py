@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from tests import postgres
 
@@ -20,7 +21,11 @@ WANTED = {
     "sync": (1_000, 200_000),
     "read_log": (1_000, 100),
     "servers": (20_000, 3_000),
+    "frameworks": (1_000, 100),
 }
+LOCK = Path(__file__).with_name("requirements.txt")
+#: What other frameworks need; it is not installed among the packages of the product.
+PACKAGES = Path(__file__).resolve().parents[1] / ".venv-bench"
 
 
 def main(arguments: list[str]) -> int:
@@ -28,9 +33,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("name", nargs="?", choices=WANTED, help="which measurement; without it all")
     wanted = parser.parse_args(arguments).name
     names = [wanted] if wanted else [*WANTED]
+    if "frameworks" in names:
+        install_packages()
     try:
         with tempfile.TemporaryDirectory() as folder, postgres.throwaway_server() as url:
             environment = {"DATABASE_URL": url, "VAR_DIR": folder, "DJANGO_SETTINGS_MODULE": "bench.settings"}
+            environment["BENCH_PACKAGES"] = str(PACKAGES)
             # A process for each: what one leaves in memory is not the next one's.
             commands = [
                 ["fill", *(str(max(numbers)) for numbers in zip(*(WANTED[n] for n in names), strict=True))],
@@ -44,6 +52,25 @@ def main(arguments: list[str]) -> int:
     except postgres.Unavailable as reason:
         sys.exit(f"run: {reason}")
     return 0
+
+
+def install_packages() -> None:
+    """Install the lock of the other frameworks, unless it is installed."""
+    stamp = PACKAGES / "installed"
+    if stamp.exists() and stamp.read_text() == LOCK.read_text():
+        return
+    options = [
+        "--quiet",
+        "--upgrade",
+        "--require-hashes",
+        "--only-binary",
+        ":all:",
+        "--target",
+        str(PACKAGES),
+    ]
+    if subprocess.call([sys.executable, "-m", "pip", "install", *options, "-r", str(LOCK)]):
+        sys.exit("run: pip could not install bench/requirements.txt: its reason is printed above.")
+    stamp.write_text(LOCK.read_text())
 
 
 if __name__ == "__main__":

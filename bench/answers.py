@@ -42,7 +42,8 @@ def leaves(value: Any, ignored: frozenset[str]) -> Iterator[Any]:
 
 def normal_form(value: Any) -> str:
     if isinstance(value, str) and _MOMENT.match(value):
-        return repr(dt.datetime.fromisoformat(value).astimezone(dt.UTC))
+        moment = dt.datetime.fromisoformat(value).astimezone(dt.UTC)
+        return moment.isoformat(timespec="milliseconds")  # DjangoJSONEncoder cuts the rest
     if isinstance(value, float) or (isinstance(value, str) and _DECIMAL.fullmatch(value)):
         # Stock answers write decimals as texts, ours as numbers with their digits.
         return str(Decimal(str(value)).normalize())

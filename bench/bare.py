@@ -45,10 +45,10 @@ def cpu(cost: Cost) -> float:
     return cost.python + cost.postgresql
 
 
-def statement_of(ask: object) -> str:
+def statement_of(ask: object, table: str = "funding_claim") -> str:
     """The statement that reads the page, as the driver sent it."""
     assert callable(ask)
     with CaptureQueriesContext(connection) as captured:
         ask()
     statements = [each["sql"] for each in captured.captured_queries]
-    return str(next(sql for sql in statements if "funding_claim" in sql))
+    return str(next(sql for sql in statements if table in sql))

@@ -1,7 +1,11 @@
 """The product's settings, with the stock viewsets beside its own and no caller refused for calling often."""
 
+import os
+import sys
+
 from records_site import settings as product
 
+sys.path.append(os.environ.get("BENCH_PACKAGES", ""))  # behind those of the product
 globals().update({name: getattr(product, name) for name in dir(product) if name.isupper()})
 
 INSTALLED_APPS = [*product.INSTALLED_APPS, "bench"]

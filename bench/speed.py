@@ -85,6 +85,12 @@ def page_of_whole_claims(caller: Caller) -> tuple[Contender, Contender]:
     return readers(caller, "/api/claim", "$expand=*", "/stock/whole-claim/", "page_size=1000", 1_000)
 
 
+def page_of_claims_with_contact(caller: Caller) -> tuple[Contender, Contender]:
+    """A navigation property to another set, whose right is checked."""
+    query = "$expand=Contact($select=FirstName,LastName,ArchiveDate)"
+    return readers(caller, "/api/claim", query, "/stock/claim-with-contact/", "page_size=1000", 1_000)
+
+
 def readers(
     caller: Caller, ours: str, our_query: str, stock: str, stock_query: str, size: int
 ) -> tuple[Contender, Contender]:
@@ -167,6 +173,7 @@ PROMISES = (
     Promise("one claim with its lines", 3.5, one_claim, samples=40, calls=40),
     Promise("page of 1,000 claims", 7, page_of_claims, samples=25, calls=2),
     Promise("… with lines", 7, page_of_whole_claims, samples=25, calls=1),
+    Promise("… with the contact", 7, page_of_claims_with_contact, samples=25, calls=1),
     Promise("POST of 1 claim", 3, claims.new_claims(1, Stock), samples=15, calls=1),
     Promise("POST of 100 claims", 12, claims.new_claims(100, Stock), samples=9),
     Promise("POST of 1,000 claims", 20, claims.new_claims(1_000, Stock), samples=5),

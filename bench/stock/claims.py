@@ -8,7 +8,7 @@ from django.db.models.base import Model
 from rest_framework.serializers import ModelSerializer, UUIDField
 
 from apps.funding.models import Claim, ClaimLine, PriceBook, Product
-from bench.stock.serializers import UniqueTwinValidator
+from bench.stock.serializers import ContactBriefSerializer, UniqueTwinValidator
 from bench.stock.viewsets import StockViewSet
 
 CLAIM = (
@@ -82,6 +82,13 @@ class ClaimSerializer(ModelSerializer):
         fields = (*CLAIM, "client")
 
 
+class ClaimWithContactSerializer(ClaimSerializer):
+    contact_record = ContactBriefSerializer(source="contact", read_only=True)
+
+    class Meta(ClaimSerializer.Meta):
+        fields = (*ClaimSerializer.Meta.fields, "contact_record")
+
+
 class WholeClaimSerializer(ClaimSerializer):
     line_items = LineSerializer(many=True, read_only=True)
 
@@ -130,6 +137,11 @@ CLAIMS = Claim.objects.select_related("contact").order_by("-creation_date", "-gu
 class ClaimViewSet(StockViewSet):
     queryset = CLAIMS
     serializer_class = ClaimSerializer
+
+
+class ClaimWithContactViewSet(StockViewSet):
+    queryset = CLAIMS
+    serializer_class = ClaimWithContactSerializer
 
 
 class WholeClaimViewSet(StockViewSet):

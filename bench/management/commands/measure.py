@@ -1,34 +1,25 @@
-"""The command ``measure``: prints one measurement's figures."""
+"""The command ``measure``: prints one measurement's figures, and keeps them in bench/figures/."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
 
 from apps.access.callers import EVERYTHING, ApplicationCaller
 from apps.access.services import issue_token, register_application
-from bench.bare import bare
-from bench.batch import batch
-from bench.bounds import bounds
 from bench.calling import Caller
-from bench.read_log import read_log_cost
-from bench.servers import servers
-from bench.speed import speed
-from bench.sums import sums
-from bench.sync import sync
+from bench.management.commands.fill import machine
 
-MEASUREMENTS: dict[str, Callable[[Caller], Iterator[str]]] = {
-    "speed": speed,
-    "bare": bare,
-    "batch": batch,
-    "bounds": bounds,
-    "sums": sums,
-    "sync": sync,
-    "read_log": read_log_cost,
-    "servers": servers,
-}
+ROOT = Path(__file__).resolve().parents[3]
+MEASUREMENTS = ("speed", "bare", "batch", "bounds", "sums", "sync", "read_log", "servers", "frameworks")
+#: The table of the README stands between these lines.
+BEGIN, END = "<!-- written by ./run bench frameworks -->\n", "<!-- until here -->\n"
 
 
 class Command(BaseCommand):
@@ -39,10 +30,24 @@ class Command(BaseCommand):
 
     def handle(self, name: str, **options: Any) -> None:
         caller = Caller(token(f"Bench: {name}"))
+        # Only when it is measured: ``frameworks`` needs packages that nothing else does.
+        measurement: Callable[[Caller], Iterator[str]] = getattr(import_module(f"bench.{name}"), name)
         self.stdout.write(f"\n{name}\n")
-        for line in MEASUREMENTS[name](caller):
+        lines: list[str] = []
+        for line in measurement(caller):
             self.stdout.write(line)
             self.stdout.flush()
+            lines.append(line)
+        lines += ["", f"{timezone.localdate():%d %B %Y}, {machine()}, load {os.getloadavg()[0]:.1f}", ""]
+        (ROOT / "bench" / "figures" / f"{name}.txt").write_text("\n".join(lines))
+        if name == "frameworks":
+            write_table(ROOT / "README.md", "\n".join(lines))
+
+
+def write_table(file: Path, table: str) -> None:
+    """Put the table between the two lines of the file."""
+    before, begin, rest = file.read_text().partition(BEGIN)
+    file.write_text(f"{before}{begin}{table}{END}{rest.partition(END)[2]}")
 
 
 def token(name: str) -> str:

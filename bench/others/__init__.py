@@ -1,0 +1,1 @@
+"""Clients as other frameworks would serve them, over the same tables."""
