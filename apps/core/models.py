@@ -318,6 +318,52 @@ class PersonalDataRead(models.Model):
         return f"{self.kind} {self.record_type}"
 
 
+class ListChoice(models.Model):
+    """What a person chose for a list of the back office; ``record_type`` is its model's label."""
+
+    staff = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    record_type = models.CharField(max_length=60)
+
+    class Meta:
+        abstract = True
+        default_permissions: ClassVar[tuple[str, ...]] = ()
+
+
+class SavedFilter(ListChoice):
+    """The filters of a list under a name, for the person or for their teams."""
+
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=2_000, blank=True, help_text="As in the address of the list")
+    is_shared = models.BooleanField("shared with my teams", default=False)
+
+    class Meta(ListChoice.Meta):
+        ordering = ("name", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["staff", "record_type", "name"],
+                name="core_one_saved_filter_of_a_name",
+                violation_error_message="You have saved filters of this list under this name already.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ChosenColumns(ListChoice):
+    """The columns that a person chose for a list."""
+
+    columns = models.JSONField(help_text="Their names, in order")
+
+    class Meta(ListChoice.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=["staff", "record_type"], name="core_columns_of_a_list"),
+        )
+
+    def __str__(self) -> str:
+        return f"Columns of {self.record_type}"
+
+
 class Consent(models.TextChoices):
     """Whether somebody agreed to be written to."""
 

@@ -7,7 +7,8 @@ import pytest
 from apps.access.models import IdempotencyKey
 from apps.core.models import Change
 from apps.engagements.models import ClientEngagement
-from apps.funding.models import Claim
+from apps.funding.models import Claim, PriceBook
+from apps.odata import clock
 from apps.odata.declaration.resource import V2_1
 from apps.odata.declaration.service import get_service
 from tests.api.batches import Request, get, send_json
@@ -125,6 +126,16 @@ def test_a_claim_takes_the_defaults_of_its_provider_invoice_again(later, api):
     assert shown["LineItems"][0] | {"ModifyDate": 0} == line | {"ModifyDate": 0}
     least["LineItems"] = [{name: line[name] for name in ("LineItemGuid", "Quantity", "PriceBook", "Product")}]
     assert ok(later.put(f"claim({claim['ClaimGuid']})", least, IGNORED))["LineItems"][0]["Notes"] != "Ours"
+
+
+def test_a_line_keeps_a_price_book_that_was_archived_meanwhile(later, address_of):
+    address = address_of("Invoice")
+    before = read(later, address)
+    PriceBook.objects.update(archive_date=clock.now())
+    assert ok(later.put(address, before, IGNORED)) == before
+    line = {name: before["LineItems"][0][name] for name in ("Quantity", "PriceBook", "Product")}
+    answer = later.put(address, before | {"LineItems": [line]}, IGNORED)
+    assert [each["code"] for each in refused(answer, 400)["details"]] == ["Archived"]
 
 
 # --- PATCH ----------------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import IntegrityError, connection, transaction
 
 from apps.funding.models import Claim, NumberSequence, ProviderInvoice, StatusMove
+from apps.funding.services.records import PERMISSIONS
 from apps.odata import clock
 from tests.funding.builders import JULY, a_claim, a_provider_invoice, an_invoice
 from tests.people.builders import a_client
@@ -124,3 +126,10 @@ def test_records_say_what_they_are():
     assert str(ProviderInvoice(provider=provider)) == "without a reference (Care Ltd)"
     assert str(NumberSequence("claim", 7)) == "claim: 7"
     assert str(a_claim(claim_number="CLM-9").line_items.get()).startswith("2 × ")
+
+
+@pytest.mark.django_db
+def test_the_permissions_that_rules_ask_for_have_codenames_of_their_own():
+    codenames = {name.partition(".")[2] for name in PERMISSIONS}
+    found = Permission.objects.filter(codename__in=codenames).values_list("codename", flat=True)
+    assert sorted(found) == sorted(codenames)

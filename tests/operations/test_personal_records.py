@@ -42,6 +42,8 @@ OF_NOBODY = {
     "axes.AccessFailureLog": "sign-ins of staff",
     "axes.AccessLog": "sign-ins of staff",
     "contenttypes.ContentType": "the list of models",
+    "core.ChosenColumns": "of staff",
+    "core.SavedFilter": "of staff",
     "core.Change": "found by its record: find_history",
     "core.FileImport": "a file of many people: purge_expired deletes it after IMPORT_FILE_DAYS",
     "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",

@@ -12,7 +12,8 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 
 from apps.core import exporting
-from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.admin_base.list_views import ListViewAdmin, filters_of
+from apps.core.admin_base.pages import Page
 from apps.core.importing.kinds import FILE_KINDS, permitted_kinds
 from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration.service import get_service
@@ -24,11 +25,9 @@ FILE_TYPES = {
     "csv": ("Export CSV", "text/csv; charset=utf-8"),
     "xlsx": ("Export XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
 }
-#: What the address of a list says besides its filters.
-PAGE_PARAMETERS = ("p", "all", "o", "e")
 
 
-class ExportAdmin(PageAdmin):
+class ExportAdmin(ListViewAdmin):
     """A list of records of a resource, of which what is filtered is exported."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -53,11 +52,9 @@ class ExportAdmin(PageAdmin):
         ]
 
     def export_links(self, query: QueryDict) -> list[dict[str, str]]:
-        filters = query.copy()
-        for name in PAGE_PARAMETERS:
-            filters.pop(name, None)
+        filters = filters_of(query)
         return [
-            {"title": title, "link": f"{self.page_url('export', file_type)}?{filters.urlencode()}"}
+            {"title": title, "link": f"{self.page_url('export', file_type)}?{filters}"}
             for file_type, (title, _) in FILE_TYPES.items()
         ]
 

@@ -65,7 +65,9 @@ class RecordChangeList(ChangeList):
     @property
     def rows(self) -> Iterator[Row]:
         columns = [name for name in self.list_display if name != "action_checkbox"]
-        linked = columns[:1] if self.list_display_links == () else self.list_display_links or ()
+        linked: Sequence[str] = ()
+        if self.list_display_links is not None:
+            linked = [name for name in columns if name in self.list_display_links] or columns[:1]
         # The form returns to the list with the same filters.
         query = f"?{self.preserved_filters}" if self.preserved_filters else ""
         for record in self.result_list:

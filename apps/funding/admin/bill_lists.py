@@ -28,6 +28,7 @@ from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
+from apps.funding.admin.groups import GroupingAdmin
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
 from apps.funding.choices import ClaimStatus, WarningCode
 from apps.funding.models import (
@@ -260,7 +261,7 @@ def hold_reason_label(group: dict[str, Any]) -> str:
 # --- the list -------------------------------------------------------------------------------------------
 
 
-class BillListAdmin(ActionAdmin):
+class BillListAdmin(GroupingAdmin, ActionAdmin):
     """What the lists of claims and invoices have in common."""
 
     #: The normalised columns of the bill's number and reference.
@@ -287,10 +288,10 @@ class BillListAdmin(ActionAdmin):
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         """Of bills on hold the reason is shown."""
         columns = list(super().get_list_display(request))
-        if request.GET.get(STATUS) == ClaimStatus.ON_HOLD:
-            columns[columns.index("status")] = "hold_reason"
-        elif request.GET.get(STATUS):
-            columns.remove("status")
+        if request.GET.get(STATUS) and "status" in columns:
+            is_on_hold = request.GET[STATUS] == ClaimStatus.ON_HOLD
+            at = columns.index("status")
+            columns[at : at + 1] = ["hold_reason"] if is_on_hold else []
         return columns
 
     def get_search_results(
@@ -329,7 +330,12 @@ class BillListAdmin(ActionAdmin):
                 for each in load_hold_reasons(self.model)
             ]
         tabs = queue_tabs(queues, chosen, is_all=not chosen and budget is None)
-        return {"tabs": tabs, "hold_reasons": reasons, "budget": budget}
+        return {
+            "tabs": tabs,
+            "hold_reasons": reasons,
+            "budget": budget,
+            "group_links": self.group_links(request),
+        }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The list has the warnings of its rows."""

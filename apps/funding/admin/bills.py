@@ -17,6 +17,7 @@ from apps.funding.admin import autocomplete
 from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, ReasonForm
 from apps.funding.admin.bill_lists import BillListAdmin
 from apps.funding.admin.forms import BillForm, LineForm, place_label
+from apps.funding.admin.groups import GROUPS
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.transitions import apply_transition, explain_missing_approval, list_transitions
@@ -76,7 +77,7 @@ class BillAdmin(BillListAdmin):
     line_form: ClassVar[type[LineForm]]
     change_form_template = "funding/bill_form.html"
     #: Requested by the grid of lines while somebody types.
-    list_pages: ClassVar[Any] = (Page("products", method="GET"), Page("prices", method="GET"))
+    list_pages: ClassVar[Any] = (GROUPS, Page("products", method="GET"), Page("prices", method="GET"))
     products_page = staticmethod(autocomplete.products_page)
     prices_page = staticmethod(autocomplete.prices_page)
     #: Without the page of archiving, which is a transition: a claim returns its provider invoice.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
@@ -28,8 +29,9 @@ from apps.funding.models import (
 from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of, load_records
 from apps.odata import clock
+from apps.odata.batched_queries import PreparedQuery, fetch_all, prepared_query
 from apps.odata.declaration import service
 from apps.odata.write.drafts import (
     Draft,
@@ -213,6 +215,21 @@ ADVANCE_SEQUENCE = (
 MAX_LOOKUP = 5_000
 
 
+def used_numbers_query(bill_type: BillType) -> PreparedQuery:
+    """Those of some normalised numbers that bills have. Prepared, since others wait while it is sent."""
+
+    @prepared_query
+    def rows(keys: Any) -> QuerySet[Any, Any]:
+        name = f"{bill_type.name}_number_key"
+        bills = bill_type.model._base_manager.filter(any_of(bill_type.model, name, keys))
+        return bills.order_by().values_list(name)
+
+    return rows
+
+
+USED_NUMBERS = {bill_type.model: used_numbers_query(bill_type) for bill_type in (CLAIMS, INVOICES)}
+
+
 def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
     """Give every draft without a number the next one (decisions.md 4); used numbers are skipped.
 
@@ -232,7 +249,6 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     """The next numbers that no record has, and that are not among the normalised numbers ``given``."""
     sequence, settings = str(model._meta.model_name), Subscriber.current()
     prefix, digits = (getattr(settings, f"{sequence}_number_{part}") for part in ("prefix", "digits"))
-    key = f"{sequence}_number_key"
     numbers: dict[str, int] = {}
     step = count
     while len(numbers) < count:
@@ -242,8 +258,8 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
             first = cursor.fetchone()[0] - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
-        rows = model._base_manager.filter(**{f"{key}__in": list(keys.values())}).order_by()
-        used = {*given, *rows.values_list(key, flat=True)}
+        (rows,) = fetch_all([USED_NUMBERS[model](keys.values())])
+        used = {*given, *(key for (key,) in rows)}
         numbers |= {text: number for text, number in looked_up.items() if keys[text] not in used}
         step = min(max(2 * step, 16), MAX_LOOKUP)
     chosen = list(numbers)

@@ -161,9 +161,11 @@ def complete_draft(
 
 def complete_line(line: Draft, record: LineItem, references: Sequence[str]) -> None:
     for column in record._meta.concrete_fields:
-        name = column.name
-        if not column.primary_key and name not in line.given and name not in line.invalid:
-            is_whole = name in references
+        name, is_whole = column.name, column.name in references
+        if is_whole and line.key_of(name) == getattr(record, column.attname):
+            # Also one that was archived meanwhile: the line has it already.
+            line.fill(name, getattr(record, name))
+        elif not column.primary_key and name not in line.given and name not in line.invalid:
             line.fill(name, getattr(record, name) if is_whole else saving.existing_value(record, column))
 
 

@@ -1,0 +1,140 @@
+"""How a person sees a list: filters saved under a name, for themselves or their teams, and chosen columns."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.utils import label_for_field
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.text import capfirst
+
+from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.models import ChosenColumns, NormalisedField, SavedFilter
+
+LIST_VIEW = Page("list-view")
+CHOOSE_COLUMNS = Page("columns", method="POST")
+#: What the address of a list says besides its filters.
+PAGE_PARAMETERS = ("p", "all", "o", "e")
+#: More names than anybody finds one in.
+SAVED_LIMIT = 50
+
+
+def filters_of(query: QueryDict) -> str:
+    """The filters in the address of a list."""
+    filters = query.copy()
+    for name in PAGE_PARAMETERS:
+        filters.pop(name, None)
+    return filters.urlencode()
+
+
+class ListViewAdmin(PageAdmin):
+    """A list whose filters can be saved and whose columns can be chosen, by whoever may view it."""
+
+    def get_urls(self) -> list[URLPattern]:
+        pages = [
+            path(
+                f"{page.path}/",
+                self.admin_site.admin_view(partial(self.open_page, page)),
+                name=self.url_name(page.name),
+            )
+            for page in (LIST_VIEW, CHOOSE_COLUMNS)
+        ]
+        return [*pages, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        address = f"{self.page_url(LIST_VIEW.name)}?{filters_of(request.GET)}"
+        return super().changelist_view(request, {"list_view_url": address, **(extra_context or {})})
+
+    def owner(self, request: HttpRequest) -> dict[str, Any]:
+        """The columns by which what somebody chose for this list is found."""
+        return {"staff": request.user, "record_type": self.opts.label_lower}
+
+    def saved_filters(self, request: HttpRequest) -> QuerySet[SavedFilter]:
+        """The person's own, and those that members of the same teams share."""
+        shared = Q(is_shared=True, staff__teams__staff=request.user.pk)
+        found = SavedFilter.objects.filter(
+            Q(staff=request.user.pk) | shared, record_type=self.opts.label_lower
+        )
+        return found.select_related("staff").distinct()
+
+    def list_view_page(self, request: HttpRequest) -> HttpResponse:
+        """The menu of a list; a POST saves, renames or deletes one of the person's own filters."""
+        if request.method == "POST":
+            query = filters_of(QueryDict(request.POST.get("query", "")))
+            try:
+                self.save_filter(request, query)
+            except ValidationError as error:
+                messages.error(request, " ".join(error.messages))
+            return redirect(f"{self.page_url('changelist')}?{query}")
+        context = {
+            "query": filters_of(request.GET),
+            "saved_filters": self.saved_filters(request),
+            "columns": self.column_choices(request),
+            "address": self.page_url(LIST_VIEW.name),
+            "columns_address": self.page_url(CHOOSE_COLUMNS.name),
+        }
+        return TemplateResponse(request, "admin/list_view.html", context)
+
+    def save_filter(self, request: HttpRequest, query: str) -> None:
+        own = SavedFilter.objects.filter(**self.owner(request))
+        key, name = request.POST.get("key"), request.POST.get("name", "").strip()
+        saved = own.filter(pk=int(key)).first() if key and key.isdecimal() else None
+        if saved is not None and "delete" in request.POST:
+            saved.delete()
+            messages.success(request, f"Saved filter {saved.name} deleted.")
+            return
+        if saved is None:
+            # The same name again replaces what it stood for.
+            saved = own.filter(name=name).first() or SavedFilter(**self.owner(request))
+            saved.query = query
+        saved.name, saved.is_shared = name, "is_shared" in request.POST
+        saved.full_clean()
+        if saved.pk is None and own.count() >= SAVED_LIMIT:
+            raise ValidationError(f"A list has at most {SAVED_LIMIT} saved filters: delete one first.")
+        saved.save()
+        messages.success(request, f"Filters saved as {name}.")
+
+    # --- columns
+
+    def available_columns(self) -> list[str]:
+        """The columns of the list, and those of the record that need no further query."""
+        listed = [str(name) for name in self.list_display]
+        fields = [
+            column.name
+            for column in self.opts.concrete_fields
+            if not (column.is_relation or column.primary_key or isinstance(column, NormalisedField))
+        ]
+        return [*listed, *(name for name in fields if name not in listed and name != "password")]
+
+    def column_choices(self, request: HttpRequest) -> list[tuple[str, str, bool]]:
+        """The name and label of each available column, and whether the list shows it."""
+        shown = self.get_list_display(request)
+        return [
+            (name, capfirst(str(label_for_field(name, self.model, self))) or "Archived", name in shown)
+            for name in self.available_columns()
+            if name != "archived"
+        ]
+
+    def columns_page(self, request: HttpRequest) -> HttpResponse:
+        """Choose the columns of the list; none are the usual ones."""
+        chosen = [name for name in self.available_columns() if name in request.POST.getlist("columns")]
+        own = ChosenColumns.objects.filter(**self.owner(request))
+        own.delete()
+        if chosen and "usual" not in request.POST:
+            ChosenColumns.objects.create(**self.owner(request), columns=[*chosen, "archived"])
+        query = filters_of(QueryDict(request.POST.get("query", "")))
+        return redirect(f"{self.page_url('changelist')}?{query}")
+
+    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        own = ChosenColumns.objects.filter(**self.owner(request))
+        chosen = own.values_list("columns", flat=True).first() or ()
+        known = self.available_columns()
+        return [name for name in chosen if name in known] or super().get_list_display(request)

@@ -1,0 +1,101 @@
+"""Groups of the claims or invoices that a list's filters leave, by month or status, with their sums."""
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.db.models import Count, F, Sum
+from django.db.models.functions import TruncMonth
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from unfold.utils import parse_date_str
+
+from apps.core.admin_base import Page
+from apps.core.admin_base.list_views import filters_of
+from apps.core.admin_base.pages import PageAdmin
+from apps.funding.admin.month_end import Cell
+from apps.funding.admin.queues import STATUS
+from apps.funding.models import ZERO
+from apps.funding.statuses import RESUBMITTABLE, STATUSES
+
+GROUPS = Page("groups/<str:by>", method="GET")
+#: The groupings: the heading of the column, what bills are grouped by, and the order of the groups.
+GROUPINGS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
+    "month": ("Month of entry", TruncMonth("creation_date"), lambda month: -month.timestamp()),
+    "status": ("Status", F("funding_status"), list(STATUSES).index),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BillGroup:
+    """A row of the page; ``link`` opens the list of exactly its bills."""
+
+    label: str
+    link: str
+    cell: Cell
+
+
+class GroupingAdmin(PageAdmin):
+    """A list of bills with a page of its groups."""
+
+    list_pages = (GROUPS,)
+
+    def group_links(self, request: HttpRequest) -> list[tuple[str, str, str]]:
+        """The name, label and address of each grouping, with the same filters."""
+        filters = filters_of(request.GET)
+        return [(name, f"By {name}", f"{self.page_url('groups', name)}?{filters}") for name in GROUPINGS]
+
+    def groups_page(self, request: HttpRequest, by: str) -> HttpResponse:
+        """The groups of what the filters of the address leave, with their numbers and sums."""
+        if by not in GROUPINGS:
+            raise Http404
+        heading, expression, order = GROUPINGS[by]
+        try:
+            filtered = self.get_changelist_instance(request).queryset
+        except IncorrectLookupParameters:
+            raise Http404 from None
+        bills = self.model._default_manager.filter(pk__in=filtered.order_by().values("pk")).order_by()
+        found = bills.values_list(expression).annotate(count=Count("pk"), sum=Sum("total"))
+        rows = [
+            BillGroup(
+                f"{value:%B %Y}" if by == "month" else STATUSES[value].label,
+                f"{self.page_url('changelist')}?{group_filters(request.GET, by, value)}",
+                Cell(count, total or ZERO),
+            )
+            for value, count, total in sorted(found, key=lambda group: order(group[0]))
+        ]
+        filters = filters_of(request.GET)
+        return self.render_page(
+            request,
+            "funding/groups.html",
+            f"{self.opts.verbose_name_plural} by {by}".capitalize(),
+            rows=rows,
+            total=sum((row.cell for row in rows), Cell()),
+            by=by,
+            heading=heading,
+            is_filtered=bool(filters),
+            groupings=self.group_links(request),
+            list_link=f"{self.page_url('changelist')}?{filters}",
+        )
+
+
+def group_filters(query: QueryDict, by: str, value: Any) -> str:
+    """The filters of the list and those that leave the bills of one group."""
+    filters = QueryDict(filters_of(query), mutable=True)
+    if by == "status":
+        filters[STATUS] = value
+        if value in RESUBMITTABLE:
+            filters.setdefault("resubmitted", "all")  # else its list leaves out those that were
+        return filters.urlencode()
+    first = value.date()
+    last = (first + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
+    for end, day, narrower in (("from", first, max), ("to", last, min)):
+        name = f"creation_date_{end}"
+        given = read_day(filters.get(name))
+        filters[name] = str(narrower(day, given) if given else day)
+    return filters.urlencode()
+
+
+def read_day(text: str | None) -> dt.date | None:
+    return parse_date_str(text) if text else None

@@ -1,0 +1,95 @@
+"""How a person sees a list: saved filters, shared with teams, and chosen columns."""
+
+import pytest
+
+from apps.core.models import ChosenColumns, SavedFilter
+from apps.people.models import Team
+from tests.people.records import a_contact, a_role, a_staff_member
+
+BACKEND = "apps.people.authentication.StaffBackend"
+LIST = "/admin/people/contact/"
+VIEW = f"{LIST}list-view/"
+
+
+@pytest.fixture
+def role(db):
+    return a_role("people.view_contact")
+
+
+@pytest.fixture
+def ada(client, role):
+    ada = a_staff_member(role=role, first_name="Ada")
+    client.force_login(ada, BACKEND)
+    return ada
+
+
+def save(client, **fields):
+    return client.post(VIEW, {"query": "q=walsh&p=3&o=1", "name": "Walshes", **fields}, follow=True)
+
+
+def menu(client):
+    return client.get(VIEW, {"archived": "all"}).content.decode()
+
+
+def test_filters_are_saved_renamed_shared_and_deleted(client, ada):
+    assert save(client).redirect_chain == [(f"{LIST}?q=walsh", 302)]
+    assert 'href="?q=walsh"' in menu(client)
+    save(client, query="q=welsh")  # under the same name
+    saved = SavedFilter.objects.get()
+    assert (saved.query, saved.is_shared) == ("q=welsh", False)
+    save(client, key=saved.pk, name="Welshes", is_shared="on", query="q=other")
+    saved.refresh_from_db()
+    assert (saved.name, saved.query, saved.is_shared) == ("Welshes", "q=welsh", True)
+    save(client, key=saved.pk, delete="1")
+    assert not SavedFilter.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": " "}, "This field cannot be blank."),
+        ({"name": "x" * 61}, "at most 60 characters"),
+        ({"query": "q=" + "x" * 2_000}, "at most 2000 characters"),
+        ({"key": "0", "name": ""}, "This field cannot be blank."),
+    ],
+)
+def test_what_cannot_be_saved_is_said(client, ada, fields, message):
+    page = save(client, **fields)
+    assert message in page.content.decode()
+    assert not SavedFilter.objects.exists()
+
+
+def test_shared_filters_are_seen_by_the_team_and_changed_by_their_owner(client, ada, role):
+    team = Team.objects.create(name="North")
+    mia, omar = a_staff_member(role=role, first_name="Mia"), a_staff_member(role=role)
+    ada.teams.add(team)
+    mia.teams.add(team)
+    save(client, is_shared="on")
+    save(client, name="Mine")
+    saved = SavedFilter.objects.get(name="Walshes")
+    client.force_login(mia, BACKEND)
+    assert "shared by Ada" in menu(client)
+    assert "Mine" not in menu(client)
+    save(client, key=saved.pk, delete="1")
+    assert SavedFilter.objects.filter(pk=saved.pk).exists()
+    client.force_login(omar, BACKEND)
+    assert "Walshes" not in menu(client).replace('value="Walshes"', "")
+
+
+def test_a_person_chooses_the_columns_of_a_list(client, ada):
+    a_contact(suburb="Fitzroy")
+    chosen = {"columns": ["suburb", "person", "password", "nothing"], "query": "q=mia"}
+    assert client.post(f"{LIST}columns/", chosen).url == f"{LIST}?q=mia"
+    page = client.get(LIST)
+    assert page.context["cl"].list_display == ["person", "suburb"]
+    assert "Fitzroy" in page.content.decode()
+    assert client.get(f"{LIST}?archived=all").context["cl"].list_display[-1] == "archived"
+    client.post(f"{LIST}columns/", {"columns": ["suburb"], "usual": "1"})
+    assert "scheme_number" in client.get(LIST).context["cl"].list_display
+    assert not ChosenColumns.objects.exists()
+
+
+def test_who_may_not_view_a_list_has_no_menu_of_it(client, db):
+    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    assert client.get(VIEW).status_code == 403
+    assert client.post(f"{LIST}columns/", {"columns": ["suburb"]}).status_code == 403
