@@ -72,7 +72,9 @@ def file_response_schema(description: str) -> Json:
         "Accept-Ranges": {"schema": TEXT},
     }
     binary: Json = {"schema": {"type": "string", "format": "binary"}}
-    return {"description": description, "headers": headers, "content": {"application/octet-stream": binary}}
+    # Of the file's own type; generators know the first.
+    content: Json = {"application/octet-stream": binary, "*/*": binary}
+    return {"description": description, "headers": headers, "content": content}
 
 
 DOWNLOAD: Json = {

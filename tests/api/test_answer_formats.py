@@ -38,10 +38,12 @@ def test_full_metadata_names_types_and_links(api, records):
     assert line["@odata.id"] == f"{address}/LineItems({line['LineItemGuid']})"
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("entity_set", ["Staff", "Client", "Claim", "Invoice", "Opportunity"])
-def test_the_types_of_full_metadata_are_those_of_the_data_model(api, records, entity_set):
-    model = ok(api.get("$metadata", {"$format": "json"}))["Records"]
-    body = ok(api.get(f"{entity_set}({records.whole[entity_set]})", {**FULL, "$expand": "*"}))
+def test_the_types_of_full_metadata_are_those_of_the_data_model(api, records, entity_set, version):
+    model = ok(api.get("$metadata", {"$format": "json", "version": version}))["Records"]
+    query = {**FULL, "$expand": "*", "version": version}
+    body = ok(api.get(f"{entity_set}({records.whole[entity_set]})", query))
 
     def check(value):
         for item in value if isinstance(value, list) else [value]:

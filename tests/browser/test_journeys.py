@@ -4,12 +4,17 @@ from decimal import Decimal
 
 import pytest
 
-from apps.funding.models import Claim
+from apps.funding.choices import ClaimStatus, WarningCode
+from apps.funding.models import AcknowledgedWarning, Claim
+from apps.odata import clock
 from apps.people.demo import load_roles
+from apps.people.models import Contact
 from tests.browser.journeys import FINISHED, Journey, table
 from tests.browser.test_claims import Scene
 from tests.documents.builders import PDF, a_category
-from tests.people.records import a_staff_member
+from tests.funding.builders import a_claim
+from tests.people.records import a_contact, a_role, a_staff_member
+from tests.sales.builders import a_stage, an_opportunity
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -61,3 +66,73 @@ def test_a_claims_officer_enters_a_claim_from_a_document(begin):
     claim = Claim.objects.get()
     assert (claim.total, claim.provider_invoice.document.name) == (Decimal("140.10"), "INV-9.pdf")
     assert (claim.contact, claim.provider) == (scene.mia, scene.harbour)
+
+
+def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
+    scene = Scene()
+    claims = [a_claim(contact=scene.mia, provider=scene.harbour) for _ in range(3)]
+    warning = {"code": WarningCode.PRICE_OVER_CAP, "message": "40.00 is over the cap.", "at": clock.now()}
+    AcknowledgedWarning.objects.create(claim=claims[0], **warning)
+    with begin("Approve claims, one with a warning", "Plan manager", "/admin/") as journey:
+        journey.submit("#nav-sidebar >> text=Claims")
+        journey.submit(".fu-tabs >> text=Awaiting")
+        assert journey.page.locator("#result_list [data-warnings]").count() == 1
+        journey.click("#action-toggle")
+        assert "1 with warnings" in journey.page.inner_text("[data-selected]")
+        journey.submit(".fu-actions button >> text=Approve")
+        journey.wait_for("text=Approve: 3 claims. 1 with warnings: Price over cap (1).")
+    assert Claim.objects.filter(funding_status=ClaimStatus.APPROVED).count() == 3
+
+
+def test_finance_closes_a_month_and_sees_what_is_open(begin):
+    scene = Scene()
+    claimed = a_claim(contact=scene.mia, provider=scene.harbour, funding_status=ClaimStatus.AGENCY_CLAIMED)
+    with begin("Month end to an open claim", "Accounts officer", "/admin/") as journey:
+        journey.submit("#nav-sidebar >> text=Month end")
+        journey.submit("main tbody th a")
+        journey.submit(f"#result_list >> text={claimed.claim_number}")
+        journey.wait_for(f".fu-status >> text={claimed.get_funding_status_display()}")
+
+
+def test_sales_moves_an_opportunity_to_its_next_stage(begin):
+    first, second = a_stage(name="Enquiry"), a_stage(name="Proposal")
+    opportunity = an_opportunity(owner=a_staff_member(), stage=first)
+    with begin("Move an opportunity", "Support coordinator", "/admin/") as journey:
+        journey.submit("#nav-sidebar >> text=Pipeline")
+        journey.clicks += 1
+        journey.page.select_option(f"#opportunity-{opportunity.pk} select", label="Proposal")
+        journey.submit(f"#opportunity-{opportunity.pk} button")
+    opportunity.refresh_from_db()
+    assert opportunity.stage == second
+
+
+def test_the_office_is_asked_about_a_duplicate_and_merges_it_in_the_dark(begin):
+    known = a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
+    with begin("A duplicate, saved and merged", "Administrator", "/admin/people/contact/add/") as journey:
+        page = journey.page
+        for name, words in (("first_name", "Mia"), ("last_name", "Nguyen"), ("scheme_number", "430 123 456")):
+            page.focus(f"[name={name}]")
+            journey.type(words)
+        journey.submit("#submit-row [name=_save]")
+        assert page.locator(f"[data-warnings] a[href*='{known.pk}']").count() == 1
+        assert Contact.objects.count() == 1
+        journey.submit("[name=_save_anyway]")
+        duplicate = Contact.objects.exclude(pk=known.pk).get()
+        journey.open(f"/admin/people/contact/{known.pk}/merge/?duplicate={duplicate.pk}")
+        page.evaluate("document.documentElement.classList.add('dark')")
+        text, paper = (
+            page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).{name}")
+            for selector, name in (("main h2", "color"), ("#main", "backgroundColor"))
+        )
+        assert text != paper
+        journey.submit("main form button[type=submit]")
+    duplicate.refresh_from_db()
+    assert duplicate.is_archived
+
+
+def test_an_administrator_gives_a_role_a_permission(begin):
+    role = a_role("people.view_contact", name="Reception")
+    with begin("A permission of a role", "Administrator", f"/admin/people/role/{role.pk}/change/") as journey:
+        journey.click(".rs-matrix input:not(:checked) >> nth=0")
+        journey.submit("#submit-row [name=_save]")
+    assert role.permissions.count() == 2

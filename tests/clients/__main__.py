@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -33,6 +34,10 @@ ADDRESS_IN_GUIDE = "http://127.0.0.1:8000"
 CONTACTS = 400
 DEMO = ("--contacts", str(CONTACTS), "--claims", "500", "--invoices", "10", "--documents", "1")
 INSTALL_SECONDS = 240
+#: Not the others: a service may accept more than its document promises.
+SCHEMATHESIS_CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+)
 
 STEPS = ("list", "filter", "expand", "pages", "create", "change")
 BATCH = (*STEPS, "batch")
@@ -137,7 +142,7 @@ def run_all(folder: Path) -> int:
         }
         versions = installed_versions(folder)
         failures = sum(not report(library, versions, run[library.runtime]) for library in LIBRARIES)
-        return failures + run_snippets(folder, service)
+        return failures + run_snippets(folder, service) + run_schemathesis(folder, service)
 
 
 def report(library: ClientLibrary, versions: Mapping[str, str], run: Callable[[str], str]) -> bool:
@@ -237,6 +242,24 @@ def snippets(guide: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(python|javascript|bash)\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
 
 
+def run_schemathesis(folder: Path, service: DemoService) -> int:
+    """Send requests made from the OpenAPI document for a minute; 1 where a response is not as documented."""
+    print("\n== schemathesis", flush=True)
+    try:
+        seen = execute(
+            *(Path(sys.executable).with_name("schemathesis"), "run", folder / "npm/openapi.json"),
+            *("--url", service.origin, "--header", f"Authorization: Bearer {service.token}"),
+            *("--header", "api-version: 2.1", "--checks", SCHEMATHESIS_CHECKS, "--max-time", "60"),
+            *("--seed", "1", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
+            cwd=folder,
+        )
+    except Failed as failure:
+        print(f"FAILED: {failure}", flush=True)
+        return 1
+    print(seen.partition("SUMMARY")[2], flush=True)
+    return 0
+
+
 # --- the service --------------------------------------------------------------------------------------
 
 
@@ -248,7 +271,8 @@ def demo_service(var: Path, page_origin: str) -> Iterator[DemoService]:
     manage = (sys.executable, ROOT / "manage.py")
     execute(*manage, "migrate", "--verbosity", "0", env=settings)
     execute(*manage, "load_demo", "--if-empty", *DEMO, env=settings)
-    application = json.loads(execute(*manage, "create_api_application", "clients", "--json", env=settings))
+    name = f"clients {secrets.token_hex(4)}"  # a folder that is kept has those of earlier runs
+    application = json.loads(execute(*manage, "create_api_application", name, "--json", env=settings))
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     server = subprocess.Popen(

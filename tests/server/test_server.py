@@ -168,6 +168,14 @@ def test_a_token_can_be_requested_in_chunks(server, applications):
     assert isinstance(server.token(applications[0], body=body), str)
 
 
+def test_reads_of_personal_data_are_written_while_it_serves(server, applications, folder):
+    headers = {"Authorization": f"Bearer {server.token(applications[1])}"}
+    assert server.request("GET", "/api/contact", headers=headers)[0] == 200
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as database:
+        select = "SELECT application FROM core_personaldataread"
+        assert wait_for(lambda: database.execute(select).fetchall()) == [("Other",)]
+
+
 def test_a_busy_application_leaves_threads_to_others_and_is_refused_beyond_its_own(
     server, folder, applications
 ):

@@ -19,7 +19,7 @@ from rest_framework.request import Request
 
 from apps.odata.declaration.schema import StructuredType
 from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
-from apps.odata.http.headers import read_preferences
+from apps.odata.http.headers import read_preferences, requested_version
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.read.flattening import cells, columns, formula_safe
@@ -135,12 +135,12 @@ class ODataJSONRenderer(BaseRenderer):
         if not isinstance(data, RenderedRecords):
             return data or b""
         requested, records = self.requested, data.records
-        omits_nulls = read_preferences((renderer_context or {})["request"]).omits_nulls
+        request = (renderer_context or {})["request"]
+        omits_nulls = read_preferences(request).omits_nulls
         is_changed = requested.metadata == "full" or requested.has_text_numbers or omits_nulls
         if data.type is not None and is_changed:
-            writer = RecordWriter(
-                data.base_url, requested.metadata == "full", requested.has_text_numbers, omits_nulls
-            )
+            is_full, version = requested.metadata == "full", requested_version(request)
+            writer = RecordWriter(data.base_url, version, is_full, requested.has_text_numbers, omits_nulls)
             records = writer.write(records, data.type, data.path)
         context_url = json.dumps(f"{data.base_url}$metadata#{data.context}")
         context = "" if requested.metadata == "none" else f'"@odata.context":{context_url}'

@@ -33,10 +33,11 @@ _LONG_NUMBERS = ("Edm.Int64", "Edm.Decimal")
 class RecordWriter:
     """Writes records of one collection.
 
-    ``base_url`` is that of the service, which links in records begin with.
+    ``base_url`` is that of the service, which links in records begin with; ``version`` that of the records.
     """
 
     base_url: str
+    version: str
     is_full: bool = False
     has_text_numbers: bool = False
     omits_nulls: bool = False
@@ -49,7 +50,7 @@ class RecordWriter:
         """A record or a nested object with its control information first."""
         written: dict[str, Any] = {}
         if self.is_full:
-            written["@odata.type"] = f"#{collected_types().type_names[type_]}"
+            written["@odata.type"] = f"#{collected_types(self.version).type_names[type_]}"
             if type_.key is not None and type_.key.name in record:
                 path = f"{path}({record[type_.key.name]})"
                 written["@odata.id"] = written["@odata.editLink"] = self.base_url + path
@@ -67,7 +68,7 @@ class RecordWriter:
         self, written: dict[str, Any], prop: StructuralProperty | None, name: str, value: Any
     ) -> None:
         if self.is_full and prop is not None and value is not None:
-            type_name = type_name_of(prop)
+            type_name = type_name_of(prop, self.version)
             if type_name not in _PLAIN_TYPES:
                 written[f"{name}@odata.type"] = f"#{type_name.removeprefix('Edm.')}"
         is_long = prop.edm.name in _LONG_NUMBERS if prop is not None else is_number(value)
@@ -98,13 +99,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def type_name_of(prop: StructuralProperty) -> str:
-    return collected_types().enumeration(prop) if is_enumeration(prop) else prop.edm.name
+def type_name_of(prop: StructuralProperty, version: str) -> str:
+    return collected_types(version).enumeration(prop) if is_enumeration(prop) else prop.edm.name
 
 
-@lru_cache(maxsize=1)
-def collected_types() -> TypeCollector:
-    """The names that $metadata has for the types of the service."""
-    collector = TypeCollector(get_service())
+@lru_cache
+def collected_types(version: str) -> TypeCollector:
+    """The names that $metadata has for the types of a version of the service."""
+    collector = TypeCollector(get_service(version))
     collector.schema()
     return collector

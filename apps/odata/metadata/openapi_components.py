@@ -201,14 +201,14 @@ def service_paths(service: Service) -> Json:
             "The entity sets",
             parameter_refs("version", "apiVersion"),
             {JSON: {"schema": entity_sets}},
-            error_responses("400", "401", "429"),
+            error_responses("400", "401", "406", "429"),
         ),
         f"{ROOT}$metadata": service_operation(
             "getMetadata",
             "The data model as CSDL",
             [formats],
             {"application/xml": {"schema": TEXT}, JSON: {"schema": {"type": "object"}}},
-            error_responses("401", "429"),
+            error_responses("400", "401", "406", "429"),
         ),
         f"{ROOT}$entity": service_operation(
             "getEntity",

@@ -1,0 +1,91 @@
+"""The pictures of the back office in docs/screenshots, of a running service with demo data.
+
+``./run screenshots http://127.0.0.1:8000`` with the environment of that service (its database).
+"""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import django
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from tests.chromium import find_chromium, launch
+
+FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
+WIDTH, HEIGHT, TELEPHONE = 1280, 860, 390
+#: As many as a page has shades; a picture has a third of its bytes.
+COLOURS = 128
+
+
+def pages():
+    """(name, address, width, whether in the dark) of each picture; records are the newest of their kind."""
+    from apps.engagements.models import ClientEngagement
+    from apps.funding.models import Claim, ProviderInvoice
+    from apps.people.models import Role
+
+    def newest(model, **filters):
+        return model.objects.filter(**filters).order_by("-pk").first().pk
+
+    waiting = newest(Claim, funding_status="AwaitingStaffApproval", archive_date=None)
+    plan = ClientEngagement.objects.filter(archive_date=None).order_by("-pk").first()
+    received = newest(ProviderInvoice, is_claimed=False, archive_date=None, contact__isnull=False)
+    participant = f"people/contact/{plan.participant_id}/overview/"
+    return (
+        ("home", "", WIDTH, False),
+        ("home_dark", "", WIDTH, True),
+        ("participants", "people/contact/", WIDTH, False),
+        ("participant", participant, WIDTH, False),
+        ("participant_telephone", participant, TELEPHONE, True),
+        ("plan", f"engagements/clientengagement/{plan.pk}/plan/", WIDTH, False),
+        ("claim_entry", f"funding/claim/add/?provider_invoice={received}", WIDTH, False),
+        ("approval", "funding/claim/?status=AwaitingStaffApproval", WIDTH, False),
+        ("claim_dark", f"funding/claim/{waiting}/change/", WIDTH, True),
+        ("month_end", "funding/claim/month-end/", WIDTH, False),
+        ("pipeline", "sales/opportunity/board/", WIDTH, False),
+        ("role", f"people/role/{newest(Role, all_permissions=False)}/change/", WIDTH, False),
+    )
+
+
+def session_cookie(url):
+    from django.conf import settings
+    from django.test import Client
+
+    from apps.people.models import Staff
+
+    client = Client()
+    person = Staff.objects.filter(role__all_permissions=True, archive_date=None).order_by("pk").last()
+    client.force_login(person, settings.AUTHENTICATION_BACKENDS[-1])
+    return {
+        "name": settings.SESSION_COOKIE_NAME,
+        "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
+        "url": url,
+    }
+
+
+def take(url):
+    cookie, listed = session_cookie(url), pages()
+    FOLDER.mkdir(exist_ok=True)
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright's event loop runs in this thread
+    with sync_playwright() as playwright:
+        browser = launch(playwright, find_chromium() or "chromium")
+        for name, address, width, is_dark in listed:
+            context = browser.new_context(base_url=url, color_scheme="dark" if is_dark else "light")
+            context.add_cookies([cookie])
+            page = context.new_page()
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.goto(f"/admin/{address}", wait_until="networkidle")
+            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS)
+            path = FOLDER / f"{name}.png"
+            picture.save(path, optimize=True)
+            print(f"{path.name}: {path.stat().st_size:,} bytes")
+            context.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "records_site.settings")
+    django.setup()
+    take(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000")
