@@ -252,6 +252,7 @@ def run_schemathesis(folder: Path, service: DemoService) -> int:
             *("--header", "api-version: 2.1", "--checks", SCHEMATHESIS_CHECKS, "--max-time", "60"),
             *("--seed", "1", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
             cwd=folder,
+            seconds=180,  # it reads the document before its minute begins
         )
     except Failed as failure:
         print(f"FAILED: {failure}", flush=True)
