@@ -243,16 +243,20 @@ def snippets(guide: str) -> list[tuple[str, str]]:
 
 
 def run_schemathesis(folder: Path, service: DemoService) -> int:
-    """Send requests made from the OpenAPI document for a minute; 1 where a response is not as documented."""
+    """Send the examples of the OpenAPI document; 1 where a response is not as documented.
+
+    The examples only: what more is sent within a time depends on the machine's speed. Run by hand without
+    ``--phases`` it goes on to requests that it makes up.
+    """
     print("\n== schemathesis", flush=True)
     try:
         seen = execute(
             *(Path(sys.executable).with_name("schemathesis"), "run", folder / "npm/openapi.json"),
             *("--url", service.origin, "--header", f"Authorization: Bearer {service.token}"),
-            *("--header", "api-version: 2.1", "--checks", SCHEMATHESIS_CHECKS, "--max-time", "60"),
+            *("--header", "api-version: 2.1", "--checks", SCHEMATHESIS_CHECKS, "--phases", "examples"),
             *("--seed", "1", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
             cwd=folder,
-            seconds=180,  # it reads the document before its minute begins
+            seconds=180,
         )
     except Failed as failure:
         print(f"FAILED: {failure}", flush=True)
