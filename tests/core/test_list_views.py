@@ -1,7 +1,11 @@
 """How a person sees a list: saved filters, shared with teams, and chosen columns."""
 
-import pytest
+import re
 
+import pytest
+from django.contrib import admin
+
+from apps.core.admin_base.list_views import ListViewAdmin
 from apps.core.models import ChosenColumns, SavedFilter
 from apps.people.models import Team
 from tests.people.records import a_contact, a_role, a_staff_member
@@ -88,6 +92,14 @@ def test_a_person_chooses_the_columns_of_a_list(client, ada):
     client.post(f"{LIST}columns/", {"columns": ["suburb"], "usual": "1"})
     assert "scheme_number" in client.get(LIST).context["cl"].list_display
     assert not ChosenColumns.objects.exists()
+
+
+def test_no_list_offers_a_column_with_a_secret():
+    lists = [each for each in admin.site._registry.values() if isinstance(each, ListViewAdmin)]
+    assert len(lists) > 20
+    offered = {name for each in lists for name in each.available_columns()}
+    assert {"suburb", "birthday"} < offered
+    assert not [name for name in offered if re.search("password|secret|hash|normalised", name)]
 
 
 def test_who_may_not_view_a_list_has_no_menu_of_it(client, db):

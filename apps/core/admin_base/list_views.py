@@ -15,7 +15,10 @@ from django.urls import URLPattern, path
 from django.utils.text import capfirst
 
 from apps.core.admin_base.pages import Page, PageAdmin
-from apps.core.models import ChosenColumns, NormalisedField, SavedFilter
+from apps.core.models import ChosenColumns, SavedFilter
+from apps.odata.declaration.resource import Nesting
+from apps.odata.declaration.schema import StructuredType
+from apps.odata.declaration.service import get_service
 
 LIST_VIEW = Page("list-view")
 CHOOSE_COLUMNS = Page("columns", method="POST")
@@ -31,6 +34,17 @@ def filters_of(query: QueryDict) -> str:
     for name in PAGE_PARAMETERS:
         filters.pop(name, None)
     return filters.urlencode()
+
+
+def own_columns(type_: StructuredType) -> set[str]:
+    """The names of the record's own columns that the interface shows, those of embedded objects too."""
+    names = {
+        prop.path
+        for prop in type_.readable_properties.values()
+        if len(prop.steps) == 1 and not prop.source_field.is_relation and not prop.source_field.primary_key
+    }
+    embedded = [each for each in type_.navigations.values() if each.nesting is Nesting.EMBEDDED]
+    return names.union(*(own_columns(each.type) for each in embedded))
 
 
 class ListViewAdmin(PageAdmin):
@@ -105,14 +119,17 @@ class ListViewAdmin(PageAdmin):
     # --- columns
 
     def available_columns(self) -> list[str]:
-        """The columns of the list, and those of the record that need no further query."""
-        listed = [str(name) for name in self.list_display]
-        fields = [
-            column.name
-            for column in self.opts.concrete_fields
-            if not (column.is_relation or column.primary_key or isinstance(column, NormalisedField))
-        ]
-        return [*listed, *(name for name in fields if name not in listed and name != "password")]
+        """The columns of the list, and those of the record that the interface shows too: no secrets.
+
+        None where the list has columns without a name.
+        """
+        listed = [name for name in self.list_display if isinstance(name, str)]
+        if len(listed) < len(self.list_display):
+            return []
+        entity_set = get_service().by_model.get(self.model)
+        shown = own_columns(entity_set.type) if entity_set else set()
+        fields = [column.name for column in self.opts.concrete_fields if column.name in shown]
+        return [*listed, *(name for name in fields if name not in listed)]
 
     def column_choices(self, request: HttpRequest) -> list[tuple[str, str, bool]]:
         """The name and label of each available column, and whether the list shows it."""
