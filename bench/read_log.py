@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from unittest.mock import patch
 
-from apps.core import read_log
 from apps.core.read_log import READ_LOG
 from apps.people.models import Client
 from bench.calling import Caller
@@ -14,7 +13,7 @@ from bench.measuring import Contender, measure
 SAMPLES = 15
 
 
-def read_log_cost(caller: Caller) -> Iterator[str]:
+def read_log(caller: Caller) -> Iterator[str]:
     """CPU of Python and PostgreSQL together, in milliseconds."""
     key = Client.objects.order_by("guid").values_list("pk", flat=True)[7]
     # A busy worker answers some hundred requests in the second between two writes.
@@ -31,7 +30,7 @@ def read_log_cost(caller: Caller) -> Iterator[str]:
             READ_LOG.write()
 
         def ask_many_unlogged(calls: int = calls) -> None:
-            with patch.object(read_log, "is_logged", return_value=False):
+            with patch("apps.core.read_log.is_logged", return_value=False):
                 for _ in range(calls):
                     ask()
 

@@ -1,7 +1,10 @@
 """Background tasks in tests: what a worker does, done at once; and tasks that tests enqueue."""
 
+from unittest import mock
+
 from django.core.management import call_command
 from django_tasks import task
+from django_tasks_db.management.commands import db_worker
 
 #: What `note` was called with.
 NOTES: list[str] = []
@@ -9,7 +12,9 @@ NOTES: list[str] = []
 
 def run_tasks():
     """Do all background tasks that wait, those too that they enqueue."""
-    call_command("worker", name="tests", batch=True, interval=0, startup_delay=False, verbosity=1)
+    # It would close the connection, which has the test's transaction.
+    with mock.patch.object(db_worker, "close_old_connections"):
+        call_command("worker", name="tests", batch=True, interval=0, startup_delay=False, verbosity=1)
 
 
 @task()

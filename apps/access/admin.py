@@ -219,7 +219,7 @@ class WebhookMessageAdmin(PageAdmin):
 
     menu_group = "Administration"
     menu_order = 913
-    icon = "outgoing_mail"
+    icon = "send"
 
     list_display = ("creation_date", "webhook", "state_label", "attempts", "result", "next_attempt")
     list_select_related = ("webhook__application",)

@@ -21,8 +21,9 @@ from django.db.models import QuerySet
 from apps.access.callers import ApplicationCaller, split_scope
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
-from apps.core import saving
+from apps.core import history, saving
 from apps.core.models import Subscriber
+from apps.core.read_log import READ_LOG
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
@@ -156,6 +157,7 @@ def send_changes() -> None:
             continue
         make_messages(webhook, entity_set, caller)
         send_messages(webhook)
+    READ_LOG.write()  # the thread that writes it is the server's
 
 
 def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCaller) -> None:
@@ -177,6 +179,9 @@ def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCa
         if changes or more or webhook.position_date < clock.now() - POSITION_AGE:
             body = message_body(webhook, "changed", changes) if changes else ""
             more = move(webhook, page.next_token or page.delta_token, body) and more
+        if webhook.includes_records and page.records:
+            with history.as_author(history.Author("API", application=webhook.application.name)):
+                READ_LOG.log_records(entity_set, page.records, b"", is_list=True, has_others=False)
 
 
 def move(webhook: Webhook, position: str, body: str = "") -> bool:

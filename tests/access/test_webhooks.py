@@ -20,7 +20,7 @@ from apps.access.outgoing import AddressRefused, check_address, is_allowed
 from apps.access.services import purge_expired, revoke_applications
 from apps.access.webhooks import PAUSES, WebhookDraft, create_webhooks, send_changes
 from apps.core import archive
-from apps.core.models import Change
+from apps.core.models import Change, PersonalDataRead
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Client
@@ -139,6 +139,15 @@ def test_the_filter_decides_and_a_record_that_leaves_it_is_removed(receiver, a_w
     (change,) = json.loads(first)["data"]["changes"]
     assert change["record"]["WebAddress"] == "https://kept.example"
     assert sorted(changes_in(second)) == sorted([("removed", str(client.pk)), ("deleted", str(other.pk))])
+
+
+def test_records_that_are_sent_are_in_the_read_log_of_the_application(receiver, a_webhook):
+    a_webhook(entity_set="Contact", includes_records=True)
+    a_webhook(entity_set="Contact")
+    contact = a_contact()
+    send_changes()
+    entry = PersonalDataRead.objects.get()
+    assert (entry.application, bytes(entry.record_keys)) == ("Integration", contact.pk.bytes)
 
 
 def test_nothing_is_told_of_what_was_rolled_back_and_nothing_is_lost_between_two_calls(receiver, a_webhook):

@@ -291,6 +291,19 @@ def test_no_page_of_funding_scrolls_sideways_on_a_telephone_or_a_desktop(open_wi
     assert (page.errors, page.elsewhere) == ([], [])
 
 
+def test_a_claim_on_paper_has_its_number_and_no_menu_nor_buttons(open_window, scene):
+    claim = a_claim(contact=scene.mia, provider=scene.harbour)
+    page = open_window()
+    page.goto(f"/admin/funding/claim/{claim.pk}/change/")
+    parts = ("#nav-sidebar", "header", "#submit-row", ".fu-action-buttons", ".select2-container")
+    page.wait_for_selector(".select2-container")
+    assert [part for part in parts if page.locator(part).first.is_visible()] == list(parts)
+    assert not page.is_visible("h1.rs-paper-title")
+    page.emulate_media(media="print")
+    assert [part for part in parts if page.locator(part).first.is_visible()] == []
+    assert page.inner_text("h1.rs-paper-title") == str(claim)
+
+
 def test_chosen_claims_are_approved_from_their_list(open_window, scene):
     for number in range(3):
         invoiced = {"contact": scene.mia, "provider": scene.harbour}

@@ -32,6 +32,7 @@ def menu(client):
 
 
 def test_filters_are_saved_renamed_shared_and_deleted(client, ada):
+    assert f'hx-get="{VIEW}?archived=all"' in client.get(LIST, {"archived": "all"}).content.decode()
     assert save(client).redirect_chain == [(f"{LIST}?q=walsh", 302)]
     assert 'href="?q=walsh"' in menu(client)
     save(client, query="q=welsh")  # under the same name

@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from django.utils.html import escape
 
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
@@ -80,7 +81,7 @@ def test_months_are_the_subscriber_s_and_archived_claims_are_not_counted(client)
     set_entry_date(archived, "2026-07-01T00:00:00+00:00", archive_date=clock.now())
     set_entry_date(old, "2025-08-01T00:00:00+00:00")
     page = get_unrendered(client, MONTH_END)
-    months = [f"{month:%Y-%m}" for month in page.context["months"]]
+    months = [f"{month:%Y-%m}" for month, _ in page.context["months"]]
     assert (months[0], months[-1], len(months)) == ("2026-08", "2025-09", 12)
     sums = {row.label: sums_by_month(row, months) for row in page.context["rows"]}
     assert sums == {
@@ -103,6 +104,32 @@ def test_open_claims_are_aged_and_settled_ones_are_not(client):
         "On hold": [0, 0, 0, 1],
     }
     assert page.context["open_totals"][-1].count == 4
+
+
+def test_each_figure_and_month_of_month_end_leads_to_the_claims_it_counts(client):
+    for entered, since in (
+        ("2026-07-31T13:59:59", 30),
+        ("2026-07-31T14:00:00", 31),
+        ("2026-06-30T14:00", 91),
+    ):
+        claim = a_claim(funding_status="Approved")
+        set_entry_date(claim, f"{entered}+00:00")
+        # The first and the last moment of a day in Sydney belong to one group.
+        at = dt.datetime.combine(clock.today() - dt.timedelta(days=since), dt.time.min, dt.UTC)
+        Claim.objects.filter(pk=claim.pk).update(status_date=at - dt.timedelta(hours=10))
+    rejected = a_claim(funding_status="PaymentProviderRejected")
+    a_claim(resubmission_of=rejected)
+    page = get_unrendered(client, MONTH_END)
+    cells = [
+        cell for name in ("rows", "open") for row in page.context[name] for cell in row.cells if cell.count
+    ]
+    assert len(cells) == 8
+    assert [len(listed(client, cell.link)) for cell in cells] == [cell.count for cell in cells]
+    totals = page.context["totals"]
+    links = [link for _, link in page.context["months"]]
+    assert [len(listed(client, link)) for link in links] == [cell.count for cell in totals[:-1]]
+    shown = client.get(MONTH_END).content.decode()
+    assert all(escape(link) in shown for link in [*links, *(cell.link for cell in cells)])
 
 
 @pytest.mark.parametrize("address", [QUEUES, MONTH_END])

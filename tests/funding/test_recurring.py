@@ -24,6 +24,7 @@ from apps.funding.services.recurring import (
 )
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_plan
+from tests.funding.admin_forms import BACKEND, INVOICES
 from tests.funding.builders import a_cost_centre, a_price, a_product, an_entry, an_invoice
 from tests.people.builders import a_contact, a_role, a_staff_member
 
@@ -376,6 +377,36 @@ def test_a_dry_run_reports_the_same_and_stores_nothing():
     assert not created_from(entered)
     assert (Change.objects.count(), AcknowledgedWarning.objects.count()) == before
     assert tried == run(SEPTEMBER)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, "1 Aug 2026"),
+        ({"recurring_frequency": "Yearly"}, "1 Jul 2027"),
+        ({"recurring_start_date": D(2027, 3, 15)}, "15 Mar 2027"),
+        ({"recurring_end_date": D(2026, 7, 31)}, None),
+        ({"funding_status": "ClientRejected"}, None),
+        ({"archive_date": dt.datetime(2026, 7, 2, tzinfo=dt.UTC)}, None),
+        ({"start_date": D(9999, 12, 1), "end_date": D(9999, 12, 31)}, None),
+    ],
+)
+def test_the_page_of_a_recurring_invoice_names_the_day_of_the_next(client, at, columns, expected):
+    at("2026-07-15 10:00")
+    invoice = a_recurring_invoice(**columns)
+    client.force_login(invoice.staff, BACKEND)
+    page = client.get(f"{INVOICES}{invoice.pk}/change/").content.decode()
+    assert (f"Next invoice: {expected}." if expected else "No further invoice.") in page
+
+
+def test_the_next_invoice_is_the_first_that_was_not_created(at):
+    at("2026-10-15 10:00")
+    invoice = a_recurring_invoice()
+    run(AUGUST)
+    assert recurring.next_invoice_day(invoice) == SEPTEMBER
+    run(D(2026, 10, 15))
+    assert recurring.next_invoice_day(invoice) == D(2026, 11, 1)
+    assert recurring.next_invoice_day(created_from(invoice)[0]) is None
 
 
 def test_statements_do_not_grow_with_the_invoices():

@@ -439,6 +439,17 @@ def test_unusual_permissions_are_listed_below_their_record(client, ada):
     assert "funding invoices" in row
 
 
+def test_the_tab_is_titled_by_the_record_or_by_what_is_listed(client, ada):
+    mia = a_contact(first_name="Mia", last_name="Nguyen")
+    for place, title in (
+        ("contact/", "Contacts"),
+        (f"contact/{mia.pk}/overview/", "Mia Nguyen"),
+        (f"contact/{mia.pk}/change/", "Mia Nguyen | Change contact"),
+    ):
+        page = client.get(f"/admin/people/{place}").content.decode()
+        assert f"<title> {title} | " in page
+
+
 @pytest.mark.parametrize(
     ("place", "title"),
     [

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import HttpRequest
 from django.utils.formats import number_format
+from django.utils.text import capfirst
 from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
 
@@ -36,6 +37,11 @@ class RecordChangeList(ChangeList):
     The library's own rows repeat forty class names in each cell, up to 430 KB for fifty records, and make the
     headers again for every row.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not self.is_popup:
+            self.title = capfirst(self.opts.verbose_name_plural)  # not "Select claim to change"
 
     def get_results(self, request: HttpRequest) -> None:
         try:

@@ -1,6 +1,5 @@
 """The panels of the home page about claims, invoices and provider invoices."""
 
-import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +10,7 @@ from apps.core.admin_base import HOME_PANELS, Figure, FigureGroup, HomeContent, 
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, age, list_url
 from apps.funding.admin.bill_lists import BUSINESS_DAYS, PROGRESS, over_business_days
-from apps.funding.admin.month_end import last_months, rows_by_month
+from apps.funding.admin.month_end import entered_in, last_months, rows_by_month
 from apps.funding.admin.queues import (
     STATUS,
     WAITING,
@@ -159,7 +158,8 @@ def claims_by_month(request: HttpRequest) -> HomeContent | None:
             for number in range(len(months))
         ]
         if any(counts):
-            bars = [Bar(count, month_url(month, name)) for month, count in zip(months, counts, strict=True)]
+            links = [list_url(Claim, phase=name, **entered_in(month)) for month in months]
+            bars = [Bar(count, link) for count, link in zip(counts, links, strict=True)]
             series.append(Series(label, f"rs-colour-{name}", bars))
     chart = BarChart(
         "Claims by the month they were entered in",
@@ -168,12 +168,6 @@ def claims_by_month(request: HttpRequest) -> HomeContent | None:
         series,
     )
     return HomeContent(chart=chart, links=[("Month end", admin_url(Claim, "month_end"))])
-
-
-def month_url(month: dt.date, phase: str) -> str:
-    """The list of the claims that were entered in a month and have come so far."""
-    last = (month + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
-    return list_url(Claim, phase=phase, creation_date_from=month, creation_date_to=last)
 
 
 HOME_PANELS.extend(

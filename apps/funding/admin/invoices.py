@@ -17,6 +17,7 @@ from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.invoice_pdf import invoices_pdf
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
+from apps.funding.services.recurring import next_invoice_day
 
 #: Invoices of one PDF.
 PDF_LIMIT = 200
@@ -75,6 +76,9 @@ class InvoiceAdmin(BillAdmin):
             ("Recurs", self.recurs(record) or "No"),
             *super().summary(record),
         ]
+
+    def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        return {**super().status_context(request, record), "next_invoice_day": next_invoice_day(record)}
 
     # --- as PDF
 

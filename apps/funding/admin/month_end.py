@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -25,10 +25,11 @@ AGES = (30, 60, 90)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """How many bills, and the sum of their totals."""
+    """How many bills, the sum of their totals, and the address of their list."""
 
     count: int = 0
     total: Decimal = ZERO
+    link: str = ""
 
     def __add__(self, other: Cell) -> Cell:
         return Cell(self.count + other.count, self.total + other.total)
@@ -56,7 +57,7 @@ def month_end_context() -> dict[str, Any]:
     months = last_months()
     entered, aged = rows_by_month(months), rows_by_age()
     return {
-        "months": months,
+        "months": [(month, list_url(Claim, **entered_in(month))) for month in months],
         "rows": entered,
         "totals": column_sums(entered, len(months)),
         "ages": ["Up to 30 days", "31 to 60", "61 to 90", "Over 90"],
@@ -81,9 +82,14 @@ def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
     entered = Claim.objects.filter(archive_date=None, creation_date__gte=starts[-1]).order_by()
     groups = entered.values_list("funding_status", month)
     found = groups.annotate(count=Count("*"), sum=Sum("total"))
-    return status_rows(
-        {(status, months[number]): Cell(count, total) for status, number, count, total in found}, months
-    )
+    cells = {(status, months[number]): Cell(count, total) for status, number, count, total in found}
+    return status_rows(cells, {month: {**entered_in(month), "resubmitted": "all"} for month in months})
+
+
+def entered_in(month: dt.date) -> dict[str, Any]:
+    """The filters of the list of bills that were entered in a month."""
+    last = (month + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
+    return {"creation_date_from": month, "creation_date_to": last}
 
 
 def rows_by_age() -> list[Row]:
@@ -91,27 +97,35 @@ def rows_by_age() -> list[Row]:
 
     Of a claim that was resubmitted, it is expected of the new one.
     """
-    now = clock.now()
-    limits = [
-        When(status_date__gte=now - dt.timedelta(days=days), then=Value(number))
-        for number, days in enumerate(AGES)
-    ]
+    first_days = [clock.today() - dt.timedelta(days=days) for days in AGES]
+    starts = [timezone.make_aware(dt.datetime.combine(day, dt.time.min)) for day in first_days]
+    limits = [When(status_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
     age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
     resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
     claims = Claim.objects.filter(~Q(funding_status__in=SETTLED), ~resubmitted, archive_date=None).order_by()
     found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=Sum("total"))
     cells = {(status, group): Cell(count, total) for status, group, count, total in found}
-    return status_rows(cells, range(len(AGES) + 1))
+    filters: dict[int, dict[str, Any]] = {
+        number: {"status_date_from": day} for number, day in enumerate(first_days)
+    }
+    for number, day in enumerate(first_days, 1):
+        filters.setdefault(number, {})["status_date_to"] = day - dt.timedelta(days=1)
+    return status_rows(cells, filters)
 
 
-def status_rows(cells: dict[tuple[str, Any], Cell], columns: Sequence[Any]) -> list[Row]:
-    """A row for each status that has any cell."""
+def status_rows(cells: Mapping[tuple[str, Any], Cell], columns: Mapping[Any, Mapping[str, Any]]) -> list[Row]:
+    """A row for each status that has any cell; the filters of a column lead to the lists of its cells."""
     statuses = {status for status, _ in cells}
     return [
         Row(
             status.value,
             list_url(Claim, status=status.value),
-            [cells.get((status.value, column), Cell()) for column in columns],
+            [
+                replace(cell, link=list_url(Claim, status=status.value, **filters))
+                if (cell := cells.get((status.value, column)))
+                else Cell()
+                for column, filters in columns.items()
+            ],
         )
         for status in ClaimStatus
         if status.value in statuses

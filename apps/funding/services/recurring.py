@@ -35,6 +35,9 @@ CREATED_AT_ONCE = 500
 #: More missed periods of one recurring invoice than this are a mistake in its dates: three years of days.
 MAX_MISSED_PERIODS = 1_100
 
+#: The next period of any frequency begins within it.
+LONGEST_PERIOD = dt.timedelta(days=366)
+
 CONTACT_ARCHIVED = "The participant is archived. Archive the recurring invoice, or restore the participant."
 
 RECURRENCE_ENDED = statuses_where(lambda row: row.ends_recurrence)
@@ -160,6 +163,18 @@ def load_due_periods(
         for period, day in islice(missed, MAX_MISSED_PERIODS + 1):
             found.append((DuePeriod(invoice.pk, invoice.invoice_number, period, day), invoice))
     return found
+
+
+def next_invoice_day(invoice: Invoice) -> dt.date | None:
+    """The day of the first period that has no invoice yet; ``None`` when there is no such period."""
+    if not invoice.is_recurring:
+        return None
+    began = max(clock.today(), invoice.start_date, recurrence_of(invoice).since)
+    try:
+        due = load_due_periods([invoice.pk], began + LONGEST_PERIOD)
+    except OverflowError:  # the calendar of Python ends with the year 9999
+        return None
+    return due[0][0].day if due else None
 
 
 def too_many_missed(first: DuePeriod, until: dt.date) -> FailedInvoice:
