@@ -208,17 +208,8 @@ def start(
 
 def start_again(folder: Path) -> None:
     """Start a stopped server with the settings that it had."""
-    programs, log = find_programs(usual_places()), folder / "log"
-    command = [
-        programs / "pg_ctl",
-        "restart",
-        "--wait",
-        "--silent",
-        "--pgdata",
-        folder / "data",
-        "--log",
-        log,
-    ]
+    command: list[str | Path] = [find_programs(usual_places()) / "pg_ctl", "restart", "--wait", "--silent"]
+    command += ["--pgdata", folder / "data", "--log", folder / "log"]
     account = as_account(unprivileged_account())
     # It says that no server runs, which is known.
     subprocess.run(
