@@ -36,15 +36,21 @@ SETTINGS = {
     "listen_addresses": "",
 }
 
+#: Of a server that keeps what it committed when its processes are killed. A power cut is not among the tests,
+#: so that nothing need reach the disk itself.
+DURABLE = {**SETTINGS, "synchronous_commit": "on", "full_page_writes": "on"}
+
 #: Of a server that a replica follows, and of the replica.
 REPLICATED = {**SETTINGS, "wal_level": "replica", "max_wal_senders": "4", "synchronous_commit": "on"}
 
-# The shell outlives us: when our end of its input closes, however we died, it stops the server and sweeps up.
+# The shell outlives us: when our end of its input closes, however we died, it stops the server, also one that
+# was started again, and sweeps up.
 GUARD = """
 folder=$1; shift
 "$@" >"$folder/log" 2>&1 &
 cat >/dev/null
-kill -QUIT $!
+"${1%/*}/pg_ctl" stop --pgdata="$folder/data" --mode=immediate --timeout=10 >/dev/null 2>&1
+kill -QUIT $! 2>/dev/null
 wait
 rm -rf "$folder"
 """
@@ -197,6 +203,17 @@ def start(
         start_new_session=True,  # Ctrl+C is for the tests; the server leaves after them
         **as_account(account),
         env=plain_environment(),
+    )
+
+
+def start_again(folder: Path) -> None:
+    """Start a stopped server with the settings that it had."""
+    command: list[str | Path] = [find_programs(usual_places()) / "pg_ctl", "restart", "--wait", "--silent"]
+    command += ["--pgdata", folder / "data", "--log", folder / "log"]
+    account = as_account(unprivileged_account())
+    # It says that no server runs, which is known.
+    subprocess.run(
+        command, check=True, cwd="/", stderr=subprocess.DEVNULL, **account, env=plain_environment()
     )
 
 

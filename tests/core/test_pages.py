@@ -7,6 +7,7 @@ from django.db import OperationalError
 from django.test import Client, RequestFactory
 
 from apps.core import views
+from apps.core.admin_base.pages import PageAdmin
 from apps.core.models import Subscriber
 from tests.people.records import a_role, a_staff_member
 
@@ -114,3 +115,21 @@ def test_an_unforeseen_error_names_the_request_and_nothing_else():
     answer = views.server_error(request)
     assert answer.status_code == 500
     assert "abc-123" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_an_unforeseen_error_in_the_back_office_is_answered_by_the_page_without_its_text(monkeypatch):
+    def fail(*args):
+        raise RuntimeError("text of the error")
+
+    monkeypatch.setattr(PageAdmin, "get_changelist", fail)
+    client = Client(raise_request_exception=False)
+    client.force_login(
+        a_staff_member(role=a_role("people.view_client")), "apps.people.authentication.StaffBackend"
+    )
+    answer = client.get("/admin/people/client/")
+    page = answer.content.decode()
+    assert answer.status_code == 500
+    assert "An error occurred" in page
+    assert "give this request id" in page
+    assert "text of the error" not in page

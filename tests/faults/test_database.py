@@ -4,19 +4,19 @@ import contextlib
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
 
 from tests import postgres
+from tests.faults.database_process import Database
 
 pytestmark = [
     pytest.mark.postgres("SQLite is no server"),
@@ -94,50 +94,6 @@ class Service:
                 pass
             time.sleep(0.1)
         raise AssertionError("the service is not ready")
-
-
-class Database:
-    """The processes of a PostgreSQL server, which a test may freeze or stop."""
-
-    def __init__(self, url):
-        self.url, self.folder = url, Path(parse_qs(urlsplit(url).query)["host"][0])
-
-    def processes(self):
-        """The postmaster, then its children."""
-        with psycopg.connect(self.url) as database:
-            (text,) = database.execute("SELECT pg_read_file('postmaster.pid')").fetchone()
-        postmaster = int(text.split()[0])
-        listed = subprocess.run(
-            ["ps", "-eo", "pid=,ppid="], capture_output=True, check=True, text=True
-        ).stdout
-        pairs = (tuple(map(int, line.split())) for line in listed.splitlines())
-        return [postmaster, *(pid for pid, parent in pairs if parent == postmaster)]
-
-    @contextlib.contextmanager
-    def frozen(self):
-        processes = self.processes()
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for process in processes:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGCONT)
-
-    @contextlib.contextmanager
-    def stopped(self):
-        postmaster = self.processes()[0]
-        os.kill(postmaster, signal.SIGINT)
-        while (self.folder / "data" / "postmaster.pid").exists():
-            time.sleep(0.05)
-        try:
-            yield
-        finally:
-            programs = postgres.find_programs(postgres.usual_places())
-            self.guard = postgres.start(programs, self.folder, postgres.unprivileged_account())
-            postgres.wait_until_ready(self.folder)
 
 
 @pytest.fixture(scope="module")
