@@ -12,7 +12,6 @@ from apps.core.saving import (
     insert_rows,
     load_existing,
     new_keys,
-    replace_record,
     save_changes,
     try_out,
     validate,
@@ -80,7 +79,8 @@ def test_time_stamps_are_set_by_the_system_whatever_a_draft_has():
     (key,) = insert_records(Team, [Draft({"name": "a", **claimed})])
     team = Team.objects.get(pk=key)
     assert (team.creation_date, team.modify_date, team.archive_date) == (clock.now(), clock.now(), None)
-    replace_record(team, Draft({"name": "b", **claimed}))
+    changed = Draft({"name": "b", **claimed}, given=["name", *claimed], key=key)
+    save_changes(Team, [changed], load_existing(Team, [changed]))
     team.refresh_from_db()
     assert (team.name, team.creation_date, team.archive_date) == ("b", clock.now(), None)
 

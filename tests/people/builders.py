@@ -3,8 +3,9 @@
 import itertools
 import json
 
+from apps.odata.declaration.resource import BodyKind
 from apps.odata.declaration.service import get_service
-from apps.odata.write.dispatch import create
+from apps.odata.write.dispatch import Target, create, update
 from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
 
 _numbers = itertools.count(1)
@@ -66,6 +67,12 @@ def a_staff_member(**members):
 def posted(path, *bodies):
     """The keys of records stored through the interface's write path."""
     return create(entity_set(path), as_body(*bodies)).keys
+
+
+def put_staff(key, body, check=None, records=None):
+    """Replace a staff member through the interface's write path."""
+    target = Target(entity_set("staff"), key, Staff.objects.all() if records is None else records, check)
+    update(target, json.dumps(body).encode(), BodyKind.WHOLE)
 
 
 def as_body(*bodies):

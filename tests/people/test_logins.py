@@ -8,7 +8,6 @@ from django.core.management import CommandError, call_command
 from apps.core import history
 from apps.odata import clock
 from apps.odata.errors import InvalidRecords
-from apps.odata.write.dispatch import replace
 from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.models import Role, Staff
 from apps.people.services import (
@@ -19,7 +18,7 @@ from apps.people.services import (
     update_roles,
     update_staff,
 )
-from tests.people.builders import a_staff_body, entity_set
+from tests.people.builders import a_staff_body, put_staff
 from tests.people.import_files import imported
 from tests.people.records import a_role, a_staff_member, an_administrator
 from tests.races import call_at_once
@@ -91,7 +90,7 @@ def test_one_change_cannot_remove_all_administrators_and_may_replace_them(boss):
 def test_put_cannot_disable_the_last_administrator(boss):
     body = a_staff_body(boss.role, DisableLoginDate=PAST)
     with pytest.raises(InvalidRecords) as refused:
-        replace(entity_set("staff"), boss.pk, json.dumps(body).encode())
+        put_staff(boss.pk, body)
     assert [(each.code, each.target) for each in refused.value.details] == [
         ("NotAllowed", "DisableLoginDate")
     ]

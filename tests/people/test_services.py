@@ -12,7 +12,6 @@ from apps.core import history
 from apps.core.models import Change
 from apps.odata import clock
 from apps.odata.errors import InvalidRecords, NotFound, PreconditionFailed
-from apps.odata.write.dispatch import replace
 from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import create_clients, update_contacts, update_staff
@@ -27,8 +26,8 @@ from tests.people.builders import (
     a_staff_body,
     a_staff_member,
     a_team,
-    entity_set,
     posted,
+    put_staff,
 )
 from tests.people.import_files import imported
 
@@ -36,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 
 def put(record, check=None, **members):
-    replace(entity_set("staff"), record.pk, json.dumps(members).encode(), check)
+    put_staff(record.pk, members, check)
     return Staff.objects.get(pk=record.pk)
 
 
@@ -274,7 +273,7 @@ def test_archived_choices_stay_with_those_who_have_them_and_are_closed_to_others
 
 def test_an_unknown_record_is_not_made_by_replacing():
     with pytest.raises(NotFound):
-        replace(entity_set("staff"), uuid.uuid4(), json.dumps(a_staff_body()).encode())
+        put_staff(uuid.uuid4(), a_staff_body())
     assert not Staff.objects.exists()
 
 
@@ -293,9 +292,8 @@ def test_a_record_that_fails_the_check_is_left_alone():
 
 def test_only_records_the_caller_may_see_are_replaced():
     member = a_staff_member()
-    body = json.dumps(a_staff_body()).encode()
     with pytest.raises(NotFound):
-        replace(entity_set("staff"), member.pk, body, records=Staff.objects.none())
+        put_staff(member.pk, a_staff_body(), records=Staff.objects.none())
 
 
 # --- revising -------------------------------------------------------------------------------------------
