@@ -182,7 +182,9 @@ def rendered_keys(entity_set: EntitySet, records: Sequence[str], has_others: boo
     if entity_set.key is None or len(records) > MAX_KEYS:
         return b""
     mark = f'"{entity_set.key.name}":'
-    start = records[0].find(mark) + len(mark) + 1 if records else 0
+    if not records or mark not in records[0]:
+        return b""
+    start = records[0].find(mark) + len(mark) + 1
     is_guid = isinstance(entity_set.model._meta.pk, models.UUIDField)
     try:
         # In most answers the key stands at the same place in every record.

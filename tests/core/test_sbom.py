@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 PERMISSIVE = {
     *("MIT", "MIT License", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "PSF-2.0", "Apache-2.0"),
-    *("MIT-0", "Apache-2.0 OR BSD-3-Clause"),
+    *("MIT-0", "MIT-CMU", "Apache-2.0 OR BSD-3-Clause"),
     *("Apache Software License", "Python Software Foundation License", "Zope Public License"),
     *("MIT OR Apache-2.0", "Apache-2.0 OR BSD-2-Clause", "BSD 3-Clause OR Apache-2.0"),
 }

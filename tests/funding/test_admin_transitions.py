@@ -165,6 +165,7 @@ def test_a_tab_offers_the_actions_of_its_rows(client):
     assert "Withdraw approval" not in list_actions(client, f"{CLAIMS}?status={APPROVED}")
     assert "Send" in list_actions(client, f"{INVOICES}?status={APPROVED}")
     assert list_actions(client, f"{INVOICES}?status=Sent") == [
+        "PDF",
         "Paid…",
         "Client rejects…",
         "Plan manager rejects…",

@@ -151,7 +151,9 @@ class ListViewAdmin(PageAdmin):
         return redirect(f"{self.page_url('changelist')}?{query}")
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+        known = self.available_columns()
+        if not known:
+            return super().get_list_display(request)
         own = ChosenColumns.objects.filter(**self.owner(request))
         chosen = own.values_list("columns", flat=True).first() or ()
-        known = self.available_columns()
         return [name for name in chosen if name in known] or super().get_list_display(request)

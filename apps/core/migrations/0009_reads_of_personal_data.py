@@ -12,6 +12,7 @@ def store_keys_plainly(apps, editor):
 
 
 class Migration(migrations.Migration):
+    accepted = {"OPAQUE": "a column of a new table, which has no row yet"}
 
     dependencies = [
         ('core', '0008_imports_in_the_back_office'),

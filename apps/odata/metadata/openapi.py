@@ -243,11 +243,11 @@ OPERATIONS = {
         parameters=(
             *("filter", "orderby", "select", "expand", "top", "skip", "count", "search"),
             *("apply", "compute"),
-            *("format", "skiptoken", *VERSION, "preferPage"),
+            *("format", "skiptoken", "deltatoken", *VERSION, "preferPage"),
         ),
         has_plain_filters=True,
         responses=page_response,
-        errors=("400", "401", "403", "406", "429"),
+        errors=("400", "401", "403", "406", "410", "429"),
     ),
     "query": Operation(
         name="query",

@@ -61,6 +61,7 @@ def make_parameters(version: str) -> dict[str, Json]:
     versions: Json = {"type": "string", "enum": VERSION_NAMES[version]}
     version_note, header_note = VERSION_NOTES[version]
     pages = f"odata.maxpagesize=n asks for pages of n records, {settings.API_MAX_PAGE_SIZE:,} at most."
+    pages += " odata.track-changes asks for a link to later changes."
     hours = settings.API_IDEMPOTENCY_SECONDS // 3600
     once = f"A second request with the same key and body has the first response, for {hours} hours."
     options: tuple[tuple[str, str, Json], ...] = (
@@ -76,6 +77,7 @@ def make_parameters(version: str) -> dict[str, Json]:
         ("compute", "Values computed of the rows of $apply, such as Amount div 2 as Half.", TEXT),
         ("format", "The format, with parameters; it has priority over Accept.", FORMATS),
         ("skiptoken", "Where the page begins; comes with @odata.nextLink.", TEXT),
+        ("deltatoken", "Only what changed since; comes with @odata.deltaLink.", TEXT),
     )
     others: tuple[tuple[str, str, str, str, Json], ...] = (
         # (component name, name, location, description, schema)
@@ -106,6 +108,7 @@ ERROR_RESPONSES = {
     "404": ("NotFound", "No record has this key."),
     "406": ("NotAcceptable", "A format that is not served."),
     "409": ("Conflict", "Another writer was first."),
+    "410": ("Gone", "The changes since the delta link cannot be told; read the list anew."),
     "412": ("PreconditionFailed", "The record was changed since it was read."),
     "413": ("TooLarge", "More bytes, records or items than a request may hold."),
     "415": ("UnsupportedMediaType", "A body in a format that is not read."),
