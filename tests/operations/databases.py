@@ -69,7 +69,11 @@ class Databases:
             if has_schema:
                 shutil.copy(self.folder / "template.sqlite3", self.folder / f"{name}.sqlite3")
             return self.sqlite_file(name)
-        connection.close()  # a database is copied only while nobody uses it
+        connection.close()  # a database is copied only while nobody uses it, no thread of an earlier test
+        self.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            f" WHERE datname = '{self.template}' AND pid <> pg_backend_pid()"
+        )
         self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self.template if has_schema else "template0"}"')
         self.made.append(name)
         host = self.parameters["host"].replace("/", "%2F")

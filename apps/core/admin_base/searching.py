@@ -10,8 +10,10 @@ from operator import and_, or_
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
-from django.db.models.functions import Coalesce, Lower, Replace
+from django.db.models import BooleanField, CharField, F, Func, Model, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Coalesce, Lower, Replace
+
+from apps.odata.declaration.schema import fields_on_path
 
 #: Words of a search that are read.
 WORD_LIMIT = 6
@@ -107,7 +109,13 @@ def search_words(text: str) -> list[str]:
 
 def with_small_letters(records: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
     """The records with each column in small letters, as the search indexes have them: ``name_lower``."""
-    return records.alias(**{f"{column}_lower": Lower(column) for column in columns})
+    return records.alias(**{f"{column}_lower": small_letters(records.model, column) for column in columns})
+
+
+def small_letters(model: type[Model], column: str) -> Lower:
+    """A column in small letters; a number as a text."""
+    field = fields_on_path(model, column, column)[-1]
+    return Lower(column if isinstance(field, CharField | TextField) else Cast(column, TextField()))
 
 
 def has_words(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
