@@ -4,7 +4,7 @@ import datetime as dt
 import time
 from collections.abc import Callable, Iterator
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -38,7 +38,7 @@ PROGRESS_SECONDS = 1.0
 
 
 @transaction.atomic
-def start_file_export(model: type[Model], file_name: str, query: str, staff_id: UUID) -> FileExport:
+def start_file_export(model: type[Model], file_name: str, query: str, staff_id: UUID | None) -> FileExport:
     """Let a worker write the file; pressed twice, there is one."""
     wanted = {
         "record_type": model._meta.label_lower,
@@ -95,9 +95,10 @@ def process_file_export(guid: str) -> None:
 
 def write_file(file_export: FileExport, file: IO[bytes]) -> None:
     """Write what the list would show its person now, as far as they may view it."""
-    page: Any = admin.site.get_model_admin(model_of(file_export.record_type))
+    model, staff = cast(Any, (model_of(file_export.record_type), file_export.staff))
+    page: Any = admin.site.get_model_admin(model)
     request = HttpRequest()
-    request.method, request.GET, request.user = "GET", QueryDict(file_export.query), file_export.staff
+    request.method, request.GET, request.user = "GET", QueryDict(file_export.query), staff
     if not page.has_view_permission(request):
         raise ImportFileError("You may not view these records.")
     records = page.exported_records(request)

@@ -47,7 +47,7 @@ class NoticeAdmin(OwnRecordsAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        by_mail = NoticePreference.objects.filter(staff_id=request.user.pk, by_mail=True).exists()
+        by_mail = NoticePreference.objects.filter(staff_id=str(request.user.pk), by_mail=True).exists()
         return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})
 
     def change_view(
@@ -66,5 +66,7 @@ class NoticeAdmin(OwnRecordsAdmin):
     def preference_page(self, request: HttpRequest) -> HttpResponse:
         """Let notices be mailed, or no longer."""
         by_mail = request.POST.get("by_mail") == "1"
-        NoticePreference.objects.update_or_create(staff_id=request.user.pk, defaults={"by_mail": by_mail})
+        NoticePreference.objects.update_or_create(
+            staff_id=str(request.user.pk), defaults={"by_mail": by_mail}
+        )
         return redirect(self.page_url("changelist"))
