@@ -74,7 +74,7 @@ def last_months(count: int = MONTHS) -> list[dt.date]:
 
 
 def group_by_month(months: Sequence[dt.date]) -> QuerySet[Claim, Any]:
-    """Current claims entered in each of the months, the newest first: (status, number of the month, count)."""
+    """Current claims entered in the months, the newest first: (status, number of the month, count)."""
     starts = [timezone.make_aware(dt.datetime.combine(month, dt.time.min)) for month in months]
     # Compared with the start of each month: to truncate each moment in the zone takes three times as long.
     is_in = [When(creation_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
