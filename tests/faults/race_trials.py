@@ -54,8 +54,8 @@ def as_markdown(trials, words):
     ]
     return (
         f"Written by `./run test races {words}` on {page.versions()}.\n\n"
-        "Callers begin at the same moment, each in a thread and on a connection of its own. A trial fails when"
-        " not exactly\none has what only one can have, or the others are not told why.\n\n"
+        "Callers begin at the same moment, each in a thread and on a connection of its own. A trial fails"
+        " when not exactly\none has what only one can have, or the others are not told why.\n\n"
         + page.table(("What must hold", "Trials", "Failed"), rows)
     )
 
