@@ -187,7 +187,7 @@ def undo(file_import: FileImport) -> None:
     after_undo = kind_of(file_import).after_undo
     try:
         with transaction.atomic():
-            undo_changes(changes_of(file_import))
+            undo_changes(changes_by_import(file_import))
             if after_undo is not None:
                 after_undo()
     except UndoRefused as reason:
@@ -202,7 +202,7 @@ def save_progress(file_import: FileImport, done: int, total: int) -> None:
         FileImport.objects.filter(pk=file_import.pk).update(rows_done=done, rows_total=total)
 
 
-def changes_of(file_import: FileImport) -> QuerySet[Change]:
+def changes_by_import(file_import: FileImport) -> QuerySet[Change]:
     """The history of what the import wrote."""
     return Change.objects.filter(at__gte=file_import.created_at, request_id=str(file_import.pk))
 
@@ -211,7 +211,7 @@ def counts_of_history(
     file_import: FileImport, kind: ImportKind, counts: Mapping[str, int]
 ) -> Mapping[str, int]:
     """What all attempts together created and changed; the last one found the others' records unchanged."""
-    changes = changes_of(file_import).filter(record_type=kind.model._meta.label_lower)
+    changes = changes_by_import(file_import).filter(record_type=kind.model._meta.label_lower)
     created = set(changes.filter(kind=Change.Kind.CREATED).values_list("record_key", flat=True))
     changed = set(changes.values_list("record_key", flat=True)) - created
     stored = counts["new"] + counts["changed"] + counts["unchanged"]
