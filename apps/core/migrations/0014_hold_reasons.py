@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0012_saved_filters'),
+        ('core', '0013_exports_and_default_filters'),
     ]
 
     operations = [
