@@ -17,7 +17,7 @@ def versions():
     engine = postgres.version(postgres.find_programs(postgres.usual_places()))
     return (
         f"{datetime.now(UTC):%Y-%m-%d}: Python {platform.python_version()}, Django {django.get_version()}, "
-        f"PostgreSQL {engine}, {os.cpu_count()} processors shared with other work"
+        f"PostgreSQL {engine}, {os.cpu_count()} processors whose load is {os.getloadavg()[2]:.0f}"
     )
 
 
