@@ -25,6 +25,12 @@ RUNS = tuple(product(PHASES, ("2.0", "2.1")))
 RUN_SECONDS = 150
 TITLE = "Made-up requests"
 
+METHOD = """\
+schemathesis makes requests from the OpenAPI document: from the bounds of each schema (coverage), at random
+(fuzzing), and in sequences where one uses what another made (stateful), against demo data on SQLite. A
+failure is a 5xx, or a status, type or body that the document does not have.
+"""
+
 
 def schemathesis_command(document: Path, service: DemoService, version: str) -> tuple[str | Path, ...]:
     return (
@@ -52,13 +58,8 @@ def as_markdown(cases: Counter[tuple[str, str]], failures: Counter[tuple[str, st
     """The section of docs/faults.md."""
     rows = [(*run, f"{cases[run]:,}", failures[run]) for run in RUNS]
     rows.append(("**all**", "", f"**{cases.total():,}**", f"**{failures.total()}**"))
-    return (
-        f"Written by `./run test openapi {words}` on {page.versions()}.\n\n"
-        "schemathesis makes requests from the OpenAPI document: from the bounds of each schema (coverage), at\n"
-        "random (fuzzing), and in sequences where one uses what another made (stateful), against demo data on\n"
-        "SQLite. A failure is a 5xx, or a status, type or body that the document does not have.\n\n"
-        + page.table(("Phase", "Version", "Requests", "Failures"), rows)
-    )
+    heads = ("Phase", "Version", "Requests", "Failures")
+    return f"{page.origin(f'openapi {words}')}\n{METHOD}\n{page.table(heads, rows)}"
 
 
 def main(arguments: Sequence[str]) -> int:
