@@ -40,7 +40,9 @@ class ResourceResolver(URLResolver):
         resolver = self.by_path.get(first_word(str(path)).lower())
         if resolver is None:
             raise Resolver404({"path": path})
-        return resolver.resolve(path)
+        match = resolver.resolve(path)
+        match.route = f"{resolver.pattern}{match.route.removeprefix('^')}"  # which a resolver leaves to the one around it
+        return match
 
 
 def make_caseless(pattern: Any, path: str) -> URLPattern:
