@@ -41,7 +41,8 @@ class ResourceResolver(URLResolver):
         if resolver is None:
             raise Resolver404({"path": path})
         match = resolver.resolve(path)
-        match.route = f"{resolver.pattern}{match.route.removeprefix('^')}"  # which a resolver leaves to the one around it
+        # A resolver leaves its own part of the route to the one around it.
+        match.route = f"{resolver.pattern}{match.route.removeprefix('^')}"
         return match
 
 
