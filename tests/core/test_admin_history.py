@@ -351,6 +351,10 @@ def test_the_export_has_only_records_that_the_person_may_view(client, changes):
     assert client.get("/admin/core/change/export/").status_code == 403
 
 
+def test_an_export_with_filters_that_there_are_not_does_not_exist(client, ada):
+    assert client.get("/admin/core/change/export/", {"nothing": "1"}).status_code == 404
+
+
 def test_the_changes_of_a_person_are_linked_from_their_overview(client, ada, changes):
     page = client.get(f"/admin/people/staff/{changes[0].pk}/overview/").content.decode()
     assert f"/admin/core/change/?staff__guid__exact={changes[0].pk}" in page

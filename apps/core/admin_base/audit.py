@@ -115,7 +115,7 @@ class AuditAdmin(ReadOnlyAdmin):
 
     def export_page(self, request: HttpRequest) -> StreamingHttpResponse:
         """The entries of the filtered list as CSV."""
-        entries = self.get_changelist_instance(request).get_queryset(request).order_by("-pk")
+        entries = self.filtered_records(request).order_by("-pk")
         name = f"{self.export_name}-{timezone.localdate():%Y-%m-%d}.csv"
         return StreamingHttpResponse(
             self.export_lines(entries),

@@ -5,7 +5,6 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -64,7 +63,7 @@ class ExportAdmin(ListViewAdmin):
 
     def exported_records(self, request: HttpRequest) -> QuerySet[Any]:
         """All records that the filters of the address leave."""
-        found = self.get_changelist_instance(request).queryset
+        found = self.filtered_records(request)
         records = self.model._default_manager.using(database_for_lists())
         return records.filter(pk__in=found.order_by().values("pk"))
 
@@ -73,10 +72,7 @@ class ExportAdmin(ListViewAdmin):
         entity_set = get_service().by_model.get(self.model)
         if entity_set is None or file_type not in FILE_TYPES:
             raise Http404
-        try:
-            rows = self.exported_records(request)
-        except IncorrectLookupParameters:
-            raise Http404 from None
+        rows = self.exported_records(request)
         name, media_type = f"{entity_set.name}.{file_type}", FILE_TYPES[file_type][1]
         if rows[SMALL_EXPORT:].exists():
             query = filters_of(request.GET)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Media
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -71,6 +72,13 @@ class PageAdmin(ModelAdmin):
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[RecordChangeList]:
         return RecordChangeList
+
+    def filtered_records(self, request: HttpRequest) -> QuerySet[Any]:
+        """What the filters in the address of a page leave of the list; 404 for filters that there are not."""
+        try:
+            return self.get_changelist_instance(request).queryset
+        except IncorrectLookupParameters:
+            raise Http404 from None
 
     def url_name(self, page: str) -> str:
         """The name of one of this model's pages, without ``admin:``."""

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import Count, F, Sum
 from django.db.models.functions import TruncMonth
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -51,10 +50,7 @@ class GroupingAdmin(PageAdmin):
         if by not in GROUPINGS:
             raise Http404
         heading, expression, order = GROUPINGS[by]
-        try:
-            filtered = self.get_changelist_instance(request).queryset
-        except IncorrectLookupParameters:
-            raise Http404 from None
+        filtered = self.filtered_records(request)
         bills = self.model._default_manager.filter(pk__in=filtered.order_by().values("pk")).order_by()
         found = bills.values_list(expression).annotate(count=Count("pk"), sum=Sum("total"))
         rows = [
