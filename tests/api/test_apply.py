@@ -210,7 +210,7 @@ def test_rows_follow_the_media_type_and_the_preferences(sales):
 @pytest.mark.parametrize(
     ("apply", "message"),
     [
-        ("sum(Total)", "position 1: there is no transformation 'sum' (is topsum meant?); aggregate, bottomcount, "),
+        ("sum(Total)", "position 1: there is no transformation 'sum' (is topsum meant?); aggregate, bottom"),
         ("agregate($count as N)", "(is aggregate meant?)"),
         ("aggregate(Total)", "position 16: with and one of sum, min, max, average, countdistinct is "),
         ("aggregate(Total with median as M)", "position 22: there is no method 'median'; sum, min"),

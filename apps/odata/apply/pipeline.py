@@ -144,7 +144,8 @@ class Transformer:
             text, params = queryset.query.get_compiler(queryset.db).as_sql()
         except EmptyResultSet:  # a caller who sees no record at all
             return ()
-        return RawSQL(*self.up_to_sum(text, tuple(params), '"odata_key"', limit))
+        # S611: Django compiled the text, and values are parameters of it.
+        return RawSQL(*self.up_to_sum(text, tuple(params), '"odata_key"', limit))  # noqa: S611
 
     def selected_records(self, rows: RecordRows, operands: Sequence[Operand]) -> tuple[str, tuple[Any, ...]]:
         """A SELECT of values of the records, called c0, c1 …"""

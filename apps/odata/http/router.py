@@ -43,7 +43,7 @@ def prefix_of(pattern: Any) -> str:
 
 
 class ODataRouter(SimpleRouter):
-    """Routes of a resource: collection, ``$count``, ``$query``, item, and the actions of its viewset.
+    """Routes of a resource: collection, its ``$count``, ``$ref`` and ``$query``, item, the viewset's actions.
 
     ``router.register_resources(ClaimResource)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``; a
     resource with endpoints of its own has a viewset: ``router.register("document", DocumentViewSet)``.
@@ -61,6 +61,7 @@ class ODataRouter(SimpleRouter):
             False,
             {"renderer_classes": (PlainTextRenderer,)},
         ),
+        Route(r"^{prefix}/\$ref/?$", {"get": "list_references"}, "{basename}-references", False, {}),
         Route(
             r"^{prefix}/\$query/?$",
             {"post": "query"},

@@ -84,7 +84,7 @@ class OrderBy:
 
 @dataclass(frozen=True, slots=True)
 class SumLimit:
-    """The first rows in the order of ``term`` of which the sum reaches ``limit``, or that percentage of all."""
+    """The first rows in the order of ``term`` whose sum reaches ``limit``, or that percentage of all."""
 
     term: ast.SortTerm
     limit: Decimal
@@ -137,7 +137,7 @@ def expressions_of(
                     f"{target}: {value.name}, at position {value.at + 1}, is computed of more than"
                     f" {MAX_NODES} values.",
                     target=target,
-                    code="Invalid" + target[1:].capitalize(),
+                    code="Invalid" + target.rpartition("$")[2].capitalize(),
                 )
         values[value.name] = tree
     return values
@@ -295,8 +295,8 @@ class TransformationParser(Parser):
 
     def sum_limit(self, descending: bool, is_percentage: bool = False) -> SumLimit:
         at, number = self.token.at, self.primary()
-        limit = number.value if isinstance(number, ast.Literal) and number.kind in ast.NUMBERS else 0
-        if not 0 < limit or (is_percentage and limit > 100):
+        limit = number.value if isinstance(number, ast.Literal) and number.kind in ast.NUMBERS else None
+        if not isinstance(limit, int | Decimal) or limit <= 0 or (is_percentage and limit > 100):
             self.fail(f"a number above 0{' and up to 100' if is_percentage else ''} is expected", at)
         self.expect(",")
         return SumLimit(ast.SortTerm(self.any_expression(), descending), Decimal(limit), is_percentage)
