@@ -116,7 +116,9 @@ def test_references_are_the_addresses_of_the_related_records(api, records, entit
 
     name, target = navigation.name, navigation.entity_set
     rows = rows_of(api, entity_set.path, expand=name)
-    for row, whole in zip(rows_of(api, entity_set.path, expand=f"{name}/$ref"), rows, strict=True):
+    page = ok(api.get(entity_set.path, {"$expand": f"{name}/$ref", "$select": entity_set.key.name}))
+    assert page["@odata.context"].endswith(f"#{entity_set.name}({entity_set.key.name},{name}())")
+    for row, whole in zip(page["value"], rows, strict=True):
         related = whole[name] if navigation.many else [whole[name]]
         expected = [record and {"@odata.id": address_of(record)} for record in related]
         assert row[name] == (expected if navigation.many else expected[0])

@@ -167,6 +167,8 @@ def bind_nested_projection(
     """
     if isinstance(navigation, SetNavigation):
         navigation.entity_set.rows_for(request.caller)
+        if options.only_references:
+            return Projection(Selection())
         return bind_projection(navigation.type, options, item=False, request=request)
     if options.expand:
         return bind_projection(navigation.type, options, item=True, request=request)
