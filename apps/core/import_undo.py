@@ -77,10 +77,10 @@ def refuse_later_changes(
             if entry > records.last_entries[key] and entry not in of_import:
                 later[key] = None
     if later:
-        raise UndoRefused(f"Changed since the import: {names_of(model, list(later))}.")
+        raise UndoRefused(f"Changed since the import: {name_records(model, list(later))}.")
 
 
-def names_of(model: type[models.Model], keys: Sequence[str]) -> str:
+def name_records(model: type[models.Model], keys: Sequence[str]) -> str:
     found = [str(record) for record in model._base_manager.filter(pk__in=keys[:NAMED])]
     rest = len(keys) - len(found)
     return ", ".join(found) + (f" and {rest:,} more" if rest else "")
@@ -94,7 +94,9 @@ def restore_values(model: type[models.Model], before: dict[str, dict[str, Any]])
     drafts, archived = [], []
     for key, differences in before.items():
         if unknown := differences.keys() - columns.keys():
-            raise UndoRefused(f"{names_of(model, [key])}: {', '.join(sorted(unknown))} cannot be set back.")
+            raise UndoRefused(
+                f"{name_records(model, [key])}: {', '.join(sorted(unknown))} cannot be set back."
+            )
         if "archive_date" in differences:
             archived.append(key)
         values = {
@@ -103,7 +105,7 @@ def restore_values(model: type[models.Model], before: dict[str, dict[str, Any]])
         values.pop("archive_date", None)
         drafts.append(draft_class(values, values, key=model._meta.pk.to_python(key)))
     if archived:
-        raise UndoRefused(f"It archived or restored {names_of(model, archived)}; do that by hand first.")
+        raise UndoRefused(f"It archived or restored {name_records(model, archived)}; do that by hand first.")
     if not drafts:
         return
     service = service_of(model, "update")
@@ -114,7 +116,7 @@ def restore_values(model: type[models.Model], before: dict[str, dict[str, Any]])
             service(drafts, ignore_warnings=True)
     except ValidationFailed as failed:
         number, issue = failed.issues[0]
-        raise UndoRefused(f"{names_of(model, [str(drafts[number].key)])}: {issue.message}") from None
+        raise UndoRefused(f"{name_records(model, [str(drafts[number].key)])}: {issue.message}") from None
 
 
 def stored_value(column: models.Field, value: Any) -> Any:

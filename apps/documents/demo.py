@@ -26,13 +26,13 @@ def load(context: Context) -> None:
     chance = context.chance("documents")
     with FileBatch() as files:
         for numbers in context.batches(range(context.sizes["documents"]), "documents"):
-            drafts = [document_draft(context, chance, files, number, categories) for number in numbers]
+            drafts = [sample_document(context, chance, files, number, categories) for number in numbers]
             context.create(Document, create_documents, drafts)
     with context.clock_at(context.day(20), 15):
         context.archive(Document, existing(context.records[Document])[12::13])
 
 
-def document_draft(
+def sample_document(
     context: Context,
     chance: Random,
     files: FileBatch,

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import Exact
 
-from apps.core.models import Lookup, Record
+from apps.core.models import Lookup, Record, optional_reference
 from apps.people.models import Client, Contact, Staff
 
 #: Hexadecimal digits of a SHA-256.
@@ -30,17 +30,8 @@ class Document(Record):
     """
 
     name = models.CharField(max_length=256)
-    client = models.ForeignKey(
-        Client, null=True, blank=True, on_delete=models.PROTECT, related_name="documents"
-    )
-    contact = models.ForeignKey(
-        Contact,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="documents",
-        verbose_name="participant",
-    )
+    client = optional_reference(Client, related_name="documents")
+    contact = optional_reference(Contact, "participant", related_name="documents")
     category = models.ForeignKey(DocumentCategory, on_delete=models.PROTECT, related_name="documents")
     created_by = models.ForeignKey(
         Staff, on_delete=models.PROTECT, related_name="documents", verbose_name="uploaded by", editable=False

@@ -12,18 +12,21 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.core.computed import ComputedDecimal
-from apps.core.models import Lookup, NormalisedField, Record, Responsibility, optional_text
+from apps.core.models import (
+    Lookup,
+    NormalisedField,
+    Record,
+    Responsibility,
+    money,
+    optional_reference,
+    optional_text,
+)
 from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.spending import Spending
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
 ZERO = Decimal("0.00")
-
-
-def money(label: str | None = None, **options: Any) -> models.DecimalField:
-    """An amount in the subscriber's currency, to the cent."""
-    return models.DecimalField(label, max_digits=14, decimal_places=2, **options)
 
 
 def sum_of_bills() -> models.DecimalField:
@@ -110,20 +113,11 @@ class ClientEngagement(Record):
     is_agency_managed = models.BooleanField("agency managed", default=False)
     is_self_managed = models.BooleanField("self managed", default=False)
     is_plan_managed = models.BooleanField("plan managed", default=False)
-    support_coordinator = models.ForeignKey(
-        Contact, null=True, blank=True, on_delete=models.PROTECT, related_name="coordinates"
+    support_coordinator = optional_reference(Contact, related_name="coordinates")
+    person_responsible_for_direct_fees = optional_reference(
+        Contact, "responsible for direct fees", related_name="pays_direct_fees_of"
     )
-    person_responsible_for_direct_fees = models.ForeignKey(
-        Contact,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="pays_direct_fees_of",
-        verbose_name="responsible for direct fees",
-    )
-    plan_manager = models.ForeignKey(
-        Client, null=True, blank=True, on_delete=models.PROTECT, related_name="manages_plans"
-    )
+    plan_manager = optional_reference(Client, related_name="manages_plans")
     total_budget_amount = money("total budget", default=ZERO)
     endorsement_date = models.DateField(
         "endorsed", null=True, blank=True, help_text="PACE: when the participant endorsed the plan manager."
@@ -279,12 +273,8 @@ class ServiceBooking(Budget):
     )
     support_purpose = models.CharField(max_length=17, choices=SupportPurpose)
     support_item = optional_text(length=50, help_text="A code of the price guide: 01_011_0107_1_1")
-    category = models.ForeignKey(
-        SupportCategory, null=True, blank=True, on_delete=models.PROTECT, related_name="bookings"
-    )
-    budget_manager = models.ForeignKey(
-        Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="manages_budgets"
-    )
+    category = optional_reference(SupportCategory, related_name="bookings")
+    budget_manager = optional_reference(Staff, related_name="manages_budgets")
     booking_start_date = models.DateField("from", null=True, blank=True)
     booking_end_date = models.DateField("to", null=True, blank=True)
     booking_number = optional_text("number", 50)

@@ -20,6 +20,7 @@ from apps.core.models import (
     Responsibility,
     TimestampedModel,
     normalised,
+    optional_reference,
     optional_text,
 )
 from apps.odata import clock
@@ -35,14 +36,7 @@ def index_of_given(name: str) -> models.Index:
 
 def merged_into() -> models.ForeignKey[Any, Any]:
     """The record that a duplicate was merged into; it has few, so its index has only those."""
-    return models.ForeignKey(
-        "self",
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="merged_records",
-        editable=False,
-        db_index=False,
-    )
+    return optional_reference("self", related_name="merged_records", editable=False, db_index=False)
 
 
 class Role(Lookup, Record):
@@ -176,13 +170,9 @@ class Staff(Person, AbstractBaseUser, Record):
     commencement_date = models.DateField(null=True, blank=True)
     disable_login_date = models.DateTimeField("login disabled from", null=True, blank=True)
     role = models.ForeignKey(Role, on_delete=models.PROTECT, related_name="staff")
-    position = models.ForeignKey(
-        Position, null=True, blank=True, on_delete=models.PROTECT, verbose_name="position title"
-    )
-    location = models.ForeignKey(Location, null=True, blank=True, on_delete=models.PROTECT)
-    account_manager = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="manages"
-    )
+    position = optional_reference(Position, "position title")
+    location = optional_reference(Location)
+    account_manager = optional_reference("self", related_name="manages")
     teams = models.ManyToManyField(Team, blank=True, related_name="staff")
 
     authenticator_set: Any  # second factors and recovery codes, of allauth.mfa
@@ -269,9 +259,7 @@ class Client(Addressed, Record):
     business_phone2 = optional_text("business phone 2")
     business_fax = optional_text()
     web_address = optional_text()
-    key_contact = models.ForeignKey(
-        "Contact", null=True, blank=True, on_delete=models.PROTECT, related_name="key_contact_of"
-    )
+    key_contact = optional_reference("Contact", related_name="key_contact_of")
 
     merged_into = merged_into()
 
@@ -308,21 +296,13 @@ class Contact(Person, Record):
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
     # Few contacts have each of these four: the indexes below contain only those that do.
-    client = models.ForeignKey(
-        Client, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
-    )
-    role = models.ForeignKey(
-        Role, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
-    )
+    client = optional_reference(Client, related_name="contacts", db_index=False)
+    role = optional_reference(Role, related_name="contacts", db_index=False)
     position_title = optional_text()
     scheme_price_guide_region = optional_text("price guide region", 20, choices=PriceGuideRegion)
-    representative = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="represents", db_index=False
-    )
+    representative = optional_reference("self", related_name="represents", db_index=False)
     representative_relationship = optional_text()
-    account_manager = models.ForeignKey(
-        Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="contacts", db_index=False
-    )
+    account_manager = optional_reference(Staff, related_name="contacts", db_index=False)
     merged_into = merged_into()
 
     class Meta(Record.Meta):

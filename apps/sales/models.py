@@ -6,23 +6,21 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import Lookup, NormalisedField, Record, Responsibility, TimestampedModel, optional_text
+from apps.core.models import (
+    Lookup,
+    NormalisedField,
+    Record,
+    Responsibility,
+    TimestampedModel,
+    money,
+    optional_reference,
+    optional_text,
+)
 from apps.people.models import Contact, Staff, Team
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Outcome, Source
 
 #: The longest interval of a template, in days: a hundred years.
 MAX_INTERVAL = 36_525
-
-
-def money(label: str) -> models.DecimalField:
-    return models.DecimalField(label, max_digits=14, decimal_places=2, null=True, blank=True)
-
-
-def reference(to: type[models.Model], label: str, related_name: str) -> models.ForeignKey:
-    """An optional reference."""
-    return models.ForeignKey(
-        to, null=True, blank=True, on_delete=models.PROTECT, verbose_name=label, related_name=related_name
-    )
 
 
 def days_ahead(label: str, help_text: str) -> models.PositiveIntegerField:
@@ -95,7 +93,7 @@ class Prospect(models.Model):
     referrer_first_name = optional_text()
     referrer_last_name = optional_text()
     referrer_organisation = optional_text()
-    upfront_value_of_sale = money("upfront value")
+    upfront_value_of_sale = money("upfront value", null=True, blank=True)
     chance_of_sales = models.DecimalField(
         "chance, %",
         max_digits=5,
@@ -104,10 +102,10 @@ class Prospect(models.Model):
         blank=True,
         validators=[MinValueValidator(0), MaxValueValidator(100)],
     )
-    recurring_annual_value = money("recurring value a year")
-    team = reference(Team, "team", "%(class)s_set")
-    type = reference(OpportunityType, "type", "%(class)s_set")
-    follow_up_staff = reference(Staff, "followed up by", "%(class)s_followed_up")
+    recurring_annual_value = money("recurring value a year", null=True, blank=True)
+    team = optional_reference(Team, "team", related_name="%(class)s_set")
+    type = optional_reference(OpportunityType, "type", related_name="%(class)s_set")
+    follow_up_staff = optional_reference(Staff, "followed up by", related_name="%(class)s_followed_up")
 
     class Meta:
         abstract = True
@@ -143,8 +141,8 @@ class OpportunityTemplate(Lookup, Prospect, Record):
     opportunity_name = optional_text(
         length=100, help_text="The name that opportunities made from it are given."
     )
-    owner = reference(Staff, "owner", "opportunitytemplate_owned")
-    stage = reference(OpportunityStage, "stage", "opportunitytemplate_set")
+    owner = optional_reference(Staff, "owner", related_name="opportunitytemplate_owned")
+    stage = optional_reference(OpportunityStage, "stage", related_name="opportunitytemplate_set")
     expiry_date_interval = days_ahead("expires after", "Days from the day an opportunity is made from it.")
     follow_up_date_interval = days_ahead("follow up after", "Days from the day an opportunity is made.")
 
@@ -177,11 +175,11 @@ class Opportunity(Prospect, TimestampedModel):
     )
 
     id = models.AutoField("number", primary_key=True)
-    template = reference(OpportunityTemplate, "made from", "opportunities")
+    template = optional_reference(OpportunityTemplate, "made from", related_name="opportunities")
     name = models.CharField(max_length=100)
     owner = models.ForeignKey(Staff, on_delete=models.PROTECT, related_name="opportunity_owned")
     stage = models.ForeignKey(OpportunityStage, on_delete=models.PROTECT, related_name="opportunities")
-    primary_contact = reference(Contact, "primary contact", "opportunities")
+    primary_contact = optional_reference(Contact, "primary contact", related_name="opportunities")
     outcome = optional_text(length=16, choices=Outcome)
     outcome_moment = models.DateTimeField("outcome date", null=True, blank=True)
     outcome_date = models.DateField("outcome day", null=True, blank=True, editable=False)

@@ -26,7 +26,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListRow:
     record: Any
     cells: Sequence[Cell]
 
@@ -69,7 +69,7 @@ class RecordChangeList(ChangeList):
         return self.list_display[0] == "action_checkbox"
 
     @property
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ListRow]:
         columns = [name for name in self.list_display if name != "action_checkbox"]
         linked: Sequence[str] = ()
         if self.list_display_links is not None:
@@ -78,7 +78,7 @@ class RecordChangeList(ChangeList):
         query = f"?{self.preserved_filters}" if self.preserved_filters else ""
         for record in self.result_list:
             url = self.url_for_result(record) + query if linked else ""
-            yield Row(
+            yield ListRow(
                 record,
                 [
                     Cell(name, cell_text(self.model_admin, record, name), url if name in linked else "")

@@ -92,10 +92,6 @@ def group_filters(query: QueryDict, by: str, value: Any) -> str:
     last = (first + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
     for end, day, narrower in (("from", first, max), ("to", last, min)):
         name = f"creation_date_{end}"
-        given = read_day(filters.get(name))
+        given = parse_date_str(filters.get(name, ""))
         filters[name] = str(narrower(day, given) if given else day)
     return filters.urlencode()
-
-
-def read_day(text: str | None) -> dt.date | None:
-    return parse_date_str(text) if text else None

@@ -9,7 +9,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
-from apps.core.models import NormalisedField, Record, Responsibility
+from apps.core.models import NormalisedField, Record, Responsibility, optional_reference
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
     ADMINISTER_PERMISSION,
@@ -77,23 +77,14 @@ class Bill(Record):
     status_date = models.DateTimeField("in this status since", default=clock.now, editable=False)
     status_reason = models.CharField("reason", max_length=400, null=True, editable=False)
     approved_date = models.DateTimeField("approved", null=True, editable=False)
-    entered_by = models.ForeignKey(
+    entered_by = optional_reference(
         Staff,
-        null=True,
-        on_delete=models.PROTECT,
         related_name="+",
         editable=False,
         db_index=False,
         help_text="Who entered it; for an API application, the staff member it is assigned to.",
     )
-    resubmission_of = models.ForeignKey(
-        "self",
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="resubmissions",
-        editable=False,
-        db_index=False,
-    )
+    resubmission_of = optional_reference("self", related_name="resubmissions", editable=False, db_index=False)
 
     class Meta(Record.Meta):
         abstract = True
@@ -228,14 +219,7 @@ class Invoice(Bill):
     recurring_frequency = models.CharField(
         "how often", max_length=11, null=True, blank=True, choices=RecurringFrequency
     )
-    recurrence_of = models.ForeignKey(
-        "self",
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="recurrences",
-        editable=False,
-        db_index=False,
-    )
+    recurrence_of = optional_reference("self", related_name="recurrences", editable=False, db_index=False)
     recurrence_date = models.DateField("recurrence day", null=True, editable=False)
 
     class Meta(Bill.Meta):
@@ -293,21 +277,9 @@ class LineItem(Record):
     notes = models.TextField(null=True, blank=True)
     first_day = models.DateField(editable=False)
     last_day = models.DateField(editable=False)
-    booking = models.ForeignKey(
-        ServiceBooking,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="%(class)ss",
-        editable=False,
-        db_index=False,
-    )
-    category_budget = models.ForeignKey(
-        CategoryBudget,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="%(class)ss",
-        editable=False,
-        db_index=False,
+    booking = optional_reference(ServiceBooking, related_name="%(class)ss", editable=False, db_index=False)
+    category_budget = optional_reference(
+        CategoryBudget, related_name="%(class)ss", editable=False, db_index=False
     )
 
     class Meta(Record.Meta):
@@ -351,9 +323,7 @@ class InvoiceLine(LineItem):
 
     invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="line_items")
     is_credit_item = models.BooleanField("credit", default=False)
-    cost_centre = models.ForeignKey(
-        CostCentre, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
-    )
+    cost_centre = optional_reference(CostCentre, related_name="+", db_index=False)
 
     class Meta(LineItem.Meta):
         verbose_name = "invoice line"

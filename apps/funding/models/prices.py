@@ -13,19 +13,14 @@ from django.db import models
 from django.db.models import F, Q, QuerySet
 
 from apps.core.computed import ComputedDecimal
-from apps.core.models import Lookup, NormalisedField, Record
+from apps.core.models import Lookup, NormalisedField, Record, optional_text
 from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.odata.batched_queries import AnyOf, fetch_all, prepared_query
 
 
-def text(label: str | None = None, length: int = 255, **options: Any) -> models.CharField:
-    """An optional text: null when not given, never empty."""
-    return models.CharField(label, max_length=length, null=True, blank=True, **options)
-
-
 def flag(label: str) -> models.CharField:
-    return text(label, 2, choices=Flag)
+    return optional_text(label, 2, choices=Flag)
 
 
 def number(label: str) -> models.PositiveSmallIntegerField:
@@ -61,15 +56,15 @@ class Product(Record):
     long_description = models.TextField(
         null=True, blank=True, help_text="Notes of lines that have none of their own."
     )
-    unit = text(length=3, choices=Unit)
-    type = text("priced", 9, choices=ItemType)
+    unit = optional_text(length=3, choices=Unit)
+    type = optional_text("priced", 9, choices=ItemType)
     is_quote_required = models.BooleanField("needs a quote", default=False)
     category_number = number("category number")
-    category_name = text("category")
+    category_name = optional_text("category", 255)
     category_number_pace = number("category number (PACE)")
-    category_name_pace = text("category (PACE)")
-    registration_group_number = text("registration group number", 10)
-    registration_group_name = text("registration group")
+    category_name_pace = optional_text("category (PACE)", 255)
+    registration_group_number = optional_text("registration group number", 10)
+    registration_group_name = optional_text("registration group", 255)
     non_face_to_face = flag("non-face-to-face")
     provider_travel = flag("provider travel")
     short_notice_cancellation = flag("short-notice cancellation")

@@ -4,7 +4,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from apps.core.models import NormalisedField, Record
+from apps.core.models import NormalisedField, Record, optional_reference
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalStatus, SendPaymentTo
 from apps.people.models import Client, Contact, Staff
@@ -37,28 +37,10 @@ class ProviderInvoice(Record):
         "reusable", default=False, help_text="More than one claim may be built on it."
     )
     send_payment_to = models.CharField(max_length=20, choices=SendPaymentTo, default=SendPaymentTo.PROVIDER)
-    contact = models.ForeignKey(
-        Contact,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="provider_invoices",
-        verbose_name="participant",
-    )
-    provider = models.ForeignKey(
-        Client,
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="provider_invoices",
-        db_index=False,
-    )
-    document = models.ForeignKey(
-        Document, null=True, blank=True, on_delete=models.PROTECT, related_name="provider_invoices"
-    )
-    created_by = models.ForeignKey(
-        Staff, null=True, blank=True, on_delete=models.PROTECT, related_name="+", verbose_name="entered by"
-    )
+    contact = optional_reference(Contact, "participant", related_name="provider_invoices")
+    provider = optional_reference(Client, related_name="provider_invoices", db_index=False)
+    document = optional_reference(Document, related_name="provider_invoices")
+    created_by = optional_reference(Staff, "entered by", related_name="+")
     # --- what was decided about it: only by its verbs
     approval_status = models.CharField(
         max_length=19, choices=ApprovalStatus, default=ApprovalStatus.UNACTIONED, editable=False
@@ -67,14 +49,7 @@ class ProviderInvoice(Record):
     claim_on_hold = models.BooleanField("claim is on hold", default=False, editable=False)
     is_claimed = models.BooleanField("claimed", default=False, editable=False)
     rejection_reason = models.CharField(max_length=400, null=True, editable=False)
-    actioned_by = models.ForeignKey(
-        Staff,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="+",
-        editable=False,
-        verbose_name="decided by",
-    )
+    actioned_by = optional_reference(Staff, "decided by", related_name="+", editable=False)
     actioned_date = models.DateTimeField("decided", null=True, editable=False)
 
     class Meta(Record.Meta):

@@ -26,13 +26,13 @@ class DeltaToken:
     key: str | None = None
 
     def sign(self) -> str:
-        return signer().sign_object(list(astuple(self)), compress=True)
+        return deltatoken_signer().sign_object(list(astuple(self)), compress=True)
 
 
 def read_token(text: str, query: str) -> DeltaToken:
     """The signed token; ``BadQuery`` for one of another service or query."""
     try:
-        token = DeltaToken(*signer().unsign_object(text))
+        token = DeltaToken(*deltatoken_signer().unsign_object(text))
     except (BadSignature, ValueError):
         reason = "is none that this service gave"
     else:
@@ -51,5 +51,5 @@ def query_digest(entity_set: str, options: Sequence[tuple[str, str]]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def signer() -> Signer:
+def deltatoken_signer() -> Signer:
     return Signer(salt="odata.deltatoken", sep=".")

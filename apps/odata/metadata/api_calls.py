@@ -14,7 +14,7 @@ HOST = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """An operation of the document at its address; ``document`` holds what it refers to."""
 
     document: Json
@@ -39,14 +39,14 @@ class Call:
 
 def calls_markdown(document: Json) -> str:
     calls = [
-        Call(document, method, address, operation)
+        ApiCall(document, method, address, operation)
         for address, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
     return "\n".join((*sets_table(calls), *sections(calls), *options_table(document), *errors_table()))
 
 
-def sets_table(calls: list[Call]) -> Iterator[str]:
+def sets_table(calls: list[ApiCall]) -> Iterator[str]:
     """The addresses, methods and scopes of the entity sets."""
     yield "## Entity sets\n"
     yield "| Set | Address | Methods | Key | `$search` | Scopes |\n|---|---|---|---|---|---|"
@@ -65,7 +65,7 @@ def sets_table(calls: list[Call]) -> Iterator[str]:
         )
 
 
-def sections(calls: list[Call]) -> Iterator[str]:
+def sections(calls: list[ApiCall]) -> Iterator[str]:
     """A section for each operation of entity sets, with the first set as its example, and for each other."""
     described = set()
     for operation in OPERATIONS.values():
@@ -83,7 +83,7 @@ def sections(calls: list[Call]) -> Iterator[str]:
             yield from section(call.operation["summary"], call)
 
 
-def section(title: str, call: Call, sets: str = "") -> Iterator[str]:
+def section(title: str, call: ApiCall, sets: str = "") -> Iterator[str]:
     operation = call.operation
     yield f"\n## {title}\n"
     yield f"`{call.method.upper()} {call.address}`\n"
@@ -101,11 +101,11 @@ def section(title: str, call: Call, sets: str = "") -> Iterator[str]:
     yield f"\n```console\n$ {example(call)}\n```"
 
 
-def scopes_of(call: Call) -> list[str]:
+def scopes_of(call: ApiCall) -> list[str]:
     return [scope for way in call.operation["security"] for scope in way.get("oauth2", ())]
 
 
-def callers_of(call: Call) -> Iterator[str]:
+def callers_of(call: ApiCall) -> Iterator[str]:
     """Who may call: tokens with a scope, and the other ways to authenticate."""
     scopes = [f"`{scope}`" for scope in scopes_of(call)]
     yield f"a token with {' or '.join(scopes)}" if scopes else "any token"
@@ -115,7 +115,7 @@ def callers_of(call: Call) -> Iterator[str]:
     )
 
 
-def example(call: Call) -> str:
+def example(call: ApiCall) -> str:
     """A line for the shell that makes the call; ``api`` is curl with a token."""
     address, options = call.address, {parameter["name"]: parameter for parameter in call.parameters("query")}
     for parameter in call.parameters("path"):

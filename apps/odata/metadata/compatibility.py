@@ -17,10 +17,10 @@ def find_breaking_changes(released: Any, current: Any, path: str = "") -> Iterat
     """A sentence for each change between two CSDL JSON documents that a client of the first can fail on."""
     for name in sorted({*released, *current}):
         where = f"{path}/{name}" if path else name
-        yield from compare(where, name.rpartition(".")[2], released.get(name), current.get(name))
+        yield from compare_member(where, name.rpartition(".")[2], released.get(name), current.get(name))
 
 
-def compare(where: str, term: str, before: Any, now: Any) -> Iterator[str]:
+def compare_member(where: str, term: str, before: Any, now: Any) -> Iterator[str]:
     """The breaking changes of one member of the documents; ``None`` is a member that is left out."""
     if before == now or term in _TEXTS:
         return

@@ -19,13 +19,13 @@ from apps.odata.query.ordering import SortKey
 def make_token(entity_set: str, keys: Sequence[SortKey], values: Sequence[Any]) -> str:
     """The $skiptoken of the page after the row whose ``key.value`` columns have these values."""
     encoded = [encode_value(key.kind, value) for key, value in zip(keys, values, strict=True)]
-    return signer().sign_object([fingerprint(entity_set, keys), *encoded], compress=True)
+    return skiptoken_signer().sign_object([fingerprint(entity_set, keys), *encoded], compress=True)
 
 
 def rows_after_token(entity_set: str, keys: Sequence[SortKey], token: str) -> Any:
     """The condition that a row comes after the token's; ``BadQuery`` for a token of another list."""
     try:
-        token_fingerprint, *values = signer().unsign_object(token)
+        token_fingerprint, *values = skiptoken_signer().unsign_object(token)
     except (BadSignature, ValueError):
         raise BadQuery(
             "$skiptoken is none that this service gave; follow @odata.nextLink as it is.",
@@ -41,7 +41,7 @@ def rows_after_token(entity_set: str, keys: Sequence[SortKey], token: str) -> An
     return rows_after(keys, [decode_value(key.kind, value) for key, value in zip(keys, values, strict=True)])
 
 
-def signer() -> Signer:
+def skiptoken_signer() -> Signer:
     return Signer(salt="odata.skiptoken", sep=".")
 
 

@@ -1,0 +1,63 @@
+"""The base of every record, the history, the organisation's settings, and what the back office keeps."""
+
+from apps.core.models.back_office import (
+    ChosenColumns,
+    FileExport,
+    FileExportPart,
+    FileImport,
+    Notice,
+    NoticePreference,
+    SavedFilter,
+)
+from apps.core.models.logs import (
+    Change,
+    CurrentTransaction,
+    LogEntry,
+    PersonalDataRead,
+)
+from apps.core.models.records import (
+    Lookup,
+    NormalisedField,
+    Record,
+    Responsibility,
+    TimestampedModel,
+    money,
+    new_guid,
+    normalised,
+    optional_reference,
+    optional_text,
+    repeatable_guids,
+)
+from apps.core.models.subscriber import (
+    Consent,
+    Subscriber,
+    check_time_zone,
+)
+
+__all__ = [
+    "Change",
+    "ChosenColumns",
+    "Consent",
+    "CurrentTransaction",
+    "FileExport",
+    "FileExportPart",
+    "FileImport",
+    "LogEntry",
+    "Lookup",
+    "NormalisedField",
+    "Notice",
+    "NoticePreference",
+    "PersonalDataRead",
+    "Record",
+    "Responsibility",
+    "SavedFilter",
+    "Subscriber",
+    "TimestampedModel",
+    "check_time_zone",
+    "money",
+    "new_guid",
+    "normalised",
+    "optional_reference",
+    "optional_text",
+    "repeatable_guids",
+]

@@ -1,0 +1,218 @@
+"""What the back office keeps for a person: chosen lists, imports and exports of files, notices."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from apps.core.models.records import new_guid
+from apps.odata import clock
+
+
+class ListChoice(models.Model):
+    """What a person chose for a list of the back office; ``record_type`` is its model's label."""
+
+    staff = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    record_type = models.CharField(max_length=60)
+
+    class Meta:
+        abstract = True
+        default_permissions: ClassVar[tuple[str, ...]] = ()
+
+
+class SavedFilter(ListChoice):
+    """The filters of a list under a name, for the person or for their teams."""
+
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=2_000, blank=True, help_text="As in the address of the list")
+    is_shared = models.BooleanField("shared with my teams", default=False)
+    is_default = models.BooleanField(default=False, help_text="The person's list is opened with them")
+
+    class Meta(ListChoice.Meta):
+        ordering = ("name", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["staff", "record_type", "name"],
+                name="core_one_saved_filter_of_a_name",
+                violation_error_message="You have saved filters of this list under this name already.",
+            ),
+            models.UniqueConstraint(
+                fields=["staff", "record_type"],
+                condition=models.Q(is_default=True),
+                name="core_one_default_filter_of_a_list",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ChosenColumns(ListChoice):
+    """The columns that a person chose for a list."""
+
+    columns = models.JSONField(help_text="Their names, in order")
+
+    class Meta(ListChoice.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=["staff", "record_type"], name="core_columns_of_a_list"),
+        )
+
+    def __str__(self) -> str:
+        return f"Columns of {self.record_type}"
+
+
+class BackgroundRun(models.Model):
+    """What a worker does for somebody in the back office, and how far it is."""
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    finished_at = models.DateTimeField("finished", null=True)
+    task_id = models.UUIDField(null=True, help_text="The background task that does what the status says")
+    message = models.TextField(blank=True, help_text="Why nothing could be done")
+    rows_done = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a worker has it to do."""
+        raise NotImplementedError
+
+
+class FileImport(BackgroundRun):
+    """A file that somebody imports in the back office, its columns, and what became of it.
+
+    ``content``, ``rejected_rows`` and ``issues`` have personal data and are deleted after a while.
+    """
+
+    class Status(models.TextChoices):
+        UPLOADED = "Uploaded"
+        CHECKING = "Checking"
+        CHECKED = "Checked"
+        IMPORTING = "Importing"
+        IMPORTED = "Imported"
+        FAILED = "Failed"
+        UNDOING = "Undoing"
+        UNDONE = "Undone"
+
+    kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
+    created_at = models.DateTimeField("uploaded", default=clock.now)
+    file_name = models.CharField("file", max_length=255)
+    content = models.BinaryField(null=True)
+    rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")
+    options = models.JSONField(default=dict)
+    columns = models.JSONField(default=list, help_text="A FileColumn each")
+    status = models.CharField(max_length=10, choices=Status, default=Status.UPLOADED)
+    notices = models.JSONField(default=list)
+    counts = models.JSONField(default=dict, help_text="ImportCounts")
+    issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
+
+    class Meta:
+        ordering = ("-created_at", "-guid")
+        indexes = (models.Index(fields=["-created_at", "-guid"], name="core_fileimport_newest"),)
+        verbose_name = "import"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_running(self) -> bool:
+        return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
+
+
+class FileExport(BackgroundRun):
+    """A file of what a list of the back office shows with its filters, for whoever asked for it."""
+
+    class Status(models.TextChoices):
+        EXPORTING = "Exporting"
+        READY = "Ready"
+        FAILED = "Failed"
+
+    record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
+    query = models.TextField(blank=True, help_text="The filters, as in the address of the list")
+    file_name = models.CharField("file", max_length=100)
+    created_at = models.DateTimeField("created", default=clock.now)
+    status = models.CharField(max_length=10, choices=Status, default=Status.EXPORTING)
+
+    class Meta:
+        ordering = ("-created_at", "-guid")
+        verbose_name = "export"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == self.Status.EXPORTING
+
+
+class FileExportPart(models.Model):
+    """A piece of an exported file: a worker and a download have one of them in memory at a time."""
+
+    file_export = models.ForeignKey(FileExport, on_delete=models.CASCADE, related_name="parts")
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ("pk",)
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"Part {self.pk} of {self.file_export_id}"
+
+
+class Notice(models.Model):
+    """What one person should know: what ran in the background, what was assigned to them, what is due."""
+
+    class Kind(models.TextChoices):
+        FINISHED = "Finished"
+        ASSIGNED = "Assigned"
+        DUE = "Due"
+
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    at = models.DateTimeField("date", default=clock.now)
+    kind = models.CharField(max_length=10, choices=Kind)
+    text = models.CharField("notice", max_length=300)
+    url = models.CharField(max_length=300)
+    key = models.CharField(
+        max_length=120,
+        null=True,
+        unique=True,
+        help_text="What is due is told once: no two notices have one key",
+    )
+    read_at = models.DateTimeField("read", null=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = (
+            models.Index(fields=["staff", "-at", "-id"], name="core_notice_of_staff"),
+            models.Index(
+                fields=["staff"], condition=models.Q(read_at__isnull=True), name="core_notice_unread"
+            ),
+        )
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NoticePreference(models.Model):
+    """Whether a person gets notices by mail as well; without one they do not."""
+
+    staff = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    by_mail = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return "by mail" if self.by_mail else "on the page only"

@@ -1,0 +1,205 @@
+"""What every record has: its key, its time stamps, its history; and how texts are compared."""
+
+from __future__ import annotations
+
+import os
+import time
+import unicodedata
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar
+
+from django.db import models, transaction
+
+from apps.core import history
+from apps.odata import clock
+
+
+def optional_text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:
+    """An optional text: null when not given, never empty."""
+    return models.CharField(label, max_length=length, null=True, blank=True, **options)
+
+
+def optional_reference(to: Any, label: str | None = None, **options: Any) -> models.ForeignKey[Any, Any]:
+    """A reference that may be null; the record that it refers to cannot be deleted."""
+    is_blank = options.get("editable", True)
+    return models.ForeignKey(
+        to, verbose_name=label, null=True, blank=is_blank, on_delete=models.PROTECT, **options
+    )
+
+
+def money(label: str | None = None, **options: Any) -> models.DecimalField:
+    """An amount in the subscriber's currency, to the cent."""
+    return models.DecimalField(label, max_digits=14, decimal_places=2, **options)
+
+
+def normalised(text: str | None) -> str | None:
+    """The form in which unique texts are compared: composed, trimmed, without regard to case.
+
+    ``"  Café Pty Ltd"`` and ``"CAFE\\u0301 pty ltd"`` are one name. Empty texts are no text.
+    """
+    if text is None:
+        return None
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).strip().casefold()) or None
+
+
+class NormalisedField(models.CharField):
+    """A hidden column with the normalised form of a text, by which texts are compared (``normalised``).
+
+    ``of`` names the text's field. One character may become three, so its length is three times the text's.
+    """
+
+    normalise = staticmethod(normalised)
+
+    def __init__(self, of: str = "", **options: Any) -> None:
+        self.text_field = of
+        options = {"editable": False, "null": True, "max_length": 270, **options}
+        super().__init__(**options)
+
+    def db_type(self, connection: Any) -> str | None:
+        # By its long name PostgreSQL's type is the same, but Django makes no second index for LIKE beside
+        # the unique one: normalised texts are only ever compared for equality.
+        kind = super().db_type(connection)
+        return kind and kind.replace("varchar", "character varying")
+
+    def deconstruct(self) -> Any:
+        name, path, args, options = super().deconstruct()
+        options.pop("editable", None)
+        return name, path, args, {**options, "of": self.text_field}
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = normalised(getattr(model_instance, self.text_field))
+        setattr(model_instance, self.attname, value)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Responsibility:
+    """A reference to whoever looks after a record, of those that are open; others to staff are facts.
+
+    ``permission``: what that member of staff needs.
+    """
+
+    column: str
+    open: models.Q = field(default_factory=models.Q)
+    permission: str = ""
+
+
+class TimestampedModel(models.Model):
+    """A record with its three time stamps, whose every change is written to the history."""
+
+    creation_date = models.DateTimeField("created", default=clock.now, editable=False)
+    modify_date = models.DateTimeField("modified", default=clock.now, editable=False)
+    archive_date = models.DateTimeField("archived", null=True, blank=True, editable=False)
+
+    #: Columns whose values the history never shows, only that they changed.
+    secret_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Columns whose change is no change of the record (a login's time).
+    unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
+    #: Whether the records are about people, so that reading them is logged (``core.read_log``).
+    has_personal_data: ClassVar[bool] = True
+    #: What is handed over when somebody leaves.
+    responsibilities: ClassVar[Sequence[Responsibility]] = ()
+    #: Columns that an existing record keeps, and those that it keeps once a relation has records.
+    fixed_columns: ClassVar[Sequence[str]] = ()
+    columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Store the record and, in the same transaction, what changed and who changed it."""
+        adding = self._state.adding
+        if not adding and history.differences(self):
+            self.modify_date = clock.now()
+            if options.get("update_fields") is not None:
+                options["update_fields"] = {*options["update_fields"], "modify_date"}
+        with transaction.atomic(using=options.get("using")):
+            super().save(*args, **options)
+            history.record_save(self, adding)
+        self._stored = history.loaded_values(self)
+
+    def delete(self, *args: Any, **options: Any) -> Any:
+        with transaction.atomic():
+            history.record_delete(self)
+            return super().delete(*args, **options)
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
+        record = super().from_db(db, field_names, values)
+        record._stored = {name: record.__dict__.get(name) for name in field_names}
+        return record
+
+    def refresh_from_db(self, *args: Any, **options: Any) -> None:
+        super().refresh_from_db(*args, **options)
+        self._stored = history.loaded_values(self)
+
+    @property
+    def is_archived(self) -> bool:
+        return self.archive_date is not None
+
+    def unchangeable_columns(self) -> list[str]:
+        """The columns that this record keeps from now on."""
+        relations = [name for name in self.columns_fixed_by if getattr(self, name).exists()]
+        return [*self.fixed_columns, *(name for each in relations for name in self.columns_fixed_by[each])]
+
+
+_REPEATABLE: ContextVar[Random | None] = ContextVar("repeatable_guids", default=None)
+
+
+def new_guid() -> uuid.UUID:
+    """A version 7 UUID (RFC 9562): 48 bits of milliseconds, then 74 random bits.
+
+    Rows of one time are neighbours in the key's index, which random keys would scatter.
+    """
+    chance = _REPEATABLE.get()
+    if chance is None:
+        milliseconds, bits = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10))
+    else:
+        milliseconds, bits = int(clock.now().timestamp() * 1000), chance.getrandbits(80)
+    value = (milliseconds & (1 << 48) - 1) << 80 | bits
+    value = value & ~(0xF << 76) | 0x7 << 76
+    return uuid.UUID(int=value & ~(0x3 << 62) | 0x2 << 62)
+
+
+@contextmanager
+def repeatable_guids(chance: Random | None) -> Iterator[None]:
+    """Within the block, new guids are made of ``clock.now()`` and this chance: demo data repeats its own.
+
+    Without a chance they are random within the block.
+    """
+    token = _REPEATABLE.set(chance)
+    try:
+        yield
+    finally:
+        _REPEATABLE.reset(token)
+
+
+class Record(TimestampedModel):
+    """A record known by its guid."""
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Lookup(models.Model):
+    """The name of an entry in a short list that other records refer to; unique in its normalised form."""
+
+    #: Archived, it cannot be chosen for new records (decisions.md 6).
+    is_lookup: ClassVar[bool] = True
+    has_personal_data: ClassVar[bool] = False
+
+    name = models.CharField(max_length=90)
+    name_key = NormalisedField(of="name", unique=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
