@@ -18,7 +18,7 @@ from urllib.parse import quote
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.access.callers import ApplicationCaller, split_scope
+from apps.access.callers import ApplicationCaller, SecretDraft, split_scope
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
 from apps.core import history, saving
@@ -58,12 +58,6 @@ State = WebhookMessage.State
 # --- webhooks -------------------------------------------------------------------------------------------
 
 
-class WebhookDraft(Draft):
-    """``new_secret``: of a new webhook, which is shown once."""
-
-    new_secret: str = ""
-
-
 def address_is_allowed(draft: Draft) -> Iterator[Issue]:
     if draft.address:
         try:
@@ -95,7 +89,7 @@ def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
 WEBHOOK_RULES: Sequence[Rule] = (address_is_allowed, entity_set_is_readable, filter_can_be_followed)
 
 
-def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[Any]:
+def create_webhooks(drafts: Sequence[SecretDraft]) -> list[Any]:
     """Store new webhooks, which are told of changes from now on; each draft has its secret afterwards."""
     saving.apply_model_defaults(Webhook, drafts)
     saving.validate(Webhook, drafts, WEBHOOK_RULES)

@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import CappedPaginator, DateTimeRangeFilter, Page
-from apps.core.admin_base.pages import PageAdmin
+from apps.core.admin_base import DateTimeRangeFilter, Page
+from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_imports import Status, create_file_import, note_dead_task, set_columns, start
 from apps.core.importing.file_formats import FORMATS
 from apps.core.importing.kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
@@ -44,7 +44,7 @@ class ImportKindFilter(DropdownFilter):
 
 
 @admin.register(FileImport)
-class FileImportAdmin(PageAdmin):
+class FileImportAdmin(ReadOnlyAdmin):
     """The imports of files that the person may import."""
 
     menu_group = "Administration"
@@ -61,9 +61,6 @@ class FileImportAdmin(PageAdmin):
         ("created_at", DateTimeRangeFilter),
     )
     list_filter_submit = True
-    list_per_page = 50
-    paginator = CappedPaginator
-    show_full_result_count = False
     search_fields = ("file_name",)
     record_pages = (
         Page("file"),
@@ -84,11 +81,6 @@ class FileImportAdmin(PageAdmin):
         return bool(names) if obj is None else obj.kind in names
 
     has_add_permission = has_module_permission
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_delete_permission = has_change_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FileImport]:
         imports = super().get_queryset(request).defer("content", "rejected_rows")

@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 
+from apps.core.admin_base.filters import CappedPaginator
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.models import Subscriber
 
@@ -45,10 +46,16 @@ class PageAdmin(ModelAdmin):
 
     #: Pages beside the list: ``def queues_page(self, request)``.
     list_pages: ClassVar[Sequence[Page]] = ()
+    #: Pages beside the list that a base class adds to those.
+    base_pages: ClassVar[Sequence[Page]] = ()
     #: Pages of one record: ``def plan_page(self, request, record)``.
     record_pages: ClassVar[Sequence[Page]] = ()
     #: The page that a link to a record opens: the form, or one of ``record_pages``.
     main_page: ClassVar[str] = "change"
+
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
 
     @property
     def media(self) -> Media:
@@ -73,7 +80,7 @@ class PageAdmin(ModelAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         addresses = [
-            *((f"{page.path}/", page) for page in self.list_pages),
+            *((f"{page.path}/", page) for page in (*self.list_pages, *self.base_pages)),
             *((f"<path:object_id>/{page.path}/", page) for page in self.record_pages),
         ]
         pages = [
@@ -138,3 +145,16 @@ class PageAdmin(ModelAdmin):
             "currency": Subscriber.current().currency,
         }
         return TemplateResponse(request, template, {**common, **context})
+
+
+class ReadOnlyAdmin(PageAdmin):
+    """A list of what the service writes: nobody adds, changes or deletes it here."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -11,7 +11,8 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core.admin_base import Page
-from apps.core.admin_base.display import count_records, record_link
+from apps.core.admin_base.display import record_link
+from apps.odata.errors import plural
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.custom_fields import AnsweredAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
@@ -65,7 +66,7 @@ class MergingAdmin(AnsweredAdmin):
             return False
         undo = format_html('<a class="rs-link" href="{}">Undo</a>', self.page_url("merge", duplicate.pk))
         text = format_html(
-            "{} is merged into {}; {} moved. {}", duplicate, record, count_records(count), undo
+            "{} is merged into {}; {} moved. {}", duplicate, record, plural(count, "record"), undo
         )
         self.message_user(request, text, messages.SUCCESS)
         return True
@@ -80,7 +81,7 @@ class MergingAdmin(AnsweredAdmin):
         except ValidationFailed as failed:
             self.show_issues(request, (issue for _, issue in failed.issues))
         else:
-            text = f"{record} is a record of its own again; {count_records(count)} moved back."
+            text = f"{record} is a record of its own again; {plural(count, 'record')} moved back."
             self.message_user(request, text, messages.SUCCESS)
         return redirect(self.page_url("change", record.pk))
 
