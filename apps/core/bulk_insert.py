@@ -20,6 +20,9 @@ from apps.odata.declaration.schema import final_field
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
 FEW = 3
 
+#: Keys named in one statement; far below what either engine takes.
+BATCH = 2_000
+
 Adapter = Callable[[Any], Any]
 
 
@@ -91,6 +94,13 @@ class WriteBatch:
             send_to_postgresql(writes)
         else:
             send_to_sqlite(writes)
+
+
+def in_batches(keys: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
+    """The keys in their order, so many at a time."""
+    rest = iter(keys)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

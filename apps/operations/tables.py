@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -199,10 +199,13 @@ class ContentSum:
             self.rows += chunk.count(b"\n")
             yield chunk
 
-    def consume(self, chunks: Iterable[bytes]) -> None:
-        """Read a stream to its end."""
-        for _ in self.watch(chunks):
+    @classmethod
+    def of(cls, chunks: Iterable[bytes]) -> Self:
+        """What a stream holds, read to its end."""
+        total = cls()
+        for _ in total.watch(chunks):
             pass
+        return total
 
     @property
     def sha256(self) -> str:

@@ -37,8 +37,7 @@ def move_database(url: str) -> dict[str, TableContent]:
         tables = {table.name: table for table in load_tables(migrations)}
         contents = {}
         for table in tables.values():
-            total = ContentSum()
-            total.consume(read_rows(source, table))
+            total = ContentSum.of(read_rows(source, table))
             last_number = read_last_number(source, table) if table.number_column else None
             contents[table.name] = TableContent(table.columns, total.rows, total.sha256, last_number)
         with (

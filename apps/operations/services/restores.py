@@ -79,9 +79,7 @@ def restore_document(key: str, content: FileContent, chunks: Iterable[bytes]) ->
     """Put the file of a document into the storage, unless it is there already."""
     storage = document_storage()
     if storage.exists(key):
-        existing = ContentSum()
-        existing.consume(read_file(key))
-        if existing.sha256 == content.sha256:
+        if ContentSum.of(read_file(key)).sha256 == content.sha256:
             return
         storage.delete(key)
     stream: Any = UploadStream(chunks, limit=content.size)
@@ -179,8 +177,7 @@ def check_tables(
 ) -> None:
     """Raises ``OperationError`` when a table is not what was to be loaded."""
     for table in tables:
-        total, expected = ContentSum(), contents[table.name]
-        total.consume(read_rows(connection, table))
+        total, expected = ContentSum.of(read_rows(connection, table)), contents[table.name]
         if (total.rows, total.sha256) != (expected.rows, expected.sha256):
             raise OperationError(
                 f"{table.name}: {total.rows:,} rows with SHA-256 {total.sha256} were loaded instead of"

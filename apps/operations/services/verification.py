@@ -38,18 +38,16 @@ def find_wrong_contents(reader: BackupReader) -> Iterator[str]:
         yield f"manifest: {error}"
         return
     for name, table in manifest.tables.items():
-        total = ContentSum()
         try:
-            total.consume(reader.read_table(name))
+            total = ContentSum.of(reader.read_table(name))
         except OperationError as error:
             yield f"table {name}: {error}"
             continue
         if (total.rows, total.sha256) != (table.rows, table.sha256):
             yield f"table {name}: its rows are not those of the manifest"
     for key, content in manifest.documents.items():
-        total = ContentSum()
         try:
-            total.consume(reader.read(document_file(key)))
+            total = ContentSum.of(reader.read(document_file(key)))
         except OperationError as error:
             yield f"document {key}: {error}"
             continue
@@ -79,7 +77,7 @@ def reading_error(table: Table) -> str | None:
     """Why some row of a table cannot be read; ``None`` when all can."""
     try:
         with snapshot() as source:
-            ContentSum().consume(read_rows(source, table))
+            ContentSum.of(read_rows(source, table))
     except (Error, ValueError) as error:  # a value that no column of its kind can hold
         return f"cannot be read: {error}".strip()
     return None
@@ -132,9 +130,8 @@ def find_damaged_documents() -> Iterator[str]:
     """Documents whose file is missing, cannot be read, or has other bytes than were uploaded."""
     columns = Document.objects.order_by("storage_key").values_list("storage_key", "sha256")
     for key, sha256 in columns.iterator():
-        total = ContentSum()
         try:
-            total.consume(read_file(key))
+            total = ContentSum.of(read_file(key))
         except FileNotFoundError:
             yield f"document {key}: the file is missing"
         except Exception as error:  # whatever the client of the storage raises
