@@ -125,6 +125,12 @@ def test_enumerations_are_named_by_word_or_number_under_both_names(api, name, su
     assert {code for code, _ in found} <= {"NotAChoice", "WrongType"}
 
 
+def test_a_missing_member_is_named_beside_an_alias_of_another(api):
+    body = an_invoice_body(InvoiceClaimTypeId="40200")
+    del body["InvoiceClaimType"], body["StartDate"]
+    assert faults(api.post("invoice", {"value": [body]}, IGNORED)) == [("Required", "value[0]/StartDate")]
+
+
 def test_both_names_of_an_enumeration_together_are_refused(api):
     assert refusals(api, InvoiceClaimTypeId=40200) == [("Duplicate", "value[0]/InvoiceClaimTypeId")]
 

@@ -412,8 +412,12 @@ class RecordReader:
             names = [name for name in self.names if name in value or self.is_missing(name, value)]
         if bound_wrongly:
             names = [name for name in names if name not in bound_wrongly]
-        if self.aliases.intersection(names):
-            names = [name for name in names if not self.refuse_alias(name, value, prefix, contents)]
+        if aliases := self.aliases.intersection(names):
+            names = [
+                name
+                for name in names
+                if name not in aliases or not self.refuse_alias(name, value, prefix, contents)
+            ]
         values, given, by_name = contents.values, contents.given, self.by_name
         for name in names:
             member, item = by_name[name], value.get(name)
