@@ -30,7 +30,7 @@ class SecretAdmin(RecordAdmin):
     menu_group = "Administration"
     # A button of the form, so that it is a POST with its CSRF token.
     actions_submit_line = ("new_secret",)
-    renew_secret: ClassVar[Callable[[Any], str]]
+    renew_secret: ClassVar[Callable[..., str]]
 
     def secret_rows(self, request: HttpRequest, record: Any) -> list[tuple[str, str]]:
         """What the page shows beside the secret: labels and texts."""

@@ -147,7 +147,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             if isinstance(write, Statement):
                 waiting.append(write)
                 continue
-            rows = adapted(
+            rows = adapt_rows(
                 write.rows, [Jsonb if isinstance(f, models.JSONField) else None for f in write.fields]
             )
             first = list(islice(rows, FEW + 1))
@@ -155,17 +155,17 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
                 sql = insert_statement(write.table, write.fields)
                 waiting += [Statement(sql, row) for row in first]
                 continue
-            execute_together(cursor, waiting)
+            execute_statements(cursor, waiting)
             waiting = []
             # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
             statement = f"COPY {quote_name(write.table)} ({column_list(write.fields)}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
-        execute_together(cursor, waiting)
+        execute_statements(cursor, waiting)
 
 
-def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
+def execute_statements(cursor: Any, statements: Sequence[Statement]) -> None:
     """Execute statements in one trip."""
     if connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
         for statement in statements:
@@ -192,7 +192,7 @@ def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
         for write in writes:
             if isinstance(write, Statement):
                 cursor.execute(write.sql, write.params)
-            elif rows := list(adapted(write.rows, [sqlite_adapter(field) for field in write.fields])):
+            elif rows := list(adapt_rows(write.rows, [sqlite_adapter(field) for field in write.fields])):
                 cursor.executemany(insert_statement(write.table, write.fields), rows)
 
 
@@ -218,7 +218,7 @@ def sqlite_adapter(field: models.Field) -> Adapter | None:
 # --- both -----------------------------------------------------------------------------------------------
 
 
-def adapted(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
+def adapt_rows(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
     needed = [(position, adapt) for position, adapt in enumerate(adapters) if adapt is not None]
     if not needed:
         yield from rows

@@ -190,11 +190,11 @@ class PersonalDataReadAdmin(AuditAdmin):
     @display(description="first records")
     def records(self, entry: Any) -> SafeString:
         links = [link(each.url, each.name) if each.url else each.name for each in entry.display_line.records]
-        return joined(links, entry.record_count)
+        return join_texts(links, entry.record_count)
 
     @display(description="of")
     def persons(self, entry: Any) -> SafeString:
-        return joined(dict.fromkeys(each.person for each in entry.display_line.records))
+        return join_texts(dict.fromkeys(each.person for each in entry.display_line.records))
 
     def export_rows(self, entries: Sequence[PersonalDataRead]) -> Iterator[Sequence[object]]:
         """A row for each record; one without a name for a read that was too long to list its records."""
@@ -208,7 +208,7 @@ class PersonalDataReadAdmin(AuditAdmin):
                 yield (*about, each.name, each.key, each.person, entry.query, entry.request_id or "")
 
 
-def joined(texts: Iterable[str], count: int = 0) -> SafeString:
+def join_texts(texts: Iterable[str], count: int = 0) -> SafeString:
     """``A, B, C and 47 more``, without empty texts."""
     shown = [text for text in texts if text]
     more = [f"{count - len(shown):,} more"] if count > len(shown) else []

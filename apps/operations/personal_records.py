@@ -164,7 +164,7 @@ def find_records(person: Contact, client: Client | None = None) -> RecordSets:
             for each in row.owners
             if each.related_model in records
         ]
-        conditions += [attached(row, each, records) for each in row.attachments]
+        conditions += [attachment_condition(row, each, records) for each in row.attachments]
         if row.model not in ROOTS and conditions:
             records[row.model] = row.model._base_manager.filter(reduce(or_, conditions))
     return records
@@ -179,7 +179,7 @@ def with_duplicates(model: Model, record: models.Model) -> models.QuerySet[Any]:
     return model._base_manager.filter(pk__in=keys)
 
 
-def attached(row: Ownership, attachment: models.ForeignKey[Any, Any], records: RecordSets) -> Q:
+def attachment_condition(row: Ownership, attachment: models.ForeignKey[Any, Any], records: RecordSets) -> Q:
     """The condition of records of nobody that these records refer to, and no others."""
     source = attachment.model._base_manager.exclude((attachment.name, None))
     own = Q(pk__in=records[attachment.model].values("pk"))

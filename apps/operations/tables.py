@@ -17,12 +17,8 @@ from typing import Any, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 
-#: A migration: the label of its app, and its name.
-Migration = tuple[str, str]
-Migrations = tuple[Migration, ...]
+from apps.core.database.migrations import Migrations, code_migrations, known_migrations
 
 NULL = "\\N"
 #: Rows rendered or inserted at a time on SQLite.
@@ -138,22 +134,6 @@ class Table:
     key: str
     number_column: str | None
     has_text_key: bool
-
-
-@cache
-def code_migrations() -> MigrationLoader:
-    """The migrations of the code, without a look at a database."""
-    return MigrationLoader(None)
-
-
-def known_migrations() -> Migrations:
-    return tuple(sorted(code_migrations().graph.nodes))
-
-
-def applied_migrations(connection: BaseDatabaseWrapper) -> Migrations:
-    """The migrations that a database has, as far as the code knows them."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return tuple(each for each in known_migrations() if each in applied)
 
 
 @cache

@@ -321,7 +321,7 @@ def test_messages_are_deleted_after_a_month(receiver, a_webhook):
     a_client()
     send_changes()
     assert purge_expired()["webhook messages"] == 0
-    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.KEPT)
+    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.MESSAGE_AGE)
     clock.reset_now()
     call_command("purge_expired")
     assert not WebhookMessage.objects.exists()

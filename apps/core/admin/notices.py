@@ -19,6 +19,11 @@ from apps.core.models import Notice, NoticePreference
 COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
 
 
+def key_of(request: HttpRequest) -> Any:
+    """The key of the person who is signed in."""
+    return request.user.pk
+
+
 @admin.register(Notice)
 class NoticeAdmin(ReadOnlyAdmin):
     """The notices of the person who looks, each a link that marks it as read."""
@@ -40,7 +45,7 @@ class NoticeAdmin(ReadOnlyAdmin):
         return self.has_module_permission(request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Notice]:
-        return super().get_queryset(request).filter(staff_id=request.user.pk)
+        return super().get_queryset(request).filter(staff_id=key_of(request))
 
     @display(description="notice")
     def notice(self, notice: Notice) -> str:
@@ -57,7 +62,7 @@ class NoticeAdmin(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        by_mail = NoticePreference.objects.filter(staff_id=request.user.pk, by_mail=True).exists()
+        by_mail = NoticePreference.objects.filter(staff_id=key_of(request), by_mail=True).exists()
         return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})
 
     def change_view(
@@ -76,5 +81,5 @@ class NoticeAdmin(ReadOnlyAdmin):
     def preference_page(self, request: HttpRequest) -> HttpResponse:
         """Let notices be mailed, or no longer."""
         by_mail = request.POST.get("by_mail") == "1"
-        NoticePreference.objects.update_or_create(staff_id=request.user.pk, defaults={"by_mail": by_mail})
+        NoticePreference.objects.update_or_create(staff_id=key_of(request), defaults={"by_mail": by_mail})
         return redirect(self.page_url("changelist"))

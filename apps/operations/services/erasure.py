@@ -141,7 +141,7 @@ def remove_records(plan: ErasurePlan) -> None:
     """Clear the columns of what stays first: it refers to what is deleted then, owners last."""
     for model, keys in plan.keys.items():
         if model in KEPT_COLUMNS:
-            update_all(model, keys, cleared_columns(model) | owned_by(model, plan.person))
+            update_all(model, keys, cleared_columns(model) | columns_of_owner(model, plan.person))
     try:
         for model, keys in reversed(plan.keys.items()):
             if model not in KEPT_COLUMNS:
@@ -158,7 +158,7 @@ def update_all(model: type[models.Model], keys: Iterable[Any], values: dict[str,
         model._base_manager.filter(pk__in=batch).update(**values)
 
 
-def owned_by(model: type[models.Model], person: Contact) -> dict[str, Any]:
+def columns_of_owner(model: type[models.Model], person: Contact) -> dict[str, Any]:
     """A provider invoice that named no participant names the contact now: it must name something."""
     return {"contact": person} if model is ProviderInvoice else {}
 

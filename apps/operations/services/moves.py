@@ -8,12 +8,12 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.core.database.configuration import read_database_url
+from apps.core.database.migrations import applied_migrations
 from apps.operations.backup_files import TableContent
 from apps.operations.services.restores import loaded_database
 from apps.operations.tables import (
     ContentSum,
     OperationError,
-    applied_migrations,
     load_tables,
     read_last_number,
     read_rows,

@@ -14,6 +14,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from apps.core.database.migrations import Migrations, applied_migrations, known_migrations
 from apps.core.models import Change
 from apps.documents.storage import UploadStream, delete_files, document_storage, read_file, sync_to_disk
 from apps.operations.backup_files import (
@@ -26,11 +27,8 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
-    Migrations,
     OperationError,
     Table,
-    applied_migrations,
-    known_migrations,
     load_tables,
     read_rows,
     write_last_number,

@@ -6,20 +6,13 @@ from pathlib import Path
 
 from django.db import Error, connection, transaction
 
+from apps.core.database.migrations import applied_migrations
 from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import read_file
 from apps.funding.services.effects import recount_budgets
 from apps.operations.backup_files import BackupReader, document_file
-from apps.operations.tables import (
-    ContentSum,
-    OperationError,
-    Table,
-    applied_migrations,
-    load_tables,
-    read_rows,
-    snapshot,
-)
+from apps.operations.tables import ContentSum, OperationError, Table, load_tables, read_rows, snapshot
 
 # --- a backup -------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
 from apps.odata.errors import plural
 from apps.odata.write.drafts import ValidationFailed
-from apps.people.admin.custom_fields import AnsweredAdmin
+from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 
 MERGE = Page("merge", "Merge", "merge", permission="change")
@@ -31,10 +31,10 @@ class DuplicateForm(forms.Form):
         self.fields["duplicate"] = forms.ModelChoiceField(others, label="Duplicate", widget=widget)
 
 
-class MergingAdmin(AnsweredAdmin):
+class MergingAdmin(CustomFieldsAdmin):
     """Records of which two may be one person or organisation."""
 
-    record_pages: ClassVar[Any] = (MERGE, *AnsweredAdmin.record_pages)
+    record_pages: ClassVar[Any] = (MERGE, *CustomFieldsAdmin.record_pages)
 
     def merge_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """Choose the duplicate, compare both, and merge it into this record; of a merged one, undo that."""
