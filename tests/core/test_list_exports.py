@@ -10,23 +10,15 @@ from openpyxl import load_workbook
 from apps.core.admin_base import RecordAdmin
 from apps.odata.declaration.service import get_service
 from tests.funding.builders import a_claim
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, get_unrendered
 
 pytestmark = pytest.mark.django_db
 CONTACTS = "/admin/people/contact/"
-BACKEND = "apps.people.authentication.StaffBackend"
 EXPORTED = [
     model
     for model in get_service().by_model
     if admin.site.is_registered(model) and isinstance(admin.site.get_model_admin(model), RecordAdmin)
 ]
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 def csv_rows(client, address, **query):
@@ -67,6 +59,6 @@ def test_other_files_and_filters_do_not_exist_and_a_file_needs_the_permission_to
     for address in (f"{CONTACTS}export/exe/", f"{CONTACTS}export/csv/?nothing__of=1"):
         assert client.get(address).status_code == 404
     a_client()
-    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
     assert client.get(f"{CONTACTS}export/csv/").status_code == 403
     assert len(csv_rows(client, "/admin/people/client/export/csv/")) == 1
