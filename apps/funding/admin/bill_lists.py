@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import (
@@ -158,8 +157,7 @@ def age_conditions(column: str) -> Conditions:
 
 def over_business_days(number: int) -> dt.datetime:
     """The moment before which something has waited for more than so many business days."""
-    day = business_days_before(clock.today(), number)
-    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+    return clock.start_of_day(business_days_before(clock.today(), number))
 
 
 class WarningFilter(DropdownFilter):
