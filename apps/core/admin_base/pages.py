@@ -41,6 +41,10 @@ class Page:
         return re.sub(r"\W", "_", self.path.split("/<")[0])
 
 
+def is_page(request: HttpRequest, url_name: str) -> bool:
+    return request.resolver_match is not None and request.resolver_match.url_name == url_name
+
+
 class PageAdmin(ModelAdmin):
     """An admin with pages of its own."""
 
@@ -62,6 +66,10 @@ class PageAdmin(ModelAdmin):
         """The scripts of Django's pages, without those that make addresses from titles: no form has such."""
         names = ("vendor/jquery/jquery.min", "jquery.init", "core", "admin/RelatedObjectLookups", "actions")
         return Media(js=[f"admin/js/{name}.js" for name in names])
+
+    def is_list(self, request: HttpRequest) -> bool:
+        """Whether the list is shown, which may need more of its records than other pages."""
+        return is_page(request, self.url_name("changelist"))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[RecordChangeList]:
         return RecordChangeList

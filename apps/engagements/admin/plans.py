@@ -155,10 +155,7 @@ class ClientEngagementAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         plans = super().get_queryset(request)
-        match = request.resolver_match
-        if match is None or match.url_name != "engagements_clientengagement_changelist":
-            return plans
-        return plans.prefetch_related("bookings", "category_budgets")
+        return plans.prefetch_related("bookings", "category_budgets") if self.is_list(request) else plans
 
     # --- columns
 

@@ -338,8 +338,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The list has the warnings of its rows."""
         found = super().get_queryset(request)
-        match = request.resolver_match
-        if match is None or match.url_name != self.url_name("changelist"):
+        if not self.is_list(request):
             return found
         warnings = AcknowledgedWarning.objects.only("code", str(self.opts.model_name))
         return found.prefetch_related(Prefetch("acknowledged_warnings", warnings))
