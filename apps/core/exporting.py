@@ -111,8 +111,12 @@ def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[A
 
 
 def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(csv_lines(wanted, records))
+    with path.open("wb") as file:
+        write_csv_lines(file, wanted, records)
+
+
+def write_csv_lines(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
+    file.writelines(line.encode() for line in csv_lines(wanted, records))
 
 
 def csv_lines(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[str]:

@@ -76,7 +76,6 @@ class AuditAdmin(ReadOnlyAdmin):
     menu_group = "Administration"
     list_pages: ClassVar[Any] = (Page("export", method="GET"),)
     list_before_template = "admin/audit_export.html"
-    list_filter_submit = True
     list_display_links: ClassVar[Any] = None
     #: The first part of the name of an exported file, its columns, and the entries read at a time.
     export_name: ClassVar[str]

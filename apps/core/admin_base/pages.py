@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.forms import Media
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
@@ -158,6 +159,8 @@ class PageAdmin(ModelAdmin):
 class ReadOnlyAdmin(PageAdmin):
     """A list of what the service writes: nobody adds, changes or deletes it here."""
 
+    list_filter_submit = True
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -166,3 +169,16 @@ class ReadOnlyAdmin(PageAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class OwnRecordsAdmin(ReadOnlyAdmin):
+    """Records with a ``staff`` who alone sees them."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).filter(staff_id=request.user.pk)
