@@ -91,6 +91,7 @@ class ApiApplicationForm(RecordForm):
 class ApiApplicationAdmin(SecretAdmin):
     """Archiving an application revokes it, with all its tokens."""
 
+    purpose = "Programs that use the interface, each with a secret of its own."
     menu_order = 910
     icon = "key"
 
@@ -129,6 +130,7 @@ class ApiApplicationAdmin(SecretAdmin):
 class AccessTokenAdmin(ReadOnlyAdmin):
     """Tokens that are not purged yet; each can be deleted."""
 
+    purpose = "Tokens with which programs use the interface now."
     menu_group = "Administration"
     menu_order = 911
     icon = "confirmation_number"
@@ -161,6 +163,7 @@ class WebhookForm(RecordForm):
 class WebhookAdmin(SecretAdmin):
     """Archiving stops a webhook."""
 
+    purpose = "Addresses that receive a message when records change."
     menu_order = 912
     icon = "webhook"
 
@@ -199,6 +202,7 @@ COUNTED_STATES = ("waiting", "failed")
 class WebhookMessageAdmin(ReadOnlyAdmin):
     """Messages of the last month; those that failed can be sent again."""
 
+    purpose = "Messages to webhooks of the last month, and what their receivers answered."
     menu_group = "Administration"
     menu_order = 913
     icon = "send"

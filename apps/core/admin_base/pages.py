@@ -60,6 +60,8 @@ def is_page(request: HttpRequest, url_name: str) -> bool:
 class PageAdmin(ModelAdmin):
     """An admin with pages of its own."""
 
+    #: What the list is for: shown while it has no records.
+    purpose: ClassVar[str] = ""
     #: Pages beside the list: ``def queues_page(self, request)``.
     list_pages: ClassVar[Sequence[Page]] = ()
     #: Pages beside the list that a base class adds to those.
