@@ -86,12 +86,13 @@ class DocumentCategoryAdmin(LookupAdmin):
 class DocumentAdmin(RecordAdmin):
     """Documents: upload, preview, download, rename, archive."""
 
+    purpose = "Files of participants, organisations and plans: agreements, plans, provider invoices."
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"
     change_form_before_template = "documents/preview.html"
     list_pages = (Page("file", permission="add"),)
-    record_pages = (Page("download", "Download", "download"), Page("preview"), *RecordAdmin.record_pages)
+    record_pages = (Page("download", "Download"), Page("preview"), *RecordAdmin.record_pages)
 
     class Media:
         css: ClassVar[Any] = {"all": ["documents.css"]}

@@ -28,7 +28,7 @@ from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_
 HISTORY_PAGE_SIZE = 50
 
 #: The page with everything about one record.
-OVERVIEW = Page("overview", "Overview", "dashboard")
+OVERVIEW = Page("overview", "Overview")
 
 
 class RecordAdmin(ExportAdmin, ArchivingAdmin):
@@ -234,7 +234,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             str(record),
             record,
             record_links=[
-                each for each in self.record_links(request, record) if each["title"] != OVERVIEW.title
+                each for each in self.record_links(request, record) if each.title != OVERVIEW.title
             ],
             **context,
         )
@@ -273,6 +273,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 class LookupAdmin(RecordAdmin):
     """A short list that other records choose from."""
 
+    purpose = "Other records choose from this list."
     menu_group = "Lists"
     list_display: ClassVar[Any] = ("name", "archived")
     search_fields: ClassVar[Any] = ("name",)

@@ -19,6 +19,7 @@ from apps.core.admin_base import (
     Conditions,
     LookupAdmin,
     RecordAdmin,
+    RecordLink,
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, format_amount, link
@@ -100,8 +101,8 @@ class BudgetAdmin(RecordAdmin):
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         delete_budget(obj)
 
-    def record_links(self, request: HttpRequest, record: Budget) -> list[dict[str, str]]:
-        return [{"title": "Plan", "icon": "bar_chart", "link": plan_url(record)}]
+    def record_links(self, request: HttpRequest, record: Budget) -> list[RecordLink]:
+        return [RecordLink("Plan", plan_url(record))]
 
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponse:
         return redirect(plan_url(obj))
@@ -134,6 +135,10 @@ def plan_url(budget: Any) -> str:
 class ServiceBookingAdmin(BudgetAdmin):
     """Service bookings of all plans."""
 
+    purpose = (
+        "A service booking reserves an amount of a plan for one kind of support. Bookings of the "
+        "agency's portal can be imported."
+    )
     create = staticmethod(create_bookings)
     update = staticmethod(update_bookings)
     menu_order = 50
@@ -165,6 +170,7 @@ class ServiceBookingAdmin(BudgetAdmin):
 class CategoryBudgetAdmin(BudgetAdmin):
     """Category budgets of PACE plans."""
 
+    purpose = "The budgets of PACE plans, one for each support category."
     create = staticmethod(create_category_budgets)
     update = staticmethod(update_category_budgets)
     menu_order = 60

@@ -112,6 +112,7 @@ class ManagementFilter(ConditionFilter):
 class ClientEngagementAdmin(RecordAdmin):
     """Plans; the page of a plan shows how its budgets are spent."""
 
+    purpose = "A plan has a participant's budgets for a period. Claims are charged to them."
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"
@@ -128,7 +129,7 @@ class ClientEngagementAdmin(RecordAdmin):
     search_help_text = "Participant's name, scheme number or code"
     number_columns = ("participant__scheme_number",)
     ordering = ("plan_end_date", "guid")
-    record_pages = (Page("plan", "Budgets", "bar_chart"), *RecordAdmin.record_pages)
+    record_pages = (Page("plan", "Budgets"), *RecordAdmin.record_pages)
     main_page = "plan"
     palette_names = ("participant__first_name", "participant__last_name")
     palette_columns = (*palette_names, "participant__scheme_number")

@@ -27,9 +27,10 @@ PDF_LIMIT = 200
 class InvoiceAdmin(BillAdmin):
     """Invoices to the agency and to clients."""
 
+    purpose = "What your organisation bills the agency, other plan managers and clients."
     line_model = InvoiceLine
     line_form = InvoiceLineForm
-    record_pages = (Page("pdf", "PDF", "picture_as_pdf", method="GET"), *BillAdmin.record_pages)
+    record_pages = (Page("pdf", "PDF", method="GET"), *BillAdmin.record_pages)
     actions: ClassVar[Any] = ("selected_as_pdf",)
     menu_order = 220
     icon = "receipt_long"

@@ -13,6 +13,7 @@ from apps.core.admin_base import (
     ArchivedFilter,
     LookupAdmin,
     RecordAdmin,
+    RecordLink,
     fieldset,
     record_panel,
     register_panels,
@@ -65,6 +66,7 @@ class ProspectAdmin(RecordAdmin):
 class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
     """Opportunities, with the pages of the pipeline."""
 
+    purpose = "Possible sales and referrals, followed up until they are won or lost."
     form = OpportunityForm
     palette_columns = palette_names = ("name",)
     menu_order = 130
@@ -156,6 +158,7 @@ def find_template(guid: str | None) -> OpportunityTemplate | None:
 class OpportunityTemplateAdmin(ProspectAdmin):
     """Templates of opportunities."""
 
+    purpose = "A template fills in a new opportunity."
     form = TemplateForm
     menu_order = 140
     icon = "content_copy"
@@ -177,12 +180,12 @@ class OpportunityTemplateAdmin(ProspectAdmin):
         ORIGIN,
     )
 
-    def record_links(self, request: HttpRequest, record: OpportunityTemplate) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: OpportunityTemplate) -> list[RecordLink]:
         links = super().record_links(request, record)
         if not request.user.has_perm("sales.add_opportunity"):
             return links
         address = admin_url(Opportunity, "add", template=record.pk)
-        return [{"title": "New opportunity", "icon": "add", "link": address}, *links]
+        return [RecordLink("New opportunity", address), *links]
 
 
 @admin.register(OpportunityType)
