@@ -52,6 +52,7 @@ LIBRARIES = (
     ClientLibrary("@syncfusion/ej2-data", "page.html?syncfusion", "browser", BATCH),
     ClientLibrary("python-odata", "python_odata.py", "python"),
     ClientLibrary("openapi-python-client", "openapi_client.py", "python", BATCH),
+    ClientLibrary("openapi-generator-cli", "openapi_generator_client.py", "python", BATCH),
 )
 
 
@@ -170,6 +171,13 @@ def generate(folder: Path, service: DemoService) -> None:
         *(folder / "venv/bin/openapi-python-client", "generate", "--path", npm / "openapi.json"),
         *("--meta", "none", "--output-path", python / "records", "--overwrite"),
         cwd=python,
+    )
+    execute(
+        *(folder / "venv/bin/openapi-generator-cli", "generate", "--generator-name", "python"),
+        *("--input-spec", npm / "openapi.json", "--output", python, "--package-name", "generated_records"),
+        *("--global-property", "apiTests=false,modelTests=false,apiDocs=false,modelDocs=false"),
+        cwd=python,
+        seconds=INSTALL_SECONDS,
     )
 
 
