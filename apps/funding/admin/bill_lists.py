@@ -21,7 +21,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
 from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
-from apps.core.admin_base.searching import search_records, searched_digits
+from apps.core.admin_base.searching import search_records, searched_digits, with_small_letters
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
@@ -262,7 +262,7 @@ def hold_reason_label(group: dict[str, Any]) -> str:
 class BillListAdmin(GroupingAdmin, ActionAdmin):
     """What the lists of claims and invoices have in common."""
 
-    #: The normalised columns of the bill's number and reference.
+    #: The bill's number, and its reference if it has one.
     text_columns: ClassVar[Sequence[str]]
     queue_ordering = ("status_date", "guid")
     list_filter: ClassVar[Any] = (
@@ -298,19 +298,18 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         """By whom it is for, by who billed it, by its number or reference.
 
         People and providers are looked up first, so that their bills are found by an index; the name of
-        somebody is no number. Only a part of a number or a reference is searched for in all bills.
+        somebody is no number.
         """
-        words = normalised(search_term)
-        if words is None:
+        if not search_term.strip():
             return queryset, False
         people = {"contact": find_contacts(search_term)}
         if self.model is Claim:
             people["provider"] = find_providers(search_term)
-        conditions = [Q(**{f"{column}__in": keys}) for column, keys in people.items()]
+        of_people = reduce(or_, [Q(**{f"{column}__in": keys}) for column, keys in people.items()])
         is_name = searched_digits(search_term) is None and any(keys != [] for keys in people.values())
-        if not is_name:
-            conditions += [Q(**{f"{column}__contains": words}) for column in self.text_columns]
-        return queryset.filter(reduce(or_, conditions)), False
+        if is_name:
+            return queryset.filter(of_people), False
+        return find_texts(queryset, self.text_columns, search_term, of_people), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         """The tabs of the statuses and hold reasons with their counts, and the budget of the filter."""
@@ -395,6 +394,20 @@ def find_providers(term: str) -> Any:
     return limited_keys(
         search_records(Client.objects.order_by(), term, ["business_name"], ["business_number"])
     )
+
+
+def find_texts(records: QuerySet[Any], columns: Sequence[str], term: str, others: Q) -> QuerySet[Any]:
+    """The records with a part of a number or reference, as it was written, and those of the other condition.
+
+    An index finds them. Only when there is none all records are compared, in any spelling.
+    """
+    found = with_small_letters(records, columns).filter(
+        reduce(or_, (Q(**{f"{column}_lower__contains": term.strip().lower()}) for column in columns), others)
+    )
+    if found.order_by()[:KEY_LIMIT].count():
+        return found
+    spelt = (Q(**{f"{column}_key__contains": normalised(term)}) for column in columns)
+    return records.filter(reduce(or_, spelt, others))
 
 
 def limited_keys(found: QuerySet[Any]) -> Any:

@@ -77,7 +77,7 @@ class ClaimAdmin(BillAdmin):
     search_help_text = "Number, reference, participant's name or scheme number, provider"
     list_filter = (*BillAdmin.list_filter, ("provider", AutocompleteSelectFilter))
     palette_columns = ("claim_number", "provider_invoice_reference")
-    text_columns = ("claim_number_key", "provider_invoice_reference_key")
+    text_columns = ("claim_number", "provider_invoice_reference")
     fieldsets = (
         fieldset(
             None,

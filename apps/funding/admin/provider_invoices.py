@@ -30,11 +30,10 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
-from apps.core.models import normalised
 from apps.documents.admin import preview_kind
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome, may_administer
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_providers
+from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_providers, find_texts
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
@@ -175,11 +174,10 @@ class ProviderInvoiceAdmin(ActionAdmin):
             queryset = queryset.filter(archive_date=None)
             if request.GET.get("model_name") == "claim":
                 queryset = queryset.filter(MAY_HAVE_CLAIM)
-        words = normalised(search_term)
-        if words is None:
+        if not search_term.strip():
             return queryset, False
-        found = Q(reference_key__contains=words) | Q(contact__in=find_contacts(search_term))
-        return queryset.filter(found | Q(provider__in=find_providers(search_term))), False
+        others = Q(contact__in=find_contacts(search_term)) | Q(provider__in=find_providers(search_term))
+        return find_texts(queryset, ["reference"], search_term, others), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         return {"tabs": queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))}
