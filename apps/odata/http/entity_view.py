@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from apps.odata.errors import BadQuery, NotFound
 from apps.odata.http.batch.messages import IndividualRequest
 from apps.odata.http.batch.processing import call_view, split_url
-from apps.odata.http.viewsets import ODataView
+from apps.odata.http.views import ODataView
 from apps.odata.query.options import parameters
 
 

@@ -1,4 +1,4 @@
-"""The base of all views of the interface, and the viewset that every resource derives from."""
+"""The viewset that every resource derives from."""
 
 import json
 import re
@@ -13,15 +13,10 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import get_script_prefix
 from django.utils.module_loading import import_string
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
-from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from apps.odata.declaration.resource import V2_1, BodyKind, Resource
@@ -30,25 +25,21 @@ from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
 from apps.odata.errors import RECORD_CHANGED, BadQuery, NotFound, PreconditionFailed, PreconditionRequired
 from apps.odata.etags import make_etag, matches_etag
-from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSVRenderer,
     JSONBodyParser,
     NDJSONRenderer,
-    ODataContentNegotiation,
     ODataJSONRenderer,
     RenderedRecords,
 )
 from apps.odata.http.headers import (
-    add_protocol_headers,
-    check_odata_version,
-    check_version,
     read_preferences,
     requested_version,
 )
 from apps.odata.http.pagination import KeysetPagination, PageReader
 from apps.odata.http.read_log import read_log
+from apps.odata.http.views import ODataView
 from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
@@ -64,75 +55,6 @@ OPTIONS_OF_LISTS = (
     *("filter", "orderby", "top", "skip", "search", "skiptoken", "deltatoken", "apply", "compute"),
 )
 _NAMED_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
-
-
-class ODataView(APIView):
-    """What all views of the interface share."""
-
-    renderer_classes: Sequence[type[BaseRenderer]] = (ODataJSONRenderer,)
-    content_negotiation_class: type[BaseContentNegotiation] = ODataContentNegotiation
-    #: The query options, without the dollar sign, that the view reads itself.
-    own_options: Sequence[str] = ()
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
-        self.format_kwarg = None
-        self.perform_authentication(request)
-        self.check_permissions(request)
-        self.check_throttles(request)
-        request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
-
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
-        return add_protocol_headers(
-            super().finalize_response(request, response, *args, **kwargs), self.version
-        )
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        """None for a request of a batch, which was counted with it before a transaction was open."""
-        return [] if isinstance(self.request._request, BatchedRequest) else super().get_throttles()
-
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return Response(status=204)
-
-    @cached_property
-    def version(self) -> str:
-        """The version of the interface that is asked for."""
-        return requested_version(self.request)
-
-    @cached_property
-    def base_url(self) -> str:
-        """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
-        if isinstance(self.request._request, BatchedRequest):
-            return self.request._request.base_url
-        return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
-
-    @cached_property
-    def query_string(self) -> bytes:
-        """The bytes of the query string as they were sent, of ``$query`` requests with those of the body."""
-        text: str = self.request.META.get("QUERY_STRING", "")
-        sent = text.encode("latin-1", "replace")
-        if getattr(self, "action", None) != "query":
-            return sent
-        body: bytes = self.parse_body(self.request)
-        return b"&".join(filter(None, (sent, body.strip())))
-
-    def parse_body(self, request: Request) -> Any:
-        """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
-        negotiation: Any = request.negotiator
-        parser = negotiation.select_parser(request, request.parsers)
-        return parser.parse(request, request.content_type, request.parser_context)
-
-    @cached_property
-    def query_options(self) -> QueryOptions:
-        options = parse_options(self.query_string, self.own_options)
-        check_version(options, self.request, self.version)
-        check_odata_version(self.request)
-        return options
-
-    def refuse_plain_filters(self) -> None:
-        """An address that is no collection has no plain filters."""
-        for name, _ in self.query_options.plain:
-            raise BadQuery(f"There is no parameter {name[:60]} here.", target=name)
 
 
 class ODataViewSet(GenericViewSet, ODataView):

@@ -19,7 +19,7 @@ from apps.odata.http.batch.multipart_format import (
 )
 from apps.odata.http.batch.processing import BatchProcessor
 from apps.odata.http.formats import ODataContentNegotiation
-from apps.odata.http.viewsets import ODataView
+from apps.odata.http.views import ODataView
 
 _CONTINUE_ON_ERROR = re.compile(r"(?:odata\.)?continue-on-error(?:\s*=\s*\"?(true|false)\"?)?", re.IGNORECASE)
 
