@@ -47,10 +47,10 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
-    "unfold",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin",
+    "apps.core.site.BackOfficeConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -275,6 +275,8 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 #: Days after which the files of imports in the back office are deleted; what became of them stays.
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
+#: Days after which exports that a worker wrote are deleted.
+EXPORT_FILE_DAYS = env.int("EXPORT_FILE_DAYS", 7)
 
 #: What a worker does again and again: service, and the seconds between two calls.
 PERIODIC_SERVICES = {

@@ -2,6 +2,8 @@
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
+  // The library's mark: else it looks for a text field beside each file, and fails where there is none.
+  for (const input of document.querySelectorAll("input[type=file]")) input.hasChangeListener = true;
   for (const form of document.querySelectorAll("form[data-once]")) {
     form.addEventListener("submit", (event) => {
       if (form.dataset.once) event.preventDefault();

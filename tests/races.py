@@ -1,8 +1,12 @@
 """Calls that begin at the same moment, each on a connection of its own."""
 
+import os
 import threading
 
 from django.db import connection
+
+#: How often each race is tried; `./run test races` tries more often.
+ROUNDS = int(os.environ.get("RACE_ROUNDS", "3"))
 
 
 def call_at_once(*calls):

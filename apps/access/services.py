@@ -22,6 +22,7 @@ from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usag
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.access.webhooks import delete_old_messages
 from apps.core import archive, saving
+from apps.core.file_exports import delete_file_exports
 from apps.core.file_imports import delete_import_files
 from apps.core.models import PersonalDataRead
 from apps.core.task_queue import delete_finished_tasks
@@ -121,5 +122,6 @@ def purge_expired() -> dict[str, int]:
         **counts,
         "finished tasks": delete_finished_tasks(),
         "files of imports": delete_import_files(),
+        "exports": delete_file_exports(),
         "webhook messages": delete_old_messages(),
     }

@@ -110,9 +110,13 @@ def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[A
 
 def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
     counted = Counted(records)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(csv_lines(wanted, counted))
+    with path.open("wb") as file:
+        write_csv_lines(file, wanted, counted)
     return counted.number
+
+
+def write_csv_lines(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
+    file.writelines(line.encode() for line in csv_lines(wanted, records))
 
 
 def csv_lines(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[str]:

@@ -13,8 +13,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
-from django_tasks import TaskContext, TaskResultStatus, task
-from django_tasks_db.models import DBTaskResult
+from django_tasks import TaskContext, task
 
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
@@ -24,7 +23,7 @@ from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError
 from apps.core.models import Change, FileImport, Notice
 from apps.core.notices import NewNotice, write_notices
-from apps.core.task_queue import task_author
+from apps.core.task_queue import has_failed, task_author
 
 Status = FileImport.Status
 
@@ -115,10 +114,7 @@ def start(file_import: FileImport, status: Status, **values: Any) -> bool:
 
 def note_dead_task(file_import: FileImport) -> None:
     """Say so where the task of a running import has failed without a word."""
-    if not file_import.is_running:
-        return
-    failed = DBTaskResult.objects.filter(pk__in=[file_import.task_id], status=TaskResultStatus.FAILED)
-    if failed.exists():
+    if file_import.is_running and has_failed(file_import.task_id):
         text = "It ended unexpectedly. What it had stored is stored; imported again, it goes on from there."
         finish(file_import, Status.FAILED, message=text)
 

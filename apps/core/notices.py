@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -16,10 +15,10 @@ from django.urls import NoReverseMatch, reverse
 from django_tasks import task
 
 from apps.core import history
+from apps.core.history_display import names_of
 from apps.core.models import Change, Notice, NoticePreference, Subscriber
 from apps.core.task_queue import task_author
 from apps.odata import clock
-from apps.odata.write.drafts import Draft
 
 #: Of more records assigned at once there is one notice together.
 SINGLE_NOTICES = 3
@@ -83,42 +82,34 @@ def mail_notice(key: int) -> None:
 # --- what was assigned ----------------------------------------------------------------------------------
 
 
-def find_assigned(drafts: Sequence[Draft], column: str, existing: Mapping[Any, Any]) -> list[UUID | None]:
-    """Whom each draft assigns its record to, where it was somebody else's; called before it is saved.
+def notify_assigned(model: Any, column: str, assigned: Mapping[Any, Any]) -> None:
+    """Let staff know which records are theirs to look after now, by ``{key: key of the staff member}``.
 
-    Nobody is told what they did themselves, or what a command did.
+    A notice for each record, one for many, one for all of an import. Nobody is told what they did themselves,
+    or what a command did.
     """
     author = history.author()
     if author.channel == Change.Channel.COMMAND:
-        return [None] * len(drafts)
-    found: list[UUID | None] = []
-    for draft in drafts:
-        staff_id = draft.key_of(column) if draft.has(column) else None
-        record = existing.get(draft.key)
-        before = None if record is None else getattr(record, f"{column}_id")
-        found.append(staff_id if staff_id not in {None, before, author.staff_id} else None)
-    return found
-
-
-def notify_assigned(
-    model: Any, labels: Sequence[str], keys: Sequence[Any], staff_ids: Sequence[UUID | None]
-) -> None:
-    """A notice for each record that was assigned to somebody, by the label of each; one for many."""
-    by_staff: defaultdict[UUID, list[int]] = defaultdict(list)
-    for number, staff_id in enumerate(staff_ids):
-        if staff_id is not None:
-            by_staff[staff_id].append(number)
+        return
+    by_staff: defaultdict[str, list[str]] = defaultdict(list)
+    for key, staff_id in assigned.items():
+        if staff_id is not None and str(staff_id) != str(author.staff_id):
+            by_staff[str(staff_id)].append(str(key))
     names, page = model._meta, f"admin:{model._meta.app_label}_{model._meta.model_name}"
     notices = []
-    for staff_id, numbers in by_staff.items():
-        if len(numbers) > SINGLE_NOTICES:
-            text = f"{len(numbers):,} {names.verbose_name_plural} were assigned to you."
-            notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, reverse(f"{page}_changelist")))
+    for staff_id, keys in by_staff.items():
+        if len(keys) <= SINGLE_NOTICES:
+            for key, name in names_of(model, keys).items():
+                text = f"Assigned to you: {names.verbose_name} {name}"
+                url = reverse(f"{page}_change", args=[key])
+                notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, url))
             continue
-        for number in numbers:
-            text = f"Assigned to you: {names.verbose_name} {labels[number]}"
-            url = reverse(f"{page}_change", args=[keys[number]])
-            notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, url))
+        text, once = f"{len(keys):,} {names.verbose_name_plural} were assigned to you.", None
+        if author.channel == Change.Channel.IMPORT:
+            text = f"An import assigned {names.verbose_name_plural} to you."
+            once = f"{author.request_id} {names.label_lower} {staff_id}"
+        url = f"{reverse(f'{page}_changelist')}?{column}__guid__exact={staff_id}"
+        notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, url, once))
     if notices:
         write_notices(notices)
 

@@ -214,17 +214,22 @@ def without_values(query: bytes) -> str:
 
 
 def log_page(request: HttpRequest, response: HttpResponse) -> None:
-    """Log the record or the list that a page of the back office shows."""
+    """Log the record or the list that a page of the back office shows.
+
+    A page of our own with a list names its ``listed_keys``.
+    """
     context: dict[str, Any] | None = getattr(response, "context_data", None)
     if not context or response.status_code != 200:
         return
     query = "&".join(f"{name}=?" for name in request.GET)
-    record, change_list = context.get("original"), context.get("cl")
+    record, change_list, keys = context.get("original"), context.get("cl"), context.get("listed_keys")
     if isinstance(record, models.Model) and is_logged(record):
         READ_LOG.add(type(record), "Record", 1, key_bytes(record.pk), query)
     elif change_list is not None and is_logged(change_list.model):
         keys = [row.pk for row in change_list.result_list]
         READ_LOG.add(change_list.model, "List", len(keys), join_keys(keys), query)
+    elif keys and is_logged(context["opts"].model):
+        READ_LOG.add(context["opts"].model, "List", len(keys), join_keys(keys), query)
 
 
 def log_export(rows: models.QuerySet[Any], query: str = "") -> None:

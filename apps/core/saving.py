@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 from apps.core import history
 from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
 from apps.core.models import normalised
+from apps.core.notices import notify_assigned
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.errors import RECORD_CHANGED, PreconditionFailed
@@ -215,6 +216,10 @@ def insert_records(
     history.write_entries(model, keys, "Created", batch=own_batch)
     if batch is None:
         own_batch.send()
+        # New claims and invoices come in a batch: they are in queues, a notice of each would be noise.
+        for each in getattr(model, "responsibilities", ()):
+            staff = [draft.key_of(each.column) for draft in drafts]
+            notify_assigned(model, each.column, dict(zip(keys, staff, strict=True)))
     return keys
 
 
@@ -414,6 +419,10 @@ def save_differences(model: type[models.Model], changes: Sequence[RecordChange])
         update(model, columns, records)
     entries = ((record, differences | of_rows) for record, differences, of_rows in changes)
     history.write_changes(model, [(record.pk, "Changed", entry) for record, entry in entries if entry])
+    for each in getattr(model, "responsibilities", ()):
+        name = f"{each.column}_id"
+        assigned = {record.pk: getattr(record, name) for record, changed, _ in changes if name in changed}
+        notify_assigned(model, each.column, assigned)
 
 
 def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:

@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Min
 from django.db.models.functions import Coalesce, NullIf
@@ -65,6 +66,11 @@ def repeat_unfinished_tasks(worker_id: str) -> int:
         else:
             DBTaskResult.objects.filter(pk=task.pk).update(status=TaskResultStatus.READY)
     return len(tasks)
+
+
+def has_failed(task_id: Any) -> bool:
+    """Whether a task has failed without a word: its worker ended each time."""
+    return DBTaskResult.objects.filter(pk__in=[task_id], status=TaskResultStatus.FAILED).exists()
 
 
 def read_queue_figures() -> QueueFigures:

@@ -153,11 +153,12 @@ class BackupWriter:
 
 
 @contextlib.contextmanager
-def new_backup(parent: Path) -> Iterator[tuple[BackupWriter, Path]]:
+def new_backup(parent: Path, name: str = "") -> Iterator[tuple[BackupWriter, Path]]:
     """A writer, and the folder that appears under ``parent`` when the block is left without an error.
 
-    Until then it has another name, and nothing of it stays after an error. Raises ``OperationError`` for a
-    folder that cannot be written, is full, or takes another backup now.
+    It is called after the moment, unless another name is given. Until then it has a hidden name, and nothing
+    of it stays after an error. Raises ``OperationError`` for a folder that cannot be written, is full, or
+    takes another backup now.
     """
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -165,10 +166,10 @@ def new_backup(parent: Path) -> Iterator[tuple[BackupWriter, Path]]:
             # Left by a backup that was killed: no other is at work.
             for abandoned in parent.glob(".*.incomplete"):
                 shutil.rmtree(abandoned)
-            folder = parent / f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}"
+            folder = parent / (name or f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}")
             incomplete = parent / f".{folder.name}.incomplete"
             if folder.exists():
-                raise OperationError(f"{folder} exists already: one backup a second.")
+                raise OperationError(f"{folder} exists already.")
             incomplete.mkdir(mode=0o700)
             try:
                 yield BackupWriter(incomplete), folder

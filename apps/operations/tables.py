@@ -227,19 +227,23 @@ def snapshot(alias: str = "default") -> Iterator[BaseDatabaseWrapper]:
         connection.close()
 
 
-def read_rows(connection: BaseDatabaseWrapper, table: Table) -> Iterator[bytes]:
-    """The rows in the order of their keys, in blocks of whole lines. Needs a transaction."""
+def read_rows(connection: BaseDatabaseWrapper, table: Table, below: int | None = None) -> Iterator[bytes]:
+    """The rows in the order of their keys, in blocks of whole lines. Needs a transaction.
+
+    ``below``: only those with smaller numbers as keys.
+    """
     quote = connection.ops.quote_name
     order = quote(table.key)
+    rows = quote(table.name) if below is None else f"{quote(table.name)} WHERE {order} < {below:d}"
     if connection.vendor == "postgresql":
         columns = ", ".join(map(quote, table.columns))
         order += ' COLLATE "C"' if table.has_text_key else ""
-        query = f"SELECT {columns} FROM {quote(table.name)} ORDER BY {order}"  # noqa: S608  our own names
+        query = f"SELECT {columns} FROM {rows} ORDER BY {order}"  # noqa: S608  our own names
         yield from read_from_postgresql(connection, query)
     else:
         # The sign takes the column's type away: Django's converters of values are not wanted.
         columns = ", ".join(f"+{quote(column)}" for column in table.columns)
-        query = f"SELECT {columns} FROM {quote(table.name)} ORDER BY {order}"  # noqa: S608  our own names
+        query = f"SELECT {columns} FROM {rows} ORDER BY {order}"  # noqa: S608  our own names
         yield from read_from_sqlite(connection, query, [form.to_text for form in table.forms])
 
 

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.apps import apps
 from django.db import models, transaction
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils.text import capfirst
 
 from apps.core import archive, history
-from apps.core.models import TimestampedModel
+from apps.core.models import Notice, TimestampedModel
+from apps.core.notices import NewNotice, write_notices
 from apps.odata.write.drafts import Issue, ValidationFailed
 from apps.people.merging import move_references
 from apps.people.models import Staff, Team
@@ -84,8 +87,21 @@ def hand_over(leaver: Staff, successors: Mapping[str, Staff]) -> int:
         successor = successors.get(each.name)
         if successor is None:
             continue
-        count += join_teams(leaver, successor) if each.name == TEAMS else reassign(each, leaver, successor)
+        moved = join_teams(leaver, successor) if each.name == TEAMS else reassign(each, leaver, successor)
+        if moved:
+            notify_successor(each, leaver, successor, moved)
+        count += moved
     return count
+
+
+def notify_successor(assignment: Assignment, leaver: Staff, successor: Staff, count: int) -> None:
+    if successor.pk == history.author().staff_id:
+        return
+    model = assignment.records.model._meta
+    address = reverse(f"admin:{model.app_label}_{model.model_name}_changelist")
+    query = urlencode(dict.fromkeys(assignment.list_filter, successor.pk))
+    text = f"Handed over to you from {leaver}: {assignment.title}, {count:,}"
+    write_notices([NewNotice(successor.pk, Notice.Kind.ASSIGNED, text, f"{address}?{query}")])
 
 
 def find_handover_issues(leaver: Staff, successors: Mapping[str, Staff]) -> Iterator[Issue]:

@@ -20,10 +20,12 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils import timezone
 
 from apps.core import archive, history, saving
-from apps.core.models import Subscriber, normalised
+from apps.core.models import Change, Notice, Subscriber, normalised
+from apps.core.notices import NewNotice, write_notices
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
@@ -93,7 +95,26 @@ def update_staff(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(Staff, drafts)
     load_login_context(drafts)
     saving.validate(Staff, drafts, STAFF_RULES, existing)
+    notify_of_teams(drafts, existing)
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
+
+
+def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> None:
+    """Let staff know which teams they become members of; called before that is saved."""
+    who = history.author()
+    write_notices(
+        [
+            NewNotice(
+                draft.key,
+                Notice.Kind.ASSIGNED,
+                f"You are now a member of the team {team}",
+                f"{reverse('admin:people_staff_changelist')}?teams__id__exact={team.pk}",
+            )
+            for draft in drafts
+            if "teams" in draft.given and draft.key != who.staff_id and who.channel != Change.Channel.COMMAND
+            for team in {*draft.teams}.difference(existing[draft.key].teams.all())
+        ]
+    )
 
 
 def password_column(draft: Draft) -> str:

@@ -13,7 +13,6 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.core import saving
-from apps.core.notices import find_assigned, notify_assigned
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
@@ -58,10 +57,7 @@ def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     for draft in drafts:
         apply_defaults(draft)
     saving.validate(Opportunity, drafts, OPPORTUNITY_RULES)
-    owners = find_assigned(drafts, "owner", {})
-    keys = saving.insert_records(Opportunity, drafts)
-    notify_assigned(Opportunity, [draft.get("name") for draft in drafts], keys, owners)
-    return keys
+    return saving.insert_records(Opportunity, drafts)
 
 
 def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
@@ -79,12 +75,7 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
         keep_moment_of_day(draft, record)
         apply_defaults(draft)
     saving.validate(Opportunity, drafts, OPPORTUNITY_RULES, existing)
-    owners = find_assigned(drafts, "owner", existing)
-    changed = saving.save_changes(Opportunity, drafts, existing)
-    notify_assigned(
-        Opportunity, [draft.get("name") for draft in drafts], [draft.key for draft in drafts], owners
-    )
-    return changed
+    return saving.save_changes(Opportunity, drafts, existing)
 
 
 def keep_moment_of_day(draft: Draft, record: Opportunity) -> None:

@@ -6,18 +6,12 @@ npm and pip install them in the versions of their locks, into a folder that is d
 import argparse
 import contextlib
 import json
-import os
 import re
-import secrets
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,19 +19,13 @@ from pathlib import Path
 from tests.chromium import find_chromium
 from tests.clients.browser import page_server, run_page
 from tests.clients.commands import Failed, execute
+from tests.clients.openapi_cases import schemathesis_command
+from tests.clients.service import DemoService, demo_service, fetch, free_port
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-GUIDE = ROOT / "docs" / "clients.md"
+GUIDE = HERE.parent.parent / "docs" / "clients.md"
 ADDRESS_IN_GUIDE = "http://127.0.0.1:8000"
-#: More contacts than a page has without $top; claims take the longest to load.
-CONTACTS = 400
-DEMO = ("--contacts", str(CONTACTS), "--claims", "500", "--invoices", "10", "--documents", "1")
 INSTALL_SECONDS = 240
-#: Not the others: a service may accept more than its document promises.
-SCHEMATHESIS_CHECKS = (
-    "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
-)
 
 STEPS = ("list", "filter", "expand", "pages", "create", "change")
 BATCH = (*STEPS, "batch")
@@ -65,28 +53,6 @@ LIBRARIES = (
     ClientLibrary("python-odata", "python_odata.py", "python"),
     ClientLibrary("openapi-python-client", "openapi_client.py", "python", BATCH),
 )
-
-
-@dataclass(frozen=True)
-class DemoService:
-    """A running service, and an application that may read and write everything."""
-
-    origin: str
-    token: str
-
-    @property
-    def description(self) -> dict[str, str]:
-        """What programs need to know; ``steps.py`` and ``steps.mjs`` read it."""
-        return {
-            "service": f"{self.origin}/api/",
-            "token": self.token,
-            "version": "2.1",
-            "contacts": str(CONTACTS),
-        }
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {f"RECORDS_{name.upper()}": value for name, value in self.description.items()}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -129,7 +95,7 @@ def run_all(folder: Path) -> int:
     pages = f"http://127.0.0.1:{page_port}"
     with ThreadPoolExecutor() as pool, contextlib.ExitStack() as stack:
         installed = pool.submit(install, folder)
-        service = stack.enter_context(demo_service(folder / "var", pages))
+        service = stack.enter_context(demo_service(folder / "var", CORS_ALLOWED_ORIGINS=pages))
         installed.result()
         generate(folder, service)
         browser = stack.enter_context(page_server(folder / "npm", page_port, service.description))
@@ -245,16 +211,13 @@ def snippets(guide: str) -> list[tuple[str, str]]:
 def run_schemathesis(folder: Path, service: DemoService) -> int:
     """Send the examples of the OpenAPI document; 1 where a response is not as documented.
 
-    The examples only: what more is sent within a time depends on the machine's speed. Run by hand without
-    ``--phases`` it goes on to requests that it makes up.
+    The examples only: ``./run test openapi`` sends requests that it makes up, as many as it is told to.
     """
     print("\n== schemathesis", flush=True)
     try:
         seen = execute(
-            *(Path(sys.executable).with_name("schemathesis"), "run", folder / "npm/openapi.json"),
-            *("--url", service.origin, "--header", f"Authorization: Bearer {service.token}"),
-            *("--header", "api-version: 2.1", "--checks", SCHEMATHESIS_CHECKS, "--phases", "examples"),
-            *("--seed", "1", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
+            *schemathesis_command(folder / "npm/openapi.json", service, "2.1"),
+            *("--phases", "examples", "--seed", "1"),
             cwd=folder,
             seconds=180,
         )
@@ -263,59 +226,6 @@ def run_schemathesis(folder: Path, service: DemoService) -> int:
         return 1
     print(seen.partition("SUMMARY")[2], flush=True)
     return 0
-
-
-# --- the service --------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def demo_service(var: Path, page_origin: str) -> Iterator[DemoService]:
-    """A service with demo records in SQLite, which lets pages of ``page_origin`` in."""
-    var.mkdir(exist_ok=True)
-    settings = {"VAR_DIR": str(var), "DATABASE_URL": "", "CORS_ALLOWED_ORIGINS": page_origin}
-    manage = (sys.executable, ROOT / "manage.py")
-    execute(*manage, "migrate", "--verbosity", "0", env=settings)
-    execute(*manage, "load_demo", "--if-empty", *DEMO, env=settings)
-    name = f"clients {secrets.token_hex(4)}"  # a folder that is kept has those of earlier runs
-    application = json.loads(execute(*manage, "create_api_application", name, "--json", env=settings))
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "records_site.server", "--port", str(port), "--workers", "1"],
-        cwd=ROOT,
-        env={**os.environ, **settings},
-        stdout=(var / "server.log").open("w"),
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        yield DemoService(origin, fetch_token(origin, application))
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def fetch_token(origin: str, application: Mapping[str, str]) -> str:
-    """A token, as soon as the service answers."""
-    secret = f"{application['client_id']}:{application['client_secret']}".encode()
-    request = urllib.request.Request(f"{origin}/connect/token", b"grant_type=client_credentials")
-    request.add_header("Authorization", f"Basic {b64encode(secret).decode()}")
-    for _ in range(150):
-        with contextlib.suppress(OSError), urllib.request.urlopen(request) as response:
-            return str(json.load(response)["access_token"])
-        time.sleep(0.2)
-    raise Failed("the service does not answer")
-
-
-def fetch(url: str, token: str) -> str:
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request) as response:
-        return str(response.read().decode())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -7,10 +7,14 @@ import pytest
 from django.contrib import admin
 from openpyxl import load_workbook
 
-from apps.core.admin_base import RecordAdmin
+from apps.access.services import purge_expired
+from apps.core.admin_base import RecordAdmin, exports
+from apps.core.models import FileExport, FileExportPart, Notice, PersonalDataRead
+from apps.core.read_log import READ_LOG
 from apps.odata.declaration.service import get_service
 from tests.funding.builders import a_claim
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
+from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
 CONTACTS = "/admin/people/contact/"
@@ -27,6 +31,19 @@ def ada(client):
     person = an_administrator()
     client.force_login(person, BACKEND)
     return person
+
+
+@pytest.fixture
+def large(monkeypatch, settings, tmp_path):
+    """Lists of more than one record are exported by a worker."""
+    settings.VAR_DIR = tmp_path
+    monkeypatch.setattr(exports, "SMALL_EXPORT", 1)
+
+
+def content(client, file_export):
+    answer = client.get(f"/admin/core/fileexport/{file_export.pk}/content/")
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content)
 
 
 def csv_rows(client, address, **query):
@@ -70,3 +87,73 @@ def test_other_files_and_filters_do_not_exist_and_a_file_needs_the_permission_to
     client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
     assert client.get(f"{CONTACTS}export/csv/").status_code == 403
     assert len(csv_rows(client, "/admin/people/client/export/csv/")) == 1
+
+
+def test_a_worker_writes_a_large_file_and_its_person_downloads_it(client, ada, large, at):
+    a_contact(last_name="Silva"), a_contact(last_name="Silva"), a_contact(last_name="Nguyen")
+    pressed = [client.get(f"{CONTACTS}export/csv/", {"q": "silva", "p": "1"}) for _ in range(2)]
+    file_export = FileExport.objects.get()  # of the same list once
+    page = f"/admin/core/fileexport/{file_export.pk}/file/"
+    assert [answer["Location"] for answer in pressed] == [page, page]
+    assert client.get(f"/admin/core/fileexport/{file_export.pk}/progress/").json()["running"]
+    assert client.get(f"/admin/core/fileexport/{file_export.pk}/content/").status_code == 404
+    run_tasks()
+    notice = Notice.objects.get(staff=ada)
+    assert (notice.text, notice.url) == ("Your export is ready: Contact.csv, 2 records", page)
+    assert "Download Contact.csv" in client.get(page).content.decode()
+    rows = list(csv.DictReader(io.StringIO(content(client, file_export).decode("utf-8-sig"))))
+    assert [row["LastName"] for row in rows] == ["Silva", "Silva"]
+    READ_LOG.write()
+    logged = PersonalDataRead.objects.filter(staff=ada, record_count=2).order_by("pk")
+    assert list(logged.values_list("kind", "record_type")) == [
+        ("Export", "people.contact"),
+        ("Download", "people.contact"),
+    ]
+    client.force_login(an_administrator(), BACKEND)
+    assert client.get(page).status_code == 302
+    assert client.get(f"/admin/core/fileexport/{file_export.pk}/content/").status_code == 302
+
+
+def test_a_large_workbook_is_stored_in_parts(client, ada, large, monkeypatch):
+    monkeypatch.setattr("apps.core.file_exports.PART_SIZE", 1000)
+    claims = [a_claim(), a_claim()]
+    client.get("/admin/funding/claim/export/xlsx/", {"status": "AwaitingStaffApproval"})
+    run_tasks()
+    assert FileExportPart.objects.count() > 1
+    sheet = load_workbook(io.BytesIO(content(client, FileExport.objects.get())), read_only=True).active
+    header, *rows = sheet.iter_rows(values_only=True)
+    assert {row[header.index("ClaimNumber")] for row in rows} == set(map(str, claims))
+
+
+def test_an_export_fails_with_a_reason_and_ends_with_the_permission(client, large):
+    a_client(), a_client()
+    role = a_role("people.view_client")
+    person = a_staff_member(role=role)
+    client.force_login(person, BACKEND)
+    exported = []
+    for is_permitted in (True, False):
+        client.get("/admin/people/client/export/csv/")
+        exported += FileExport.objects.filter(status="Exporting")
+        if not is_permitted:
+            role.permissions.set(a_role("people.view_contact").permissions.all())
+        run_tasks()
+    ready, failed = exported
+    assert client.get(f"/admin/core/fileexport/{ready.pk}/content/").status_code == 403
+    assert (
+        "You may not view these records."
+        in client.get(f"/admin/core/fileexport/{failed.pk}/file/").content.decode()
+    )
+    assert Notice.objects.filter(
+        text="Your export failed: Client.csv. You may not view these records."
+    ).exists()
+
+
+def test_exports_are_deleted_after_some_days(client, ada, large, at):
+    at("2026-03-02 10:00")
+    a_client(), a_client()
+    client.get("/admin/people/client/export/csv/")
+    run_tasks()
+    assert purge_expired()["exports"] == 0
+    at("2026-03-09 10:01")
+    assert purge_expired()["exports"] == 1
+    assert not FileExportPart.objects.exists()

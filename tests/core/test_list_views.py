@@ -106,3 +106,13 @@ def test_who_may_not_view_a_list_has_no_menu_of_it(client, db):
     client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
     assert client.get(VIEW).status_code == 403
     assert client.post(f"{LIST}columns/", {"columns": ["suburb"]}).status_code == 403
+
+
+def test_a_list_is_opened_with_the_default_filters_and_shows_all_from_itself(client, ada):
+    save(client, name="Walshes", query="q=walsh", is_default="on")
+    save(client, name="Joneses", query="q=jones", is_default="on")  # there is one default
+    assert client.get(LIST)["Location"] == f"{LIST}?q=jones"
+    assert client.get(LIST, {"q": "walsh"}).status_code == 200
+    assert client.get(LIST, headers={"referer": f"http://testserver{LIST}?q=jones"}).status_code == 200
+    client.force_login(a_staff_member(role=ada.role), BACKEND)
+    assert client.get(LIST).status_code == 200

@@ -10,10 +10,16 @@ from django.utils.module_loading import import_string
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
 from apps.core.notices import NewNotice, write_due_notices, write_notices
+from apps.engagements.models import ServiceBooking
+from apps.engagements.services import create_budgets
 from apps.odata.write.drafts import Draft
+from apps.people.handover import TEAMS, hand_over
+from apps.people.models import Team
+from apps.people.services import update_contacts, update_staff
 from apps.sales.models import Opportunity
 from apps.sales.services import create_opportunities, update_opportunities
-from tests.engagements.builders import a_draft, a_plan
+from tests.engagements.builders import a_booking, a_booking_draft, a_category, a_draft, a_plan
+from tests.funding.builders import a_claim
 from tests.people.records import a_contact, a_staff_member, an_administrator, get_unrendered
 from tests.sales.builders import a_stage
 from tests.tasks import run_tasks
@@ -118,7 +124,41 @@ def test_many_opportunities_assigned_at_once_are_one_notice(ada):
                     for _ in range(4)
                 ]
             )
-    assert texts(owner) == ["4 opportunities were assigned to you."]
+    assert texts(owner) == ["An import assigned opportunities to you."]
+
+
+def test_whoever_gets_something_to_look_after_is_told(ada):
+    staff = a_staff_member()
+    team, contact = Team.objects.create(name="Intake"), a_contact(first_name="Matilda", last_name="Walsh")
+    with history.as_author(history.Author("Back office", ada.pk)):
+        update_contacts([Draft({"account_manager": staff}, given=["account_manager"], key=contact.pk)])
+        update_staff([Draft({"teams": [team]}, given=["teams"], key=staff.pk)])
+        create_budgets(
+            ServiceBooking,
+            [a_booking_draft(engagement=a_plan(), category=a_category(), budget_manager=staff)],
+            True,
+        )
+        key = an_opportunity(owner=ada, name="Plan review").pk
+        update_opportunities([Draft({"follow_up_staff": staff}, given=["follow_up_staff"], key=key)])
+        a_claim(staff=staff)
+    assert texts(staff) == [
+        "Assigned to you: contact Matilda Walsh",
+        "You are now a member of the team Intake",
+        "Assigned to you: service booking 01 Assistance with Daily Life",
+        "Assigned to you: opportunity Plan review",
+    ]
+
+
+def test_a_successor_is_told_what_was_handed_over(ada):
+    leaver, successor = a_staff_member(first_name="Lee", last_name="Leaver"), a_staff_member()
+    a_contact(account_manager=leaver), a_contact(account_manager=leaver)
+    leaver.teams.add(Team.objects.create(name="Intake"))
+    with history.as_author(history.Author("Back office", ada.pk)):
+        hand_over(leaver, {"people.contact.account_manager": successor, TEAMS: successor})
+    assert texts(successor) == [
+        "Handed over to you from Lee Leaver: Contacts (account manager), 2",
+        "Handed over to you from Lee Leaver: Teams (member), 1",
+    ]
 
 
 def test_what_is_due_is_told_once(ada, at):
@@ -129,6 +169,7 @@ def test_what_is_due_is_told_once(ada, at):
         an_opportunity(owner=ada, name=f"Due {days}", follow_up_staff=ada, follow_up_date=date)
     person = a_contact(first_name="Matilda", last_name="Walsh", account_manager=ada)
     a_plan(participant=person, plan_start_date=dt.date(2025, 4, 1), plan_end_date=dt.date(2026, 3, 31))
+    a_booking(a_plan(participant=person), budget=100, claimed=95, budget_manager=ada)
     write_due_notices()
     assert sorted(texts(ada)) == [
         "Follow up on Due -1, due 01/03/2026",

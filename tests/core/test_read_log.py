@@ -18,6 +18,7 @@ from apps.people.models import Contact, Staff
 from tests.api.caller import Caller, an_application, ok
 from tests.funding.builders import a_claim
 from tests.people.records import a_client, a_contact, a_role, an_administrator
+from tests.sales.builders import an_opportunity
 
 pytestmark = pytest.mark.django_db
 BACKEND = "apps.people.authentication.StaffBackend"
@@ -132,6 +133,13 @@ def test_opened_pages_and_lists_are_logged_and_a_search_by_name_leaves_no_name(c
         assert entries() == [("Record", "people.contact", {contact.pk}, "")]
     client.get("/admin/people/contact/?q=Mia")
     assert entries() == [("List", "people.contact", {contact.pk}, "q=?")]
+    opportunity = an_opportunity(owner=ada)
+    opportunity.follow_up_staff, opportunity.follow_up_date = ada, clock.today()
+    opportunity.save()
+    READ_LOG.waiting.clear()
+    for page in ("board", "follow-ups"):
+        client.get(f"/admin/sales/opportunity/{page}/")
+        assert entries() == [("List", "sales.opportunity", {opportunity.pk}, "")]
     client.get("/admin/search/?s=mia")
     client.get("/admin/people/team/")
     assert entries() == []

@@ -61,3 +61,22 @@ class Database:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
             )
+
+    def use_up_log(self):
+        """Begin one file of the log after the other, until none can be written or many are."""
+        with (
+            contextlib.suppress(psycopg.OperationalError),
+            psycopg.connect(self.url, autocommit=True) as user,
+        ):
+            for number in range(100):
+                user.execute("SELECT pg_create_restore_point(%s)", [str(number)])
+                user.execute("SELECT pg_switch_wal()")
+
+    def ensure_running(self):
+        """Start it if it has ended or ends."""
+        while True:
+            with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.url):
+                return
+            if not (self.folder / "data" / "postmaster.pid").exists():
+                postgres.start_again(self.folder)
+            time.sleep(0.1)

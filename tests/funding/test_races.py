@@ -27,14 +27,13 @@ from tests.funding.bodies import (
 )
 from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact
-from tests.races import call_at_once
+from tests.races import ROUNDS, call_at_once
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
     pytest.mark.django_db(transaction=True),
 ]
 
-ROUNDS = 4
 IGNORED = {"ignoreWarnings": "true"}
 
 

@@ -15,14 +15,12 @@ from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
 from tests.funding.builders import JULY, a_claim, an_invoice
-from tests.races import call_at_once
+from tests.races import ROUNDS, call_at_once
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
     pytest.mark.django_db(transaction=True),
 ]
-
-ROUNDS = 2
 
 
 def lingering(model, keys, verb, **options):

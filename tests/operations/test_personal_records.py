@@ -45,6 +45,8 @@ OF_NOBODY = {
     "core.ChosenColumns": "of staff",
     "core.SavedFilter": "of staff",
     "core.Change": "found by its record: find_history",
+    "core.FileExport": "who exported which list",
+    "core.FileExportPart": "a file of many people: purge_expired deletes it after EXPORT_FILE_DAYS",
     "core.FileImport": "a file of many people: purge_expired deletes it after IMPORT_FILE_DAYS",
     "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",
     "core.Notice": "of staff",

@@ -17,12 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The server with workers that only name themselves, or that end at once while a file is there.
 PROGRAM = """
-import contextlib, os, pathlib, select, signal
+import contextlib, os, pathlib, select, signal, time
 from records_site.server import supervisor
 
 def serve(listener, threads, ready, parent):
     if pathlib.Path(os.environ["BROKEN"]).exists():
         raise RuntimeError("broken")
+    while pathlib.Path(os.environ["SLOW"]).exists():
+        time.sleep(0.02)
     stopped = []
     signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
     os.write(ready, b"%d " % os.getpid())
@@ -43,7 +45,7 @@ supervisor.main()
 
 class Parent:
     def __init__(self, folder, *arguments):
-        self.broken, self.log = folder / "broken", folder / "log"
+        self.broken, self.slow, self.log = folder / "broken", folder / "slow", folder / "log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -51,7 +53,12 @@ class Parent:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2", *arguments],
                 cwd=ROOT,
-                env={**os.environ, "BROKEN": str(self.broken), "TMPDIR": str(folder)},
+                env={
+                    **os.environ,
+                    "BROKEN": str(self.broken),
+                    "SLOW": str(self.slow),
+                    "TMPDIR": str(folder),
+                },
                 stderr=log,
             )
 
@@ -97,6 +104,19 @@ def test_a_worker_that_is_killed_five_times_is_replaced_each_time(parent):
         wait_for(lambda: victim not in parent.workers())  # noqa: B023
     wait_for(lambda: len(parent.workers()) == 2)
     assert parent.log.read_text().count("ended (-9)") == 5
+
+
+def test_the_first_worker_has_the_processors_for_itself_until_it_serves(parent):
+    parent.serving()
+    parent.slow.touch()
+    for worker_id in parent.workers():
+        os.kill(worker_id, signal.SIGKILL)
+    first = wait_for(lambda: parent.log.read_text().count("ended (-9)") == 2 and parent.workers())
+    time.sleep(0.7)  # the parent has looked again
+    assert len(first) == 1
+    assert parent.workers() == first
+    parent.slow.unlink()
+    assert parent.serving() > first
 
 
 def test_workers_that_cannot_start_are_tried_again_after_longer_and_longer_pauses(parent):

@@ -4,9 +4,9 @@ from django.contrib import admin
 from django.contrib.auth.models import Group
 from django_tasks_db.models import DBTaskResult
 
-from apps.core.admin import changes, file_imports, notices, subscriber
+from apps.core.admin import changes, file_exports, file_imports, notices, subscriber
 
 admin.site.unregister(Group)  # permissions are granted by roles
 admin.site.unregister(DBTaskResult)  # what a task did is told by the records that it is about
 
-__all__ = ["changes", "file_imports", "notices", "subscriber"]
+__all__ = ["changes", "file_exports", "file_imports", "notices", "subscriber"]

@@ -11,13 +11,14 @@ from django.shortcuts import redirect
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import CappedPaginator, DateTimeRangeFilter, Page
-from apps.core.admin_base.pages import PageAdmin
-from apps.core.file_imports import Status, create_file_import, note_dead_task, set_columns, start
+from apps.core.admin_base import DateTimeRangeFilter, Page
+from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, set_columns, start
 from apps.core.importing.file_formats import FORMATS
 from apps.core.importing.kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
 from apps.core.importing.tables import ImportFileError, column_letters
 from apps.core.models import FileImport
+from apps.core.read_log import READ_LOG, is_logged
 
 LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
 COLOURS = {
@@ -44,7 +45,7 @@ class ImportKindFilter(DropdownFilter):
 
 
 @admin.register(FileImport)
-class FileImportAdmin(PageAdmin):
+class FileImportAdmin(ReadOnlyAdmin):
     """The imports of files that the person may import."""
 
     menu_group = "Administration"
@@ -60,10 +61,6 @@ class FileImportAdmin(PageAdmin):
         ("staff", AutocompleteSelectFilter),
         ("created_at", DateTimeRangeFilter),
     )
-    list_filter_submit = True
-    list_per_page = 50
-    paginator = CappedPaginator
-    show_full_result_count = False
     search_fields = ("file_name",)
     record_pages = (
         Page("file"),
@@ -84,11 +81,6 @@ class FileImportAdmin(PageAdmin):
         return bool(names) if obj is None else obj.kind in names
 
     has_add_permission = has_module_permission
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_delete_permission = has_change_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FileImport]:
         imports = super().get_queryset(request).defer("content", "rejected_rows")
@@ -217,15 +209,20 @@ class FileImportAdmin(PageAdmin):
         )
 
     def rejected_rows_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
-        return stored_file(record.rejected_rows, f"{record.file_name.rpartition('.')[0]}.rejected.xlsx")
+        name = f"{record.file_name.rpartition('.')[0]}.rejected.xlsx"
+        return stored_file(record, record.rejected_rows, name, record.counts.get("rejected", 0))
 
     def content_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
-        return stored_file(record.content, record.file_name)
+        return stored_file(record, record.content, record.file_name, sum(record.counts.values()))
 
 
-def stored_file(content: Any, name: str) -> FileResponse:
+def stored_file(file_import: FileImport, content: Any, name: str, row_count: int) -> FileResponse:
+    """The bytes as a download, which the read log has when the file is about people."""
     if content is None:
         raise Http404
+    model = kind_of(file_import).model
+    if is_logged(model):
+        READ_LOG.add(model, "Download", row_count, b"")
     response = FileResponse([bytes(content)], as_attachment=True, filename=name)
     response["Content-Type"] = "application/octet-stream"
     return response

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -11,21 +10,16 @@ from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import CappedPaginator, Page
+from apps.core.admin_base import Page
 from apps.core.admin_base.display import link
-from apps.core.admin_base.pages import PageAdmin
+from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.models import Notice, NoticePreference
 
 COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
 
 
-def key_of(request: HttpRequest) -> Any:
-    """The key of the person who is signed in."""
-    return request.user.pk
-
-
 @admin.register(Notice)
-class NoticeAdmin(PageAdmin):
+class NoticeAdmin(OwnRecordsAdmin):
     """The notices of the person who looks, each a link that marks it as read."""
 
     menu_group = "Records"
@@ -35,29 +29,8 @@ class NoticeAdmin(PageAdmin):
     list_display_links: ClassVar[Any] = None
     list_filter = (("kind", ChoicesDropdownFilter), ("read_at", admin.EmptyFieldListFilter))
     list_before_template = "admin/notices.html"
-    list_per_page = 50
-    paginator = CappedPaginator
-    show_full_result_count = False
     list_pages = (Page("read-all", method="POST"), Page("preference", method="POST"))
     record_pages = (Page("visit", method="GET"),)
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_active)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Notice]:
-        return super().get_queryset(request).filter(staff_id=key_of(request))
 
     @display(description="notice")
     def notice(self, notice: Notice) -> str:
@@ -74,7 +47,7 @@ class NoticeAdmin(PageAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        by_mail = NoticePreference.objects.filter(staff_id=key_of(request), by_mail=True).exists()
+        by_mail = NoticePreference.objects.filter(staff_id=str(request.user.pk), by_mail=True).exists()
         return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})
 
     def change_view(
@@ -93,5 +66,7 @@ class NoticeAdmin(PageAdmin):
     def preference_page(self, request: HttpRequest) -> HttpResponse:
         """Let notices be mailed, or no longer."""
         by_mail = request.POST.get("by_mail") == "1"
-        NoticePreference.objects.update_or_create(staff_id=key_of(request), defaults={"by_mail": by_mail})
+        NoticePreference.objects.update_or_create(
+            staff_id=str(request.user.pk), defaults={"by_mail": by_mail}
+        )
         return redirect(self.page_url("changelist"))

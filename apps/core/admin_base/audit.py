@@ -14,9 +14,8 @@ from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
 from apps.core import history_display
-from apps.core.admin_base.filters import CappedPaginator
 from apps.core.admin_base.lists import RecordChangeList
-from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.admin_base.pages import Page, ReadOnlyAdmin
 from apps.core.models import TimestampedModel
 from apps.odata.http.formats import Echo
 from apps.odata.read.flattening import formula_safe
@@ -68,7 +67,7 @@ class AuditChangeList(RecordChangeList):
         self.result_list = entries
 
 
-class AuditAdmin(PageAdmin):
+class AuditAdmin(ReadOnlyAdmin):
     """Entries about the records that the person may view.
 
     Their model has ``record_type``, and ``display_line`` for what ``display_lines`` makes of an entry.
@@ -77,11 +76,7 @@ class AuditAdmin(PageAdmin):
     menu_group = "Administration"
     list_pages: ClassVar[Any] = (Page("export", method="GET"),)
     list_before_template = "admin/audit_export.html"
-    list_filter_submit = True
     list_display_links: ClassVar[Any] = None
-    list_per_page = 50
-    paginator = CappedPaginator
-    show_full_result_count = False
     #: The first part of the name of an exported file, its columns, and the entries read at a time.
     export_name: ClassVar[str]
     export_columns: ClassVar[Sequence[str]]
@@ -103,15 +98,6 @@ class AuditAdmin(PageAdmin):
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
         return AuditChangeList
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     @display(description="kind of record", ordering="record_type")
     def record_kind(self, entry: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -14,11 +15,14 @@ from django.urls import URLPattern, path, reverse
 from apps.core import exporting
 from apps.core.admin_base.list_views import ListViewAdmin, filters_of
 from apps.core.admin_base.pages import Page
+from apps.core.file_exports import start_file_export
 from apps.core.importing.kinds import FILE_KINDS, permitted_kinds
 from apps.core.importing.tables import ImportFileError
 from apps.odata.declaration.service import get_service
 from apps.odata.read.replica import database_for_lists
 
+#: As many records are exported while the person waits.
+SMALL_EXPORT = 2_000
 EXPORT = Page("export/<str:file_type>", method="GET")
 #: The titles of the links, and the media types of the files, by their extension.
 FILE_TYPES = {
@@ -58,20 +62,27 @@ class ExportAdmin(ListViewAdmin):
             for file_type, (title, _) in FILE_TYPES.items()
         ]
 
+    def exported_records(self, request: HttpRequest) -> QuerySet[Any]:
+        """All records that the filters of the address leave."""
+        found = self.get_changelist_instance(request).queryset
+        records = self.model._default_manager.using(database_for_lists())
+        return records.filter(pk__in=found.order_by().values("pk"))
+
     def export_page(self, request: HttpRequest, file_type: str) -> HttpResponseBase:
-        """A file of all records that the filters of the address leave."""
+        """A file of few records at once; of many a worker writes it."""
         entity_set = get_service().by_model.get(self.model)
         if entity_set is None or file_type not in FILE_TYPES:
             raise Http404
         try:
-            found = self.get_changelist_instance(request).queryset
+            rows = self.exported_records(request)
         except IncorrectLookupParameters:
             raise Http404 from None
-        rows = self.model._default_manager.using(database_for_lists()).filter(
-            pk__in=found.order_by().values("pk")
-        )
-        wanted, records = exporting.table_of(entity_set, rows)
         name, media_type = f"{entity_set.name}.{file_type}", FILE_TYPES[file_type][1]
+        if rows[SMALL_EXPORT:].exists():
+            query = filters_of(request.GET)
+            file_export = start_file_export(self.model, name, query, request.user.pk)
+            return redirect("admin:core_fileexport_file", file_export.pk)
+        wanted, records = exporting.table_of(entity_set, rows)
         if file_type == "csv":
             response = StreamingHttpResponse(exporting.csv_lines(wanted, records), content_type=media_type)
             response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -134,7 +134,7 @@ def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         **context,
         "title": "Home",
         "panels": home_panels(request),
-        "cards": [group for group in menu(request) if group["title"]],
+        "cards": [group for group in context["sidebar_navigation"] if group["title"]],
         "recent_lines": history_display.history_lines(recent),
     }
 

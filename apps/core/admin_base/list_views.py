@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -64,12 +66,23 @@ class ListViewAdmin(PageAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        default = self.default_filters(request)
+        if default:
+            return redirect(f"{request.path}?{default}")
         address = f"{self.page_url(LIST_VIEW.name)}?{filters_of(request.GET)}"
         return super().changelist_view(request, {"list_view_url": address, **(extra_context or {})})
 
     def owner(self, request: HttpRequest) -> dict[str, Any]:
         """The columns by which what somebody chose for this list is found."""
         return {"staff": request.user, "record_type": self.opts.label_lower}
+
+    def default_filters(self, request: HttpRequest) -> str:
+        """The person's default filters, where they open the list from another page without any."""
+        opened_from = urlsplit(request.headers.get("Referer", "")).path
+        if request.method != "GET" or request.GET or opened_from == request.path:
+            return ""
+        own = SavedFilter.objects.filter(**self.owner(request), is_default=True)
+        return own.values_list("query", flat=True).first() or ""
 
     def saved_filters(self, request: HttpRequest) -> QuerySet[SavedFilter]:
         """The person's own, and those that members of the same teams share."""
@@ -97,6 +110,7 @@ class ListViewAdmin(PageAdmin):
         }
         return TemplateResponse(request, "admin/list_view.html", context)
 
+    @transaction.atomic
     def save_filter(self, request: HttpRequest, query: str) -> None:
         own = SavedFilter.objects.filter(**self.owner(request))
         key, name = request.POST.get("key"), request.POST.get("name", "").strip()
@@ -110,6 +124,9 @@ class ListViewAdmin(PageAdmin):
             saved = own.filter(name=name).first() or SavedFilter(**self.owner(request))
             saved.query = query
         saved.name, saved.is_shared = name, "is_shared" in request.POST
+        saved.is_default = "is_default" in request.POST
+        if saved.is_default:
+            own.exclude(pk=saved.pk).update(is_default=False)
         saved.full_clean()
         if saved.pk is None and own.count() >= SAVED_LIMIT:
             raise ValidationError(f"A list has at most {SAVED_LIMIT} saved filters: delete one first.")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.forms import Media
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
@@ -14,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 
+from apps.core.admin_base.filters import CappedPaginator
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.models import Subscriber
 
@@ -138,3 +140,34 @@ class PageAdmin(ModelAdmin):
             "currency": Subscriber.current().currency,
         }
         return TemplateResponse(request, template, {**common, **context})
+
+
+class ReadOnlyAdmin(PageAdmin):
+    """A list of what services and tasks wrote, which nobody adds to, changes or deletes here."""
+
+    list_filter_submit = True
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class OwnRecordsAdmin(ReadOnlyAdmin):
+    """Records with a ``staff`` who alone sees them."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_active)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).filter(staff_id=request.user.pk)

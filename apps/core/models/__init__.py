@@ -2,6 +2,8 @@
 
 from apps.core.models.back_office import (
     ChosenColumns,
+    FileExport,
+    FileExportPart,
     FileImport,
     Notice,
     NoticePreference,
@@ -37,6 +39,8 @@ __all__ = [
     "ChosenColumns",
     "Consent",
     "CurrentTransaction",
+    "FileExport",
+    "FileExportPart",
     "FileImport",
     "LogEntry",
     "Lookup",

@@ -1,4 +1,4 @@
-"""What the back office keeps for a person: chosen lists, imports of files, notices."""
+"""What the back office keeps for a person: chosen lists, imports and exports of files, notices."""
 
 from typing import ClassVar
 
@@ -26,6 +26,7 @@ class SavedFilter(ListChoice):
     name = models.CharField(max_length=60)
     query = models.CharField(max_length=2_000, blank=True, help_text="As in the address of the list")
     is_shared = models.BooleanField("shared with my teams", default=False)
+    is_default = models.BooleanField(default=False, help_text="The person's list is opened with them")
 
     class Meta(ListChoice.Meta):
         ordering = ("name", "pk")
@@ -34,6 +35,11 @@ class SavedFilter(ListChoice):
                 fields=["staff", "record_type", "name"],
                 name="core_one_saved_filter_of_a_name",
                 violation_error_message="You have saved filters of this list under this name already.",
+            ),
+            models.UniqueConstraint(
+                fields=["staff", "record_type"],
+                condition=models.Q(is_default=True),
+                name="core_one_default_filter_of_a_list",
             ),
         )
 
@@ -55,7 +61,29 @@ class ChosenColumns(ListChoice):
         return f"Columns of {self.record_type}"
 
 
-class FileImport(models.Model):
+class BackgroundRun(models.Model):
+    """What a worker does for somebody in the back office, and how far it is."""
+
+    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
+    staff = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    finished_at = models.DateTimeField("finished", null=True)
+    task_id = models.UUIDField(null=True, help_text="The background task that does what the status says")
+    message = models.TextField(blank=True, help_text="Why nothing could be done")
+    rows_done = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a worker has it to do."""
+        raise NotImplementedError
+
+
+class FileImport(BackgroundRun):
     """A file that somebody imports in the back office, its columns, and what became of it.
 
     ``content``, ``rejected_rows`` and ``issues`` have personal data and are deleted after a while.
@@ -71,26 +99,17 @@ class FileImport(models.Model):
         UNDOING = "Undoing"
         UNDONE = "Undone"
 
-    guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
     kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
-    staff = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
     created_at = models.DateTimeField("uploaded", default=clock.now)
-    finished_at = models.DateTimeField("finished", null=True)
     file_name = models.CharField("file", max_length=255)
     content = models.BinaryField(null=True)
     rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")
     options = models.JSONField(default=dict)
     columns = models.JSONField(default=list, help_text="A FileColumn each")
     status = models.CharField(max_length=10, choices=Status, default=Status.UPLOADED)
-    task_id = models.UUIDField(null=True, help_text="The background task that does what the status says")
-    message = models.TextField(blank=True, help_text="Why nothing could be done")
     notices = models.JSONField(default=list)
     counts = models.JSONField(default=dict, help_text="ImportCounts")
     issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
-    rows_done = models.PositiveIntegerField(default=0)
-    rows_total = models.PositiveIntegerField(default=0)
 
     class Meta:
         ordering = ("-created_at", "-guid")
@@ -104,6 +123,47 @@ class FileImport(models.Model):
     @property
     def is_running(self) -> bool:
         return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
+
+
+class FileExport(BackgroundRun):
+    """A file of what a list of the back office shows with its filters, for whoever asked for it."""
+
+    class Status(models.TextChoices):
+        EXPORTING = "Exporting"
+        READY = "Ready"
+        FAILED = "Failed"
+
+    record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
+    query = models.TextField(blank=True, help_text="The filters, as in the address of the list")
+    file_name = models.CharField("file", max_length=100)
+    created_at = models.DateTimeField("created", default=clock.now)
+    status = models.CharField(max_length=10, choices=Status, default=Status.EXPORTING)
+
+    class Meta:
+        ordering = ("-created_at", "-guid")
+        verbose_name = "export"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == self.Status.EXPORTING
+
+
+class FileExportPart(models.Model):
+    """A piece of an exported file: a worker and a download have one of them in memory at a time."""
+
+    file_export = models.ForeignKey(FileExport, on_delete=models.CASCADE, related_name="parts")
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ("pk",)
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"Part {self.pk} of {self.file_export_id}"
 
 
 class Notice(models.Model):

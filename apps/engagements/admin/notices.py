@@ -1,4 +1,4 @@
-"""Notices of plans that end."""
+"""Notices of plans that end and budgets that are spent."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -7,7 +7,8 @@ from django.urls import reverse
 
 from apps.core.models import Notice
 from apps.core.notices import DUE_NOTICES, NewNotice
-from apps.engagements.models import ClientEngagement
+from apps.engagements.admin.budgets import spent_conditions
+from apps.engagements.models import ClientEngagement, ServiceBooking
 
 NOTICE_PERIOD = dt.timedelta(days=30)
 
@@ -29,4 +30,18 @@ def ending_plans(today: dt.date) -> Iterator[NewNotice]:
         )
 
 
-DUE_NOTICES.append(ending_plans)
+def spent_bookings(today: dt.date) -> Iterator[NewNotice]:
+    """Each booking once when it is nearly spent, and once when it is overspent, for its budget manager."""
+    for choice, (label, condition) in spent_conditions().items():
+        bookings = ServiceBooking.objects.filter(condition, budget_manager__isnull=False)
+        for booking in bookings.select_related("engagement__participant", "category").order_by("pk"):
+            yield NewNotice(
+                booking.budget_manager_id,
+                Notice.Kind.DUE,
+                f"{label}: {booking} of {booking.engagement.participant}",
+                reverse("admin:engagements_servicebooking_change", args=[booking.pk]),
+                f"booking {booking.pk} {choice}",
+            )
+
+
+DUE_NOTICES.extend((ending_plans, spent_bookings))

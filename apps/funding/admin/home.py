@@ -10,7 +10,7 @@ from apps.core.admin_base import HOME_PANELS, Figure, FigureGroup, HomeContent, 
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, age, list_url
 from apps.funding.admin.bill_lists import BUSINESS_DAYS, PROGRESS, over_business_days
-from apps.funding.admin.month_end import entered_in, last_months, rows_by_month
+from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
     STATUS,
     WAITING,
@@ -147,16 +147,16 @@ def overdue(request: HttpRequest) -> HomeContent:
 
 def claims_by_month(request: HttpRequest) -> HomeContent | None:
     """The claims entered in each of the last months, by how far they have come."""
-    months = last_months(CHART_MONTHS)[::-1]
-    rows = rows_by_month(months[::-1])
-    if not rows:
+    months = last_months(CHART_MONTHS)
+    groups = list(group_by_month(months))
+    if not groups:
         return None
+    months.reverse()
     series = []
     for name, (label, phases) in PROGRESS.items():
-        counts = [
-            sum(row.cells[-1 - number].count for row in rows if STATUSES[row.status].phase in phases)
-            for number in range(len(months))
-        ]
+        counts = [0] * len(months)
+        for status, number, count in groups:
+            counts[-1 - number] += count if STATUSES[status].phase in phases else 0
         if any(counts):
             links = [list_url(Claim, phase=name, **entered_in(month)) for month in months]
             bars = [Bar(count, link) for count, link in zip(counts, links, strict=True)]

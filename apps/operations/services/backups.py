@@ -104,9 +104,11 @@ def write_content(
     )
 
 
-def write_table(writer: BackupWriter, connection: BaseDatabaseWrapper, table: Table) -> TableContent:
+def write_table(
+    writer: BackupWriter, connection: BaseDatabaseWrapper, table: Table, below: int | None = None
+) -> TableContent:
     total = ContentSum()
-    writer.write(table_file(table.name), compress(total.watch(read_rows(connection, table))))
+    writer.write(table_file(table.name), compress(total.watch(read_rows(connection, table, below))))
     last_number = read_last_number(connection, table) if table.number_column else None
     return TableContent(table.columns, total.rows, total.sha256, last_number)
 

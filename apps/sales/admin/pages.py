@@ -66,6 +66,7 @@ class PipelineAdmin(RecordAdmin):
             "sales/board.html",
             "Pipeline",
             columns=columns,
+            listed_keys=[card["id"] for column in columns for card in column.cards],
             totals=pipeline.total_of_columns(columns),
             stages=[column.stage for column in columns if not column.stage.is_archived],
             filter=board_filter,
@@ -88,11 +89,13 @@ class PipelineAdmin(RecordAdmin):
         """Follow-ups that are overdue, due today, and due later this week."""
         all_owners = request.GET.get("owner") == "all"
         staff = request.user if isinstance(request.user, Staff) and not all_owners else None
+        periods = pipeline.follow_up_periods(staff)
         return self.render_page(
             request,
             "sales/follow_ups.html",
             "All follow-ups" if all_owners else "My follow-ups",
-            periods=pipeline.follow_up_periods(staff),
+            periods=periods,
+            listed_keys=[card["id"] for period in periods for card in period.cards],
             all_owners=all_owners,
             today=clock.today(),
             tomorrow=clock.today() + dt.timedelta(days=1),

@@ -1,0 +1,96 @@
+"""The back office's pages of one's own exports that a worker writes."""
+
+import datetime as dt
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import display
+
+from apps.core.admin_base import Page
+from apps.core.admin_base.audit import kind_of_record
+from apps.core.admin_base.exports import FILE_TYPES
+from apps.core.admin_base.pages import OwnRecordsAdmin
+from apps.core.file_exports import note_dead_task, read_parts
+from apps.core.history_display import model_of
+from apps.core.models import FileExport
+from apps.core.read_log import READ_LOG, is_logged
+
+
+@admin.register(FileExport)
+class FileExportAdmin(OwnRecordsAdmin):
+    """The exports of the person who looks, for the days that they are kept."""
+
+    menu_group = "Records"
+    menu_order = 91
+    icon = "download"
+    list_display = ("file_name", "record_kind", "status_label", "rows_done", "created_at")
+    list_filter = (("status", ChoicesDropdownFilter),)
+    record_pages = (Page("file", method="GET"), Page("progress", method="GET"), Page("content", method="GET"))
+
+    class Media:
+        css: ClassVar[Any] = {"all": ["imports.css"]}
+        js = ("file_import.js",)
+
+    @display(description="kind of record", ordering="record_type")
+    def record_kind(self, file_export: FileExport) -> str:
+        return kind_of_record(file_export)
+
+    @display(
+        description="status",
+        ordering="status",
+        label={"Ready": "success", "Failed": "danger", "Exporting": "info"},
+    )
+    def status_label(self, file_export: FileExport) -> str:
+        return file_export.status
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponseBase:
+        return self.open_page(Page("file"), request, object_id)
+
+    def list_page_of(self, file_export: FileExport) -> Any:
+        """The page of the list that is exported; none where only another version of the service has it."""
+        model = model_of(file_export.record_type)
+        if model is None or not admin.site.is_registered(model):
+            raise Http404
+        return admin.site.get_model_admin(model)
+
+    def file_page(self, request: HttpRequest, record: FileExport) -> HttpResponse:
+        """How far the export is, or the link to its file."""
+        note_dead_task(record)
+        return self.render_page(
+            request,
+            "admin/file_export.html",
+            f"Export of {record.file_name}",
+            record,
+            file_export=record,
+            list_url=f"{self.list_page_of(record).page_url('changelist')}?{record.query}",
+            kept_until=timezone.localtime(record.created_at) + dt.timedelta(days=settings.EXPORT_FILE_DAYS),
+        )
+
+    def progress_page(self, request: HttpRequest, record: FileExport) -> JsonResponse:
+        note_dead_task(record)
+        return JsonResponse(
+            {"running": record.is_running, "done": record.rows_done, "total": record.rows_total}
+        )
+
+    def content_page(self, request: HttpRequest, record: FileExport) -> StreamingHttpResponse:
+        """The file, for whoever may still view the list."""
+        page = self.list_page_of(record)
+        if not page.has_view_permission(request):
+            raise PermissionDenied
+        if record.status != FileExport.Status.READY:
+            raise Http404
+        if is_logged(page.model):
+            READ_LOG.add(page.model, "Download", record.rows_done, b"")
+        response = StreamingHttpResponse(
+            read_parts(record), content_type=FILE_TYPES[record.file_name.rpartition(".")[2]][1]
+        )
+        response["Content-Disposition"] = f'attachment; filename="{record.file_name}"'
+        return response

@@ -1,0 +1,140 @@
+"""Exports in the background: a worker writes the file of a long list, whoever asked for it downloads it."""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from tempfile import TemporaryFile
+from typing import IO, Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import admin
+from django.db import transaction
+from django.db.models import Model
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from django_tasks import task
+
+from apps.core import exporting
+from apps.core.history import Author
+from apps.core.history_display import model_of
+from apps.core.importing.tables import ImportFileError
+from apps.core.models import Change, FileExport, FileExportPart, Notice
+from apps.core.notices import NewNotice, write_notices
+from apps.core.read_log import READ_LOG
+from apps.core.task_queue import has_failed, task_author
+from apps.odata.declaration.service import get_service
+
+Status = FileExport.Status
+
+#: What writes a table into an open file, by the extension of its name.
+WRITERS: dict[str, Callable[..., Any]] = {
+    "csv": exporting.write_csv_lines,
+    "xlsx": exporting.write_workbook,
+}
+PART_SIZE = 1024 * 1024
+PROGRESS_SECONDS = 1.0
+
+
+@transaction.atomic
+def start_file_export(model: type[Model], file_name: str, query: str, staff_id: UUID | None) -> FileExport:
+    """Let a worker write the file; pressed twice, there is one."""
+    wanted = {
+        "record_type": model._meta.label_lower,
+        "file_name": file_name,
+        "query": query,
+        "staff_id": staff_id,
+    }
+    for running in FileExport.objects.filter(status=Status.EXPORTING, **wanted):
+        note_dead_task(running)
+        if running.is_running:
+            return running
+    file_export = FileExport.objects.create(**wanted)
+    file_export.task_id = process_file_export.enqueue(str(file_export.pk)).id
+    file_export.save(update_fields=["task_id"])
+    return file_export
+
+
+def note_dead_task(file_export: FileExport) -> None:
+    """Say so where the task of a running export has failed without a word."""
+    if file_export.is_running and has_failed(file_export.task_id):
+        finish(file_export, Status.FAILED, "It ended unexpectedly. Export the list again.")
+
+
+@transaction.atomic
+def finish(file_export: FileExport, status: Status, message: str = "") -> None:
+    """Store how it ended, and let its person know."""
+    file_export.status, file_export.message = status, message
+    file_export.finished_at = timezone.now()
+    file_export.save(update_fields=["status", "message", "finished_at", "rows_done", "rows_total"])
+    if file_export.staff_id is not None:
+        text = f"Your export is ready: {file_export}, {file_export.rows_done:,} records"
+        if status == Status.FAILED:
+            text = f"Your export failed: {file_export}. {message}"
+        url = reverse("admin:core_fileexport_file", args=[file_export.pk])
+        write_notices([NewNotice(file_export.staff_id, Notice.Kind.FINISHED, text, url)])
+
+
+@task()
+def process_file_export(guid: str) -> None:
+    """Write the file; repeated, it is written anew."""
+    file_export = FileExport.objects.select_related("staff").get(pk=guid)
+    if not file_export.is_running:
+        return  # done by an attempt that was killed right after it
+    with task_author(Author(Change.Channel.BACK_OFFICE, file_export.staff_id, request_id=guid)):
+        try:
+            with TemporaryFile() as file:
+                write_file(file_export, file)
+                file.seek(0)
+                store_file(file_export, file)
+        except ImportFileError as error:
+            finish(file_export, Status.FAILED, str(error))
+        READ_LOG.write()  # the thread that writes it is the server's
+
+
+def write_file(file_export: FileExport, file: IO[bytes]) -> None:
+    """Write what the list would show its person now, as far as they may view it."""
+    model, staff = cast(Any, (model_of(file_export.record_type), file_export.staff))
+    page: Any = admin.site.get_model_admin(model)
+    request = HttpRequest()
+    request.method, request.GET, request.user = "GET", QueryDict(file_export.query), staff
+    if not page.has_view_permission(request):
+        raise ImportFileError("You may not view these records.")
+    records = page.exported_records(request)
+    file_export.rows_done, file_export.rows_total = 0, records.count()
+    columns, lines = exporting.table_of(get_service().by_model[page.model], records)
+    write = WRITERS[file_export.file_name.rpartition(".")[2]]
+    write(file, columns, with_progress(file_export, lines))
+
+
+def with_progress(file_export: FileExport, records: Iterator[str]) -> Iterator[str]:
+    """The records, counted where the person sees it."""
+    shown_at = 0.0
+    for record in records:
+        if time.monotonic() - shown_at >= PROGRESS_SECONDS:
+            shown_at = time.monotonic()
+            file_export.save(update_fields=["rows_done", "rows_total"])
+        file_export.rows_done += 1
+        yield record
+
+
+@transaction.atomic
+def store_file(file_export: FileExport, file: IO[bytes]) -> None:
+    while content := file.read(PART_SIZE):
+        FileExportPart.objects.create(file_export=file_export, content=content)
+    finish(file_export, Status.READY)
+
+
+def read_parts(file_export: FileExport) -> Iterator[bytes]:
+    """The bytes of the file, a part at a time."""
+    parts = FileExportPart.objects.filter(file_export=file_export).order_by("pk")
+    return map(bytes, parts.values_list("content", flat=True).iterator(chunk_size=1))
+
+
+def delete_file_exports() -> int:
+    """Delete exports after ``EXPORT_FILE_DAYS``; how many there were."""
+    old = FileExport.objects.filter(
+        created_at__lt=timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS)
+    )
+    return old.delete()[1].get("core.FileExport", 0)

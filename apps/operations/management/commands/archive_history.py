@@ -1,0 +1,33 @@
+"""The command ``archive_history``: the oldest part of the history, moved into files."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from apps.odata.errors import plural
+from apps.operations.management.errors import command_errors
+from apps.operations.services.history_archives import archive_history
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes the entries of the history that are older than --years into a new folder below DIR, reads it"
+        " again, and deletes them from the database. `verify` checks the folder at any time."
+        " Encrypted when BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE is set."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", metavar="DIR", type=Path)
+        parser.add_argument(
+            "--years",
+            type=int,
+            default=settings.RETENTION_YEARS,
+            help="RETENTION_YEARS (default %(default)s) or more",
+        )
+
+    def handle(self, *args: Any, folder: Path, years: int, **options: Any) -> None:
+        with command_errors():
+            archive = archive_history(folder, years)
+        self.stdout.write(f"{archive.folder}: {plural(archive.rows, 'row')} of the history.")

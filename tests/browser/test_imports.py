@@ -1,0 +1,85 @@
+"""An import in the browser: upload, columns, preview, import, rejected rows, undo; and a large export."""
+
+import pytest
+from openpyxl import load_workbook
+
+from apps.core.admin_base import exports
+from apps.people.demo import load_roles
+from apps.people.models import Contact
+from tests.browser.journeys import Journey
+from tests.people.import_files import GOOD, HEADER
+from tests.people.records import a_client, a_staff_member
+from tests.tasks import run_tasks
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FAULTY = "Al,Orr,al-at-home,431000009,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia"
+#: The service does not know this column's name.
+RENAMED = HEADER.replace("Surname", "Nachname")
+
+
+@pytest.fixture
+def page(window_of, settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+    page = window_of(user=a_staff_member(role=load_roles()["Plan manager"]))
+    # Answered by this thread, so none is under way while it writes: SQLite in memory has one lock for both.
+    page.route("**/progress/", lambda route: route.continue_())
+    return page
+
+
+def work(page):
+    """Do the background tasks; the progress bar of the page finds their end by itself."""
+    with page.expect_response("**/progress/"):
+        page.wait_for_selector("[data-progress]")
+    run_tasks()
+    page.wait_for_selector("[data-progress]", state="detached")
+
+
+def test_a_spreadsheet_with_a_fault_is_imported_and_undone(page, tmp_path):
+    file = {"name": "people.csv", "mimeType": "text/csv"}
+    content = "\n".join([RENAMED, *GOOD, FAULTY]).encode()
+    page.goto("/admin/people/contact/")
+    with Journey(page, "Import a spreadsheet", "Plan manager") as journey:
+        journey.submit(".rs-exports >> text=Import")
+        journey.clicks += 1  # choosing the file in the window of the operating system
+        page.set_input_files("[name=file]", {**file, "buffer": content})
+        journey.submit("button >> text=Upload")
+        work(page)
+        assert page.inner_text(".rs-import-left-out").startswith("Not imported: Nachname.")
+        journey.clicks += 1
+        page.select_option("[name=column_1]", label="LastName")
+        journey.submit("button >> text=Check again")
+        work(page)
+        assert "3 new" in page.inner_text(".rs-import-counts")
+        assert "email" in page.inner_text("td .rs-import-fault, td.rs-import-fault").lower()
+        assert not Contact.objects.exists()
+        journey.submit("button >> text=Import 3 good records")
+        work(page)
+    assert set(Contact.objects.values_list("last_name", flat=True)) == {"Quill", "Fox", "Tan"}
+    with page.expect_download() as download:
+        page.click("text=Rejected rows with their reasons")
+    download.value.save_as(tmp_path / "rejected.xlsx")
+    header, row = load_workbook(tmp_path / "rejected.xlsx").active.iter_rows(values_only=True)
+    assert (row[0], header[-1]) == ("Al", "Reason")
+    page.go_back()  # to the form that was sent: it shows what has become of it
+    page.wait_for_selector("button >> text=Undo this import")
+    page.dblclick("button >> text=Undo this import")
+    work(page)
+    assert page.inner_text(".rs-import strong") == "Undone"
+    assert not Contact.objects.exists()
+    assert (page.errors, page.elsewhere) == ([], [])
+
+
+def test_a_large_export_is_ready_when_the_bar_is_full(page, monkeypatch, tmp_path):
+    monkeypatch.setattr(exports, "SMALL_EXPORT", 1)
+    a_client(business_name="Harbour Lights"), a_client(business_name="Harbour Support")
+    page.goto("/admin/people/client/?q=harbour")
+    page.click("text=Export CSV")
+    work(page)
+    with page.expect_download() as download:
+        page.click("text=Download Client.csv")
+    download.value.save_as(tmp_path / "clients.csv")
+    assert (tmp_path / "clients.csv").read_text().count("Harbour") == 2
+    page.goto("/admin/core/notice/")
+    assert page.is_visible("text=Your export is ready: Client.csv, 2 records")
+    assert (page.errors, page.elsewhere) == ([], [])

@@ -1,0 +1,33 @@
+"""docs/faults.md, a section of which each recording command writes."""
+
+import os
+import platform
+import re
+from datetime import UTC, datetime
+
+import django
+
+from tests import postgres
+from tests.server.server_process import ROOT
+
+PAGE = ROOT / "docs" / "faults.md"
+
+
+def versions():
+    engine = postgres.version(postgres.find_programs(postgres.usual_places()))
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}: Python {platform.python_version()}, Django {django.get_version()}, "
+        f"PostgreSQL {engine}, {os.cpu_count()} processors shared with other work"
+    )
+
+
+def table(heads, rows):
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def replace_section(title, text):
+    """Write the text below its heading, in the place of what stood there."""
+    page = PAGE.read_text() if PAGE.exists() else "# Faults, races and made-up requests\n"
+    kept = re.sub(rf"## {re.escape(title)}\n.*?(?=^## |\Z)", "", page, flags=re.DOTALL | re.MULTILINE)
+    PAGE.write_text(f"{kept.rstrip()}\n\n## {title}\n\n{text.strip()}\n")

@@ -1,0 +1,73 @@
+"""History older than the retention moves into files that can be verified; nothing of it is lost."""
+
+import datetime as dt
+import gzip
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.core.models import Change
+from apps.odata import clock
+from apps.operations.backup_files import complete_backups
+from tests.operations.databases import default_database
+
+NOW = dt.datetime(2027, 4, 4, 2, 30, tzinfo=dt.UTC)
+#: The first moments of 4 April 2020 in Sydney, seven years before.
+SEVEN_YEARS_AGO = dt.datetime(2020, 4, 3, 13, 0, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def history(databases):
+    """A database with entries of before and after the day, and the clock set."""
+    with default_database(databases.create()), clock.set_to(NOW):
+        for name, seconds in (("old", -9e7), ("last", -1), ("first to stay", 0), ("new", 9e7)):
+            at = SEVEN_YEARS_AGO + dt.timedelta(seconds=seconds)
+            Change.objects.create(at=at, record_type="people.client", record_key=name, kind="Created")
+        yield
+
+
+def keys():
+    return [*Change.objects.order_by("id").values_list("record_key", flat=True)]
+
+
+def test_entries_older_than_seven_years_are_moved_into_a_folder_that_can_be_verified(
+    history, tmp_path, capsys
+):
+    call_command("archive_history", tmp_path)
+    archive = tmp_path / "history-before-2020-04-04"
+    assert capsys.readouterr().out == f"{archive}: 2 rows of the history.\n"
+    assert keys() == ["first to stay", "new"]
+    lines = gzip.decompress((archive / "tables/core_change.copy.gz").read_bytes()).decode().splitlines()
+    assert [key for key in ("old", "last") if any(f"\t{key}\t" in line for line in lines)] == ["old", "last"]
+    call_command("verify", archive)
+    assert complete_backups(tmp_path) == []  # backup --keep counts and deletes others only
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--years", "6"), "The history stays for RETENTION_YEARS: 7, not 6."),
+        (("--years", "10"), "No entry of the history is from before 2017-04-04."),
+    ],
+)
+def test_what_must_stay_is_not_archived(history, tmp_path, words, message):
+    with pytest.raises(CommandError, match=message):
+        call_command("archive_history", tmp_path, *words)
+    assert len(keys()) == 4
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_nothing_is_deleted_when_the_archive_is_damaged(history, tmp_path, monkeypatch):
+    rename = Path.rename
+
+    def damage_and_rename(folder, target):
+        (folder / "tables/core_change.copy.gz").write_bytes(b"")
+        return rename(folder, target)
+
+    monkeypatch.setattr(Path, "rename", damage_and_rename)
+    with pytest.raises(CommandError, match="nothing was deleted"):
+        call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
+    with pytest.raises(CommandError, match="exists already"):
+        call_command("archive_history", tmp_path)
