@@ -85,7 +85,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "records_site.request_log.RequestLogMiddleware",
     # Outside of SecurityMiddleware, whose redirect to https has these headers too.
-    "csp.middleware.CSPMiddleware",
+    "apps.core.middleware.ContentPolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
     "records_site.proxy.ForwardedMiddleware",
@@ -97,12 +97,12 @@ MIDDLEWARE = [
     "apps.core.middleware.PageCompressionMiddleware",
     "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "apps.core.middleware.BrowserSessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
+    "apps.core.middleware.BrowserCsrfMiddleware",
     "apps.people.authentication.sessions.StaffAuthenticationMiddleware",
     "apps.core.middleware.BackOfficeAuthorMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "apps.core.middleware.BrowserMessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
 ]

@@ -30,6 +30,7 @@ from apps.core import history
 from apps.odata import clock
 from apps.odata.errors import Forbidden, Unauthenticated
 from apps.odata.http.batch.batched_request import BatchedRequest
+from apps.odata.prepared_statements import by_name
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'
@@ -174,7 +175,7 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     """
     with connection.cursor() as cursor:
         now = connection.ops.adapt_datetimefield_value(clock.now())
-        cursor.execute(_BY_BEARER, [hash_secret(token), now])
+        cursor.execute(by_name(connection, "find token", _BY_BEARER), [hash_secret(token), now])
         row = cursor.fetchone()
     if row is None:
         return None

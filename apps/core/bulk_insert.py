@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 
 from apps.odata.batched_queries import array_of_guids
 from apps.odata.declaration.schema import final_field
+from apps.odata.prepared_statements import by_name
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
 FEW = 3
@@ -164,7 +165,8 @@ def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
         # With their values written in: psycopg takes its time to read a long statement with many places, and
         # keeps what it read of short ones.
         mogrify = ClientCursor(connection.connection).mogrify
-        cursor.execute("; ".join([mogrify(each.sql, each.params) for each in statements]))
+        texts = [mogrify(by_name(connection, "write", each.sql), each.params) for each in statements]
+        cursor.execute("; ".join(texts))
 
 
 @lru_cache(maxsize=256)

@@ -4,11 +4,18 @@ import codecs
 import re
 import uuid
 from collections.abc import Callable
+from typing import Any
 
+from csp.constants import HEADER
+from csp.middleware import CSPMiddleware
 from django.conf import settings
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.gzip import GZipMiddleware
+from django.utils.deprecation import MiddlewareMixin
 
 from apps.core import history
 from apps.core.database import deadline
@@ -28,6 +35,34 @@ TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 
 #: Answered even when there is no database to read the settings from.
 HEALTH_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
+
+
+class ContentPolicyMiddleware(CSPMiddleware):
+    """django-csp's, which makes its policy for every response; data has one of its own already."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        return response if HEADER in response else super().process_response(request, response)
+
+
+class BrowserMiddleware(MiddlewareMixin):
+    """The base of middleware of sessions and forms: requests to the API with credentials have neither."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if "HTTP_AUTHORIZATION" in request.META and request.path_info.lower().startswith("/api/"):
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class BrowserSessionMiddleware(BrowserMiddleware, SessionMiddleware):
+    """Django's sessions."""
+
+
+class BrowserCsrfMiddleware(BrowserMiddleware, CsrfViewMiddleware):
+    """Django's protection of forms."""
+
+
+class BrowserMessageMiddleware(BrowserMiddleware, MessageMiddleware):
+    """Django's messages."""
 
 
 class BrowserPolicyMiddleware:

@@ -91,7 +91,7 @@ class DocumentAdmin(RecordAdmin):
     icon = "folder_open"
     change_form_before_template = "documents/preview.html"
     list_pages = (Page("file", permission="add"),)
-    record_pages = (Page("download", "Download", "download"), Page("preview"), *RecordAdmin.record_pages)
+    record_pages = (Page("download", "Download"), Page("preview"), *RecordAdmin.record_pages)
 
     class Media:
         css: ClassVar[Any] = {"all": ["documents.css"]}

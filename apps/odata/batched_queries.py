@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
@@ -23,6 +23,7 @@ from django.db import connections, models
 from django.db.models.expressions import F, Func
 
 from apps.odata.declaration.schema import final_field
+from apps.odata.prepared_statements import by_name
 
 Rows = list[tuple[Any, ...]]
 
@@ -32,11 +33,16 @@ class Statement:
     """SQL with its parameters, and how values of its rows become those of Python.
 
     ``converters`` are Django's, by the position of their column: functions (value, expression, connection).
+    A statement with a ``label`` is prepared, where that is possible.
     """
 
     sql: str
     params: Sequence[Any]
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]] = field(default_factory=dict)
+    label: str = ""
+
+    def text(self, connection: Any) -> str:
+        return by_name(connection, self.label, self.sql) if self.label else self.sql
 
     def convert(self, rows: Rows, connection: Any) -> Rows:
         if not self.converters:
@@ -71,24 +77,36 @@ class PreparedQuery:
     """A query whose text is made once. ``make`` gives its queryset for lists of values, for ``AnyOf``.
 
     The queryset is one of ``values_list``; nothing in it but those lists may change from call to call.
+    PostgreSQL plans it once, for any values, unless it is ``planned_each_time``.
     """
 
     make: Callable[..., models.QuerySet[Any, Any]]
+    planned_each_time: bool = False
     statements: dict[str, Statement] = field(default_factory=dict)
 
     def __call__(self, *values: Iterable[Any]) -> BoundQuery:
         return BoundQuery(self, values)
 
     def prepare(self, alias: str) -> Statement:
-        """The statement with placeholders among its parameters."""
+        """The statement with placeholders as its parameters; other values are part of PostgreSQL's text."""
         count = self.make.__code__.co_argcount
         compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(alias)
         sql, params = compiler.as_sql()
-        return Statement(sql, params, compiler.get_converters([column[0] for column in compiler.select]))
+        converters = compiler.get_converters([column[0] for column in compiler.select])
+        connection = connections[alias]
+        if connection.vendor == "postgresql":
+            literals = [literal(param, connection) for param in params]
+            sql = sql.replace("%%", "%%%%") % tuple(literals)
+            params = [param for param in params if isinstance(param, Placeholder)]
+        name = f"{self.make.__module__}.{self.make.__qualname__}"
+        label = name.removeprefix("apps.").partition(".<locals>")[0]
+        return Statement(sql, params, converters, "" if self.planned_each_time else label)
 
 
 #: ``@prepared_query`` prepares the query that a function makes of lists of values.
 prepared_query = PreparedQuery
+#: As ``prepared_query``, for a condition on several columns, whose best index depends on the values.
+query_by_values = partial(PreparedQuery, planned_each_time=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +124,7 @@ class BoundQuery:
             param.adapt(self.values[param.number]) if isinstance(param, Placeholder) else param
             for param in prepared.params
         ]
-        return Statement(prepared.sql, params, prepared.converters)
+        return replace(prepared, params=params)
 
 
 def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[Rows]:
@@ -122,7 +140,8 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             params = [param for statement in statements for param in statement.params]
-            cursor.execute("; ".join(statement.sql for statement in statements), params)
+            texts = [statement.text(connection) for statement in statements]
+            cursor.execute("; ".join(texts), params)
             found.append(cursor.fetchall())
             while cursor.nextset():
                 found.append(cursor.fetchall())
@@ -144,6 +163,14 @@ class Placeholder:
 
     def __init__(self, number: int, adapt: Callable[[Iterable[Any]], Any] = list) -> None:
         self.number, self.adapt = number, adapt
+
+
+def literal(param: Any, connection: Any) -> str:
+    """The text of a parameter in a statement of PostgreSQL; of a placeholder that of its place."""
+    if isinstance(param, Placeholder):
+        return "%s"
+    text: str = connection.ops.compose_sql("%s", [param])
+    return text.replace("%", "%%")
 
 
 class AnyOf(Func):

@@ -1,6 +1,7 @@
 """Transitions of one or many records in the back office, and the queues of those that wait."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 from importlib import import_module
 from types import SimpleNamespace
@@ -94,6 +95,15 @@ def test_a_hold_asks_for_its_reason(client):
         ON_HOLD,
         "Hours to be confirmed",
     )
+
+
+def test_a_hold_offers_the_reasons_of_the_organisation_and_takes_their_spelling(client):
+    Subscriber(hold_reasons="Waiting for the provider\n\n No  budget \nNo budget").save()
+    claim = a_claim()
+    page = client.get(f"{CLAIMS}{claim.pk}/do/hold/").content.decode()
+    assert re.findall("<option>(.*?)</option>", page) == ["Waiting for the provider", "No budget"]
+    run_action(client, claim, "hold", reason=" no  BUDGET")
+    assert reloaded(claim).status_reason == "No budget"
 
 
 def test_opening_the_form_of_an_action_changes_nothing(client):

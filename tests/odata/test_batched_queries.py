@@ -5,6 +5,7 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
 from apps.odata.batched_queries import AnyOf, RawQuery, fetch_all, prepared_query
+from apps.odata.prepared_statements import by_name
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 
@@ -85,3 +86,20 @@ def test_a_query_that_is_not_needed_has_no_rows_and_makes_no_trip():
 
 def test_a_query_in_sql_has_the_rows_of_the_driver():
     assert fetch_all([RawQuery("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no PREPARE")
+def test_postgresql_plans_a_query_once_but_not_behind_a_pooler(monkeypatch):
+    client = a_client()
+    found = [[(client.pk, client.business_name)]]
+    for _ in range(3):
+        assert fetch_all([clients_of([client.pk])]) == found
+    sql, label = clients_of.statements["default"].sql, "tests.odata.test_batched_queries.clients_of"
+    plans = "SELECT count(*), bool_and(generic_plans > 2 AND custom_plans = 0) FROM pg_prepared_statements"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{plans} WHERE name LIKE %s", [f"{label[:53]} %"])
+        assert cursor.fetchone() == (1, True)
+    assert by_name(connection, label, sql).startswith(f'EXECUTE "{label[:53]} ')
+    monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
+    assert by_name(connection, label, sql) == sql
+    assert fetch_all([clients_of([client.pk])]) == found

@@ -36,6 +36,7 @@ class SubscriberAdmin(RecordAdmin):
             "payment_provider_module",
             "team_on_opportunities",
             "four_eyes",
+            "hold_reasons",
         ),
     )
 

@@ -12,7 +12,7 @@ from unfold.decorators import action, display
 
 from apps.core import archive
 from apps.core.admin_base.display import list_url
-from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.admin_base.pages import Page, PageAdmin, RecordLink
 from apps.core.models import TimestampedModel
 from apps.core.services import QuerySetService, archive_service
 from apps.odata.write.drafts import Issue, ValidationFailed
@@ -74,12 +74,13 @@ class ArchivingAdmin(PageAdmin):
 
     # --- the page of one record
 
-    def record_links(self, request: HttpRequest, record: Any) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: Any) -> list[RecordLink]:
         links = super().record_links(request, record)
         if ARCHIVING not in self.record_pages or not self.has_change_permission(request):
             return links
-        title, icon = ("Restore", "unarchive") if record.is_archived else (self.archive_title, "archive")
-        return [*links, {"title": title, "icon": icon, "link": self.page_url("archiving", record.pk)}]
+        title = "Restore" if record.is_archived else self.archive_title
+        address = self.page_url(ARCHIVING.name, record.pk)
+        return [*links, RecordLink(title, address, is_minor=not record.is_archived)]
 
     def archiving_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """Ask before one record is archived or restored, showing what is linked to it; then do it."""

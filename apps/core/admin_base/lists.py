@@ -8,21 +8,27 @@ from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import HttpRequest
 from django.utils.formats import number_format
+from django.utils.functional import cached_property
 from django.utils.text import capfirst
 from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
 
 from apps.core.admin_base.filters import COUNT_LIMIT
-from apps.core.admin_base.panels import cell_text
+from apps.core.admin_base.panels import cell_text, column_kind
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a row shows in a column; with a ``url``, as a link."""
+    """What a row shows in a column; with a ``url``, as a link.
+
+    ``kind`` is that of the column (``column_kind``).
+    """
 
     name: str
     text: Any
-    url: str = ""
+    url: str
+    kind: str
+    is_empty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,16 @@ class RecordChangeList(ChangeList):
 
     @property
     def headers(self) -> list[dict[str, Any]]:
-        return list(result_headers(self))
+        return [
+            {"name": name, "kind": self.kinds.get(name), **header}
+            for name, header in zip(self.list_display, result_headers(self), strict=True)
+        ]
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each column with a name."""
+        names = [name for name in self.list_display if isinstance(name, str) and name != "action_checkbox"]
+        return {name: column_kind(self.model_admin, name) for name in names}
 
     @property
     def has_checkboxes(self) -> bool:
@@ -76,15 +91,15 @@ class RecordChangeList(ChangeList):
             linked = [name for name in columns if name in self.list_display_links] or columns[:1]
         # The form returns to the list with the same filters.
         query = f"?{self.preserved_filters}" if self.preserved_filters else ""
+        nothing = (None, "", self.model_admin.get_empty_value_display())
         for record in self.result_list:
             url = self.url_for_result(record) + query if linked else ""
-            yield ListRow(
-                record,
-                [
-                    Cell(name, cell_text(self.model_admin, record, name), url if name in linked else "")
-                    for name in columns
-                ],
-            )
+            cells = []
+            for name in columns:
+                text = cell_text(self.model_admin, record, name)
+                cell_url = url if name in linked else ""
+                cells.append(Cell(name, text, cell_url, self.kinds.get(name, ""), text in nothing))
+            yield ListRow(record, cells)
 
     def url_for_result(self, result: Any) -> str:
         return str(self.model_admin.record_url(result))

@@ -25,7 +25,8 @@ class Page:
     """A page that the admin's method ``<name>_page`` answers, for those with the permission.
 
     ``path`` comes after the address of the list or of the record; arguments in it are passed to the method.
-    With a ``title`` the page is linked: in the menu at its ``order``, or above the form of the record.
+    With a ``title`` the page is linked: in the menu with its ``icon`` at its ``order``, or above the form of
+    the record, an ``is_minor`` one in the menu "More" there.
     ``method``: the only HTTP method that it answers.
     """
 
@@ -35,11 +36,21 @@ class Page:
     order: int = 0
     permission: str = "view"
     method: str = ""
+    is_minor: bool = False
 
     @property
     def name(self) -> str:
         """``board/move`` and ``month-end`` as names: ``board_move``, ``month_end``."""
         return re.sub(r"\W", "_", self.path.split("/<")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLink:
+    """A link at the top of a record's pages; a minor one is in the menu "More"."""
+
+    title: str
+    link: str
+    is_minor: bool = False
 
 
 class PageAdmin(ModelAdmin):
@@ -108,10 +119,10 @@ class PageAdmin(ModelAdmin):
         has_permission = getattr(self, f"has_{page.permission}_permission")
         return bool(has_permission(request) if page.permission == "add" else has_permission(request, record))
 
-    def record_links(self, request: HttpRequest, record: Any) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: Any) -> list[RecordLink]:
         """The links above a record's form, beside its history."""
         return [
-            {"title": page.title, "icon": page.icon, "link": self.page_url(page.name, record.pk)}
+            RecordLink(page.title, self.page_url(page.name, record.pk), page.is_minor)
             for page in self.record_pages
             if page.title and self.has_page_permission(page, request)
         ]

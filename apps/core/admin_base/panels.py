@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import label_for_field, lookup_field
-from django.db.models import F, Model, Q, QuerySet
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import DecimalField, F, IntegerField, Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from unfold.utils import display_for_field, display_for_header, display_for_label, display_for_value
 
 from apps.core import history_display
-from apps.core.admin_base.display import admin_url, list_url
+from apps.core.admin_base.display import admin_url, format_amount, list_url
 from apps.core.models import Change
 
 #: Records shown in a panel, and entries of the history; the full lists are a click away.
@@ -79,13 +81,17 @@ def record_panel(
         rows = list(newest[: ROW_LIMIT + 1])
         may_add = can_add and page.has_add_permission(request) and not record.is_archived
         query = {parameter or f"{column}__{record._meta.pk.name}__exact": record.pk, **(filters or {})}
+        kinds = [column_kind(page, name) for name in columns]
+        labels = [capfirst(str(label_for_field(name, model, page))) for name in columns]
+
+        def cells(row: Any) -> list[tuple[Any, str]]:
+            texts = [cell_text(page, row, name) for name in columns]
+            return list(zip(texts, kinds, strict=True))
+
         return {
             "count": len(rows) if len(rows) <= ROW_LIMIT else records(record).count(),
-            "headers": [capfirst(str(label_for_field(name, model, page))) for name in columns],
-            "rows": [
-                (page.record_url(row), [cell_text(page, row, name) for name in columns])
-                for row in rows[:ROW_LIMIT]
-            ],
+            "headers": list(zip(labels, kinds, strict=True)),
+            "rows": [(page.record_url(row), cells(row)) for row in rows[:ROW_LIMIT]],
             "link": list_url(model, **query),
             "add_link": admin_url(model, "add", **{column: record.pk}) if may_add else None,
         }
@@ -108,11 +114,25 @@ def register_panels(model: type[Model], *panels: Panel) -> None:
     PANELS[model].extend(panels)
 
 
+def column_kind(page: Any, name: str) -> str:
+    """``figure`` of a column that sorts by a number, ``status`` of one of badges."""
+    _, attribute = label_for_field(name, page.model, page, return_attr=True)
+    if getattr(attribute, "label", None):
+        return "status"
+    try:
+        column = page.opts.get_field(str(getattr(attribute, "admin_order_field", name)))
+    except FieldDoesNotExist:
+        return ""
+    return "figure" if isinstance(column, DecimalField | IntegerField) and not column.choices else ""
+
+
 def cell_text(page: Any, row: Any, name: str) -> Any:
     """A cell as the list of the model's page shows it."""
     column, attribute, value = lookup_field(name, row, page)
     empty = page.get_empty_value_display()
     if column is not None:
+        if isinstance(value, Decimal):
+            return format_amount(value)
         related = getattr(row, column.name) if column.is_relation else None
         return related or display_for_field(value, column, empty)
     label = getattr(attribute, "label", None)

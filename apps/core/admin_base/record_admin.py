@@ -28,7 +28,7 @@ from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_
 HISTORY_PAGE_SIZE = 50
 
 #: The page with everything about one record.
-OVERVIEW = Page("overview", "Overview", "dashboard")
+OVERVIEW = Page("overview", "Overview")
 
 
 class RecordAdmin(ExportAdmin, ArchivingAdmin):
@@ -234,7 +234,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             str(record),
             record,
             record_links=[
-                each for each in self.record_links(request, record) if each["title"] != OVERVIEW.title
+                each for each in self.record_links(request, record) if each.title != OVERVIEW.title
             ],
             **context,
         )

@@ -27,7 +27,9 @@ def read_database_url(
         "connect_timeout": 2,
         "options": f"-c statement_timeout={statement_seconds * 1000:.0f}"
         f" -c lock_timeout={lock_seconds * 1000:.0f}"
-        f" -c idle_in_transaction_session_timeout={idle_seconds * 1000:.0f}",
+        f" -c idle_in_transaction_session_timeout={idle_seconds * 1000:.0f}"
+        # Of prepared statements, which find few records by their keys: else most are planned each time again.
+        " -c plan_cache_mode=force_generic_plan",
         **database.get("OPTIONS", {}),
     }
     database["CONN_HEALTH_CHECKS"] = True

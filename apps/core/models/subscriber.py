@@ -30,6 +30,18 @@ def check_time_zone(name: str) -> None:
 DIGITS = (MinValueValidator(1), MaxValueValidator(20))
 
 
+#: The list of reasons of an organisation that has not written its own.
+HOLD_REASONS = "\n".join(
+    (
+        "Waiting for the provider",
+        "Waiting for the participant",
+        "Invoice is not clear",
+        "No plan or no budget left",
+        "Service is disputed",
+    )
+)
+
+
 class Subscriber(TimestampedModel):
     """The one organisation that runs this service, and its settings."""
 
@@ -73,6 +85,14 @@ class Subscriber(TimestampedModel):
         db_default="",
         help_text="At the end of invoices to clients: account name, BSB and account number.",
     )
+    hold_reasons = models.TextField(
+        "reasons of holds",
+        blank=True,
+        default=HOLD_REASONS,
+        db_default=HOLD_REASONS,
+        max_length=4000,
+        help_text="One a line. They are offered where a claim or an invoice is put on hold.",
+    )
 
     class Meta:
         verbose_name = "organisation settings"
@@ -95,6 +115,11 @@ class Subscriber(TimestampedModel):
     @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone)
+
+    @property
+    def hold_reason_list(self) -> list[str]:
+        lines = (" ".join(line.split()) for line in self.hold_reasons.splitlines())
+        return list(dict.fromkeys(line for line in lines if line))
 
     @classmethod
     def current(cls) -> Subscriber:

@@ -19,6 +19,7 @@ from apps.core.admin_base import (
     Conditions,
     LookupAdmin,
     RecordAdmin,
+    RecordLink,
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, format_amount, link
@@ -100,8 +101,8 @@ class BudgetAdmin(RecordAdmin):
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         delete_budget(obj)
 
-    def record_links(self, request: HttpRequest, record: Budget) -> list[dict[str, str]]:
-        return [{"title": "Plan", "icon": "bar_chart", "link": plan_url(record)}]
+    def record_links(self, request: HttpRequest, record: Budget) -> list[RecordLink]:
+        return [RecordLink("Plan", plan_url(record))]
 
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponse:
         return redirect(plan_url(obj))

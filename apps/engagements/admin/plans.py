@@ -128,7 +128,7 @@ class ClientEngagementAdmin(RecordAdmin):
     search_help_text = "Participant's name, scheme number or code"
     number_columns = ("participant__scheme_number",)
     ordering = ("plan_end_date", "guid")
-    record_pages = (Page("plan", "Budgets", "bar_chart"), *RecordAdmin.record_pages)
+    record_pages = (Page("plan", "Budgets"), *RecordAdmin.record_pages)
     main_page = "plan"
     palette_names = ("participant__first_name", "participant__last_name")
     palette_columns = (*palette_names, "participant__scheme_number")

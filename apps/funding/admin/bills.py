@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
 from apps.funding.admin import autocomplete
-from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, ReasonForm
+from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, HoldForm, ReasonForm
 from apps.funding.admin.bill_lists import BillListAdmin
 from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.groups import GROUPS
@@ -238,6 +238,8 @@ class BillAdmin(BillListAdmin):
         row = next(row for row in TRANSITIONS if row.name == name)
         if row.pays is not None:
             return PartPaymentForm if row.pays is PaymentExtent.PART else PaymentForm
+        if row.name is TransitionName.HOLD:
+            return HoldForm
         return ReasonForm if row.needs_reason else forms.Form
 
     def question_context(self, record: Any, name: str) -> dict[str, Any]:

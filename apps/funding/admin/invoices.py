@@ -29,7 +29,7 @@ class InvoiceAdmin(BillAdmin):
 
     line_model = InvoiceLine
     line_form = InvoiceLineForm
-    record_pages = (Page("pdf", "PDF", "picture_as_pdf", method="GET"), *BillAdmin.record_pages)
+    record_pages = (Page("pdf", "PDF", method="GET"), *BillAdmin.record_pages)
     actions: ClassVar[Any] = ("selected_as_pdf",)
     menu_order = 220
     icon = "receipt_long"

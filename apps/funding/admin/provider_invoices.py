@@ -17,6 +17,7 @@ from apps.core.admin_base import (
     Conditions,
     DateTimeRangeFilter,
     RecordForm,
+    RecordLink,
     fieldset,
 )
 from apps.core.admin_base.archiving import call_where_allowed
@@ -234,13 +235,13 @@ class ProviderInvoiceAdmin(ActionAdmin):
             page["status_colour"] = COLOURS.get(invoice.approval_status, "")
         return super().render_change_form(request, {**page, **context}, *args, **options)
 
-    def record_links(self, request: HttpRequest, record: ProviderInvoice) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: ProviderInvoice) -> list[RecordLink]:
         links = super().record_links(request, record)
         claims = self.admin_site.get_model_admin(Claim)
         is_waiting = waiting_invoices().filter(pk=record.pk).exists()
         if not is_waiting or not claims.has_add_permission(request):
             return links
-        return [{"title": "Create claim", "icon": "request_quote", "link": new_claim_url(record)}, *links]
+        return [RecordLink("Create claim", new_claim_url(record)), *links]
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         answer = super().response_add(request, obj, post_url_continue)

@@ -29,7 +29,7 @@ from apps.funding.models.prices import PriceTable
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of
 from apps.funding.statuses import ENDED
 from apps.odata import clock
-from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, prepared_query, query_by_values
 from apps.odata.write.drafts import Draft
 
 
@@ -199,7 +199,7 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
     bill, bill_model = ("claim", Claim) if is_claim else ("invoice", Invoice)
     provider_or_credit = "claim__provider" if is_claim else "is_credit_item"
 
-    @prepared_query
+    @query_by_values
     def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
         bills = bill_model._default_manager.filter(any_of(bill_model, "contact", contacts), archive_date=None)
         others = bills.exclude(any_of(bill_model, "guid", excluded))
@@ -264,7 +264,7 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
             context.taken_by = f"record {first[invoice.pk] + 1} of this request"
 
 
-@prepared_query
+@query_by_values
 def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
     invoices = ProviderInvoice.objects.filter(
         any_of(ProviderInvoice, "provider", providers), any_of(ProviderInvoice, "reference_key", references)
@@ -272,7 +272,7 @@ def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
 
-@prepared_query
+@query_by_values
 def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
     claims = Claim.objects.filter(
         any_of(Claim, "provider", providers),

@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 from typing import Any
 
-from django.urls import URLPattern, URLResolver
+from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver
 from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
@@ -27,9 +27,28 @@ class CaselessPattern(RegexPattern):
         self.regex = re.compile(regex, re.IGNORECASE)
 
 
-def make_caseless(pattern: Any, prefix: str) -> URLPattern:
+class ResourceResolver(URLResolver):
+    """The routes of all resources. An address is compared with those of the resource that it begins with."""
+
+    def __init__(self, routes: dict[str, list[URLPattern]]) -> None:
+        self.by_path = {
+            path: URLResolver(CaselessPattern(f"^{path}"), patterns) for path, patterns in routes.items()
+        }
+        super().__init__(CaselessPattern(""), [*self.by_path.values()])
+
+    def resolve(self, path: Any) -> ResolverMatch:
+        resolver = self.by_path.get(first_word(str(path)).lower())
+        if resolver is None:
+            raise Resolver404({"path": path})
+        match = resolver.resolve(path)
+        # A resolver leaves its own part of the route to the one around it.
+        match.route = f"{resolver.pattern}{match.route.removeprefix('^')}"
+        return match
+
+
+def make_caseless(pattern: Any, path: str) -> URLPattern:
     """The same address in any case, below that of its resource."""
-    regex = CaselessPattern(f"^{regex_of(pattern).removeprefix(prefix)}", pattern.name, is_endpoint=True)
+    regex = CaselessPattern(f"^{regex_of(pattern).removeprefix(f'^{path}')}", pattern.name, is_endpoint=True)
     return URLPattern(regex, pattern.callback, pattern.default_args, pattern.name)
 
 
@@ -37,9 +56,13 @@ def regex_of(pattern: Any) -> str:
     return str(pattern.pattern.regex.pattern)
 
 
-def prefix_of(pattern: Any) -> str:
-    """``^client``: what the routes of a resource begin with."""
-    return re.split(r"[^^\w]", regex_of(pattern), maxsplit=1)[0]
+def path_of(pattern: Any) -> str:
+    """``client``: what the routes of a resource begin with."""
+    return first_word(regex_of(pattern).removeprefix("^"))
+
+
+def first_word(text: str) -> str:
+    return re.split(r"\W", text, maxsplit=1)[0]
 
 
 class ODataRouter(SimpleRouter):
@@ -124,10 +147,11 @@ class ODataRouter(SimpleRouter):
         }
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """The routes of each resource below its path, so that a request is not compared with all others."""
+        routes = groupby(super().get_urls(), key=path_of)
         return [
-            URLResolver(CaselessPattern(prefix), [make_caseless(pattern, prefix) for pattern in patterns])
-            for prefix, patterns in groupby(super().get_urls(), key=prefix_of)
+            ResourceResolver(
+                {path.lower(): [make_caseless(each, path) for each in patterns] for path, patterns in routes}
+            )
         ]
 
 

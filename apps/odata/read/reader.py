@@ -15,6 +15,7 @@ from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotFound
+from apps.odata.prepared_statements import by_name
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import Binder, bind_filter
 from apps.odata.query.operands import KnownValue, RequestContext
@@ -159,7 +160,8 @@ class JsonReader:
         if self.has_prepared_statements:
             statement = statement_of_records(self.entity_set, self.projection.selection)
             with self.connection.cursor() as cursor:
-                cursor.execute(with_today(statement), [array_of_guids(keys)])
+                sql = by_name(self.connection, f"read {self.entity_set.name}", with_today(statement))
+                cursor.execute(sql, [array_of_guids(keys)])
                 rows = cursor.fetchall()
         else:
             field = self.entity_set.etag_field

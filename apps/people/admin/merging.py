@@ -16,7 +16,7 @@ from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.custom_fields import AnsweredAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 
-MERGE = Page("merge", "Merge", "merge", permission="change")
+MERGE = Page("merge", "Merge", permission="change", is_minor=True)
 
 
 class DuplicateForm(forms.Form):

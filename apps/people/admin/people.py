@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import OVERVIEW, ArchivedFilter, fieldset, record_panel, register_panels
+from apps.core.admin_base import OVERVIEW, ArchivedFilter, RecordLink, fieldset, record_panel, register_panels
 from apps.core.admin_base.display import admin_url, link, list_url
 from apps.core.models import PersonalDataRead, Subscriber
 from apps.odata.write.drafts import Draft, Issue
@@ -215,12 +215,12 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
             for (each, _), other in zip(found, links, strict=True)
         ]
 
-    def record_links(self, request: HttpRequest, record: Contact) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: Contact) -> list[RecordLink]:
         links = super().record_links(request, record)
         if not request.user.has_perm("core.view_personaldataread"):
             return links
         address = list_url(PersonalDataRead, q=record.pk)
-        return [*links, {"title": "Who read this", "icon": "visibility", "link": address}]
+        return [*links, RecordLink("Who read this", address, is_minor=True)]
 
     def autocomplete_label(self, record: Any) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)

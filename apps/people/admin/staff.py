@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import action, display
 
-from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, fieldset
+from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordLink, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
 from apps.core.admin_base.display import count_records, list_url
 from apps.core.models import Change, PersonalDataRead
@@ -92,7 +92,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     menu_group = "People"
     menu_order = 10
     icon = "badge"
-    record_pages = (Page("password", "Set password", "key", permission="change"), *PersonAdmin.record_pages)
+    record_pages = (Page("password", "Set password", permission="change"), *PersonAdmin.record_pages)
     list_display = ("person", "role", "position", "location", "phone1", "login", "archived")
     list_select_related = ("role", "position", "location")
     list_filter = (
@@ -146,14 +146,14 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
             return "Disabled"
         return "Enabled" if staff.has_usable_password() else "No password"
 
-    def record_links(self, request: HttpRequest, record: Staff) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: Staff) -> list[RecordLink]:
         audits = (
-            ("core.view_change", "Changes made", "manage_search", Change),
-            ("core.view_personaldataread", "Personal data read", "visibility", PersonalDataRead),
+            ("core.view_change", "Changes made", Change),
+            ("core.view_personaldataread", "Personal data read", PersonalDataRead),
         )
         return super().record_links(request, record) + [
-            {"title": title, "icon": icon, "link": list_url(model, staff__guid__exact=record.pk)}
-            for permission, title, icon, model in audits
+            RecordLink(title, list_url(model, staff__guid__exact=record.pk), is_minor=True)
+            for permission, title, model in audits
             if request.user.has_perm(permission)
         ]
 

@@ -13,6 +13,7 @@ from apps.core.admin_base import (
     ArchivedFilter,
     LookupAdmin,
     RecordAdmin,
+    RecordLink,
     fieldset,
     record_panel,
     register_panels,
@@ -177,12 +178,12 @@ class OpportunityTemplateAdmin(ProspectAdmin):
         ORIGIN,
     )
 
-    def record_links(self, request: HttpRequest, record: OpportunityTemplate) -> list[dict[str, str]]:
+    def record_links(self, request: HttpRequest, record: OpportunityTemplate) -> list[RecordLink]:
         links = super().record_links(request, record)
         if not request.user.has_perm("sales.add_opportunity"):
             return links
         address = admin_url(Opportunity, "add", template=record.pk)
-        return [{"title": "New opportunity", "icon": "add", "link": address}, *links]
+        return [RecordLink("New opportunity", address), *links]
 
 
 @admin.register(OpportunityType)
