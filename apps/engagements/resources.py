@@ -112,7 +112,7 @@ class CategoryBudgetType(NestedType):
 
 
 class ClientEngagementResource(Resource):
-    """A participant's plan with its service bookings. PACE plans wait for a version that serves them."""
+    """A participant's plan with its service bookings; PACE plans are in version 2.1."""
 
     model = ClientEngagement
     path = "clientengagement"

@@ -44,13 +44,24 @@ def select_list(text, start, type_):
 
 
 def select_list_item(text, start, type_, chosen):
-    """A property, ``complexProperty ["/" selectListProperty]``, or ``navigationProperty [selectList]``."""
+    """A property, ``complexProperty ["/" selectListProperty]``, or ``navigationProperty [selectList]``.
+
+    ``*`` stands for all properties; computed values are properties that the type does not declare.
+    """
+    if text[start] == "*":
+        chosen.items |= dict.fromkeys(type_.readable_properties)
+        chosen.has_properties = True
+        return start + 1
     match = _NAME.match(text, start)
     name, end = match[0], match.end()
     if name in type_.readable_properties:
         chosen.items[name], chosen.has_properties = None, True
         return end
-    navigation = type_.members[name]
+    navigation = type_.members.get(name)
+    if navigation is None:
+        assert name.startswith("Computed")
+        chosen.items[name], chosen.has_properties = None, True
+        return end
     if navigation.is_complex:
         chosen.has_properties = True
         if text[end] != "/":

@@ -32,7 +32,7 @@ def test_full_metadata_names_types_and_links(api, records):
     assert body["FundingStatus@odata.type"] == "#Records.ClaimStatus"
     assert "ClaimNumber@odata.type" not in body
     assert body["LineItems@odata.navigationLink"] == f"{address}/LineItems"
-    assert body["LineItems@odata.associationLink"] == f"{address}/LineItems/$ref"
+    assert body["Contact@odata.associationLink"] == f"{address}/Contact/$ref"
     line = body["LineItems"][0]
     assert line["@odata.type"].startswith("#Records.")
     assert line["@odata.id"] == f"{address}/LineItems({line['LineItemGuid']})"

@@ -112,6 +112,28 @@ def test_levels_of_members_that_lead_to_no_member_of_their_name_change_nothing(a
         refused(api.get("claim", {"$expand": f"LineItems($levels={wrong})"}), 400)
 
 
+def test_items_of_lists_have_computed_values_of_their_own(api, records):
+    claims = ok(api.get("claim", {"$expand": "LineItems,Contact"}))["value"]
+    expand = (
+        "LineItems($compute=Quantity mul Price as Amount,Amount mul 2 as Double;$filter=Amount gt 0"
+        ";$orderby=Amount desc;$select=Double),Contact($compute=length(LastName) as Letters)"
+    )
+    computed = ok(api.get("claim", {"$expand": expand, "$select": "ClaimNumber"}))["value"]
+    for claim, row in zip(claims, computed, strict=True):
+        amounts = sorted((item["Quantity"] * item["Price"] for item in claim["LineItems"]), reverse=True)
+        assert [float(item["Double"]) for item in row["LineItems"]] == pytest.approx([2 * a for a in amounts])
+        assert all(item.keys() == {"LineItemGuid", "Double"} for item in row["LineItems"])
+        assert row["Contact"] == {**claim["Contact"], "Letters": len(claim["Contact"]["LastName"])}
+    for wrong, message in (
+        ("LineItems($compute=Total add 1 as Notes)", "has a member Notes"),
+        ("LineItems($compute=Nothing add 1 as A)", "has no member Nothing"),
+        ("LineItems($compute=Total add 1 as A),LineItems", "is given twice"),
+    ):
+        assert message in refused(api.get("claim", {"$expand": wrong}), 400)["message"]
+    refused(api.get("claim", {"$expand": "LineItems($compute=1 add 1 as A)", "$format": "csv"}), 400)
+    refused(api.get("client", {"$expand": "Address($compute=1 add 1 as A)"}), 400)
+
+
 def test_records_of_another_set_are_searched_inside_expand(api, records):
     claim = ok(api.get(f"claim({records.whole['Claim']})"))
     address = f"contact({claim['ContactGuid']})"

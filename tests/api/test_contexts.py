@@ -14,6 +14,8 @@ SETS = pytest.mark.parametrize(
 def queries(type_, item):
     """Every way to choose members of records of a type."""
     last = list(type_.readable_properties)[-1]
+    if not item:
+        yield from ({"$compute": "1 add 1 as ComputedTwo", **q} for q in ({}, {"$select": "ComputedTwo"}))
     yield from ({}, {"$expand": "*"}, {"$select": "*"}, {"$select": last}, {"$select": last, "$expand": "*"})
     for name, part in type_.navigations.items():
         yield {"$select": name}
@@ -34,6 +36,8 @@ def queries(type_, item):
         yield {"$expand": name, "$select": f"{last},{name}"}
         yield {"$expand": f"{name}($expand=*)"}
         yield {"$expand": f"{name}($select={key}),*"}
+        yield {"$expand": f"{name}($compute=1 add 1 as ComputedTwo;$select=ComputedTwo)"}
+        yield {"$expand": f"{name}($compute=1 add 1 as ComputedTwo)"}
 
 
 @SETS

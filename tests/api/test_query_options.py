@@ -327,7 +327,7 @@ def test_parts_inside_parts_are_chosen_by_name(api):
         ("Address/$count", 400),
         ("Teams($levels=0)", 400),
         ("Teams($search=x)", 400),
-        ("Teams($compute=1 as A)", 400),
+        ("Teams($compute=1 as Name)", 400),
         ("Teams(" * 1000, 400),
         ("Teams($expand=" * 50 + ")" * 50, 400),
     ],

@@ -109,6 +109,78 @@ def test_one_record_leads_only_into_sets_that_show_all_their_records():
                 assert navigation.many or reader.is_whole_table(rows), navigation.name
 
 
+@each_navigation
+def test_references_are_the_addresses_of_the_related_records(api, records, entity_set, navigation):
+    def address_of(record):
+        return f"http://testserver/api/{target.name}({record[target.key.name]})"
+
+    name, target = navigation.name, navigation.entity_set
+    rows = rows_of(api, entity_set.path, expand=name)
+    page = ok(api.get(entity_set.path, {"$expand": f"{name}/$ref", "$select": entity_set.key.name}))
+    assert page["@odata.context"].endswith(f"#{entity_set.name}({entity_set.key.name},{name}())")
+    for row, whole in zip(page["value"], rows, strict=True):
+        related = whole[name] if navigation.many else [whole[name]]
+        expected = [record and {"@odata.id": address_of(record)} for record in related]
+        assert row[name] == (expected if navigation.many else expected[0])
+        answer = api.get(f"{entity_set.path}({row[entity_set.key.name]})/{name}/$ref")
+        if expected == [None]:
+            assert answer.status_code == 204
+            continue
+        fragment = "Collection($ref)" if navigation.many else "$ref"
+        shown = {"value": expected} if navigation.many else expected[0]
+        assert ok(answer) == {"@odata.context": f"http://testserver/api/$metadata#{fragment}", **shown}
+
+
+def test_references_are_filtered_ordered_and_paged(api, records, monkeypatch):
+    numbers = [claim["ClaimNumber"] for claim in rows_of(api, "claim", orderby="ClaimNumber desc")]
+    guids = {claim["ClaimNumber"]: claim["ClaimGuid"] for claim in rows_of(api, "claim")}
+    found = api.all("claim/$ref", {"$orderby": "ClaimNumber desc"}, Prefer="odata.maxpagesize=1")
+    assert [row["@odata.id"][-37:-1] for row in found] == [guids[number] for number in numbers]
+    monkeypatch.setattr(reader, "MAX_LIST_ROWS", 1)
+    Claim.objects.update(contact=Claim.objects.first().contact)
+    expand = "Claims/$ref($orderby=ClaimNumber desc;$count=true)"
+    (contact,) = rows_of(api, "contact", filter="Claims/any()", expand=expand)
+    rest = ok(api.follow(contact["Claims@odata.nextLink"]))
+    assert contact["Claims@odata.count"] == len(contact["Claims"] + rest["value"]) > 1
+    assert rest["@odata.context"].endswith("#Collection($ref)")
+    for address, query in {
+        "claim": {"$expand": "LineItems/$ref"},
+        "claim/$ref": {"$select": "Total"},
+        f"claim({guids[numbers[0]]})/Contact/$ref": {"$expand": "Claims"},
+    }.items():
+        refused(api.get(address, query), 400)
+    refused(api.get(f"claim({guids[numbers[0]]})/LineItems/$ref"), 404)
+
+
+def test_it_is_the_record_that_the_address_names_and_this_the_one_inside(api, records, monkeypatch):
+    contacts = rows_of(api, "contact", expand="Claims", filter="Claims/any()")
+    for comparison, expected in (
+        ("$it/ContactGuid eq $this/ContactGuid", True),
+        ("$it/LastName eq 'x'", False),
+    ):
+        expand = f"Claims($filter={comparison} and '$it/' ne '')"
+        found = rows_of(api, "contact", expand=expand, filter="Claims/any()")
+        assert [c["Claims"] for c in found] == [c["Claims"] if expected else [] for c in contacts]
+    # Behind two navigation properties it is still the record of the address.
+    for guid, number in (("ContactGuid", 1), ("ClaimGuid", 0)):
+        inner = f"Contact($expand=Claims($filter=$it/{guid} eq ContactGuid;$top=1))"
+        for claim in rows_of(api, "claim", expand=inner):
+            assert len(claim["Contact"]["Claims"]) == number
+    # Any looks into a list around which there are two records.
+    inner = "Claims($filter=LineItems/any(item:item/Total eq $this/Total or item/Notes eq $it/LastName))"
+    assert len(rows_of(api, "contact", expand=inner)) >= len(contacts)
+    for wrong in ("$filter=$it/ClaimNumber eq 'x'", "$orderby=length($it/LastName)"):
+        refused(api.get("contact", {"$expand": f"Claims({wrong})"}), 400)
+    # The link to the rest begins at the claims, where what the contact is has another path.
+    monkeypatch.setattr(reader, "MAX_LIST_ROWS", 1)
+    Claim.objects.update(contact=Claim.objects.first().contact)
+    expand = "Claims($filter=$it/LastName ne '$it/x';$count=true)"
+    (contact,) = rows_of(api, "contact", expand=expand, filter="Claims/any()")
+    rest = ok(api.follow(contact["Claims@odata.nextLink"]))["value"]
+    assert len(contact["Claims"] + rest) == contact["Claims@odata.count"] > 1
+    refused(api.get("claim", {"$expand": "Contact($expand=Claims($filter=$it/Total gt 0))"}), 400)
+
+
 # --- who may use it ----------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from itertools import count, cycle
+from itertools import count, cycle, product
 from pathlib import Path
 
 from tests.clients.service import DemoService, demo_service, fetch
@@ -19,10 +19,17 @@ from tests.faults import page
 
 #: Not the others: a service may accept more than its document promises.
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
-#: Requests to each operation in one run: made up alone, and in sequences where one uses what another made.
-EXAMPLES = 20
-VERSIONS = ("2.0", "2.1")
+#: What is run in turn, for so many seconds: from the bounds of each schema, at random, in sequences.
+PHASES = ("coverage", "fuzzing", "stateful")
+RUNS = tuple(product(PHASES, ("2.0", "2.1")))
+RUN_SECONDS = 150
 TITLE = "Made-up requests"
+
+METHOD = """\
+schemathesis makes requests from the OpenAPI document: from the bounds of each schema (coverage), at random
+(fuzzing), and in sequences where one uses what another made (stateful), against demo data on SQLite. A
+failure is a 5xx, or a status, type or body that the document does not have.
+"""
 
 
 def schemathesis_command(document: Path, service: DemoService, version: str) -> tuple[str | Path, ...]:
@@ -33,31 +40,26 @@ def schemathesis_command(document: Path, service: DemoService, version: str) -> 
     )
 
 
-def run_version(folder: Path, service: DemoService, version: str, seed: int) -> tuple[int, int]:
+def run_phase(folder: Path, service: DemoService, phase: str, version: str, seed: int) -> tuple[int, int]:
     """The number of requests that one run has sent, and of their different failures."""
     document, report = folder / f"openapi {version}.json", folder / "report.json"
     document.write_text(fetch(f"{service.origin}/docs/openapi.json?version={version}", service.token))
     command = (
         *schemathesis_command(document, service, version),
-        *("--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(EXAMPLES)),
-        *("--seed", str(seed), "--report", "json", "--report-json-path", report),
+        *("--phases", phase, "--max-time", str(RUN_SECONDS), "--seed", str(seed)),
+        *("--report", "json", "--report-json-path", report),
     )
     subprocess.run(command, cwd=folder)
     found = json.loads(report.read_text())
     return found["test_cases"]["generated"], len(found["failures"]) + len(found["errors"])
 
 
-def as_markdown(cases: Counter[str], failures: Counter[str], words: str) -> str:
+def as_markdown(cases: Counter[tuple[str, str]], failures: Counter[tuple[str, str]], words: str) -> str:
     """The section of docs/faults.md."""
-    rows = [(version, f"{cases[version]:,}", failures[version]) for version in VERSIONS]
-    rows.append(("**all**", f"**{cases.total():,}**", f"**{failures.total()}**"))
-    return (
-        f"Written by `./run test openapi {words}` on {page.versions()}.\n\n"
-        "schemathesis makes requests from the OpenAPI document, alone and in sequences where one uses what"
-        " another made (examples, coverage, fuzzing, stateful), against demo data on SQLite. A failure is a"
-        " 5xx, or a status, type or body that the document does not have.\n\n"
-        + page.table(("Version", "Requests", "Failures"), rows)
-    )
+    rows = [(*run, f"{cases[run]:,}", failures[run]) for run in RUNS]
+    rows.append(("**all**", "", f"**{cases.total():,}**", f"**{failures.total()}**"))
+    heads = ("Phase", "Version", "Requests", "Failures")
+    return f"{page.origin(f'openapi {words}')}\n{METHOD}\n{page.table(heads, rows)}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -66,16 +68,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first run (default %(default)s)")
     parser.add_argument("--record", action="store_true", help="write docs/faults.md")
     options = parser.parse_args(arguments)
-    cases: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
+    cases: Counter[tuple[str, str]] = Counter()
+    failures: Counter[tuple[str, str]] = Counter()
     with (
         tempfile.TemporaryDirectory() as folder,
         demo_service(Path(folder, "var"), API_REQUESTS_PER_MINUTE="1000000") as service,
     ):
-        for seed, version in zip(count(options.seed), cycle(VERSIONS)):
-            sent, failed = run_version(Path(folder), service, version, seed)
-            cases[version] += sent
-            failures[version] += failed
+        for seed, run in zip(count(options.seed), cycle(RUNS)):
+            sent, failed = run_phase(Path(folder), service, *run, seed)
+            cases[run] += sent
+            failures[run] += failed
             text = as_markdown(cases, failures, " ".join(arguments))
             print(text, flush=True)
             if options.record:

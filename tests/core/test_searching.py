@@ -71,3 +71,16 @@ def test_a_list_is_counted_and_has_pages_to_the_limit(client, people, monkeypatc
     assert "There is no page 3,000." in page.content.decode()
     assert "2+ contacts" in page.content.decode()
     assert len(page.context["cl"].result_list) == 1
+
+
+def test_a_late_page_has_the_records_that_follow_the_page_before(client, people, monkeypatch):
+    client.force_login(an_administrator(), BACKEND)
+    monkeypatch.setattr(admin.site.get_model_admin(Contact), "list_per_page", 2)
+    first, late = [], []
+    for shown, limit in ((first, 10), (late, 0)):
+        monkeypatch.setattr(lists, "JOINED_PAGES", limit)
+        for number in (1, 2):
+            page = client.get(f"/admin/people/contact/?p={number}")
+            shown += [row.pk for row in page.context["cl"].result_list]
+    assert first == late
+    assert len(set(late)) == min(4, Contact.objects.count())

@@ -185,6 +185,8 @@ class Deployment:
         """Its workers end when they see that; what supervises the server starts it again."""
         self.server.process.kill()
         self.server.process.wait()
+        for name in ("faketime_shm", "sem.faketime_sem"):  # what libfaketime removes when it is not killed
+            Path(f"/dev/shm/{name}_{self.server.process.pid}").unlink(missing_ok=True)
         wait_for(lambda: port_is_free(self.server.port), LONGEST_SECONDS)
         self.server.start()
 

@@ -13,12 +13,12 @@ from tests.server.server_process import ROOT
 PAGE = ROOT / "docs" / "faults.md"
 
 
-def versions():
+def origin(command):
+    """The sentence on what was run, when and where."""
     engine = postgres.version(postgres.find_programs(postgres.usual_places()))
-    return (
-        f"{datetime.now(UTC):%Y-%m-%d}: Python {platform.python_version()}, Django {django.get_version()}, "
-        f"PostgreSQL {engine}, {os.cpu_count()} processors shared with other work"
-    )
+    versions = f"Python {platform.python_version()}, Django {django.get_version()}, PostgreSQL {engine}"
+    machine = f"{os.cpu_count()} processors whose load is {os.getloadavg()[2]:.0f}"
+    return f"Written by `./run test {command}` on {datetime.now(UTC):%Y-%m-%d}: {versions}, {machine}.\n"
 
 
 def table(heads, rows):

@@ -13,6 +13,10 @@ from tests.faults import page
 from tests.server.server_process import ROOT
 
 TITLE = "Races"
+METHOD = """\
+Callers begin at the same moment, each in a thread and on a connection of its own. A trial fails when not
+exactly one has what only one can have, or the others are not told why.
+"""
 #: Trials of each race in one run of pytest, all on one server.
 BATCH = 25
 #: Of each module: what must hold whatever comes first.
@@ -52,12 +56,8 @@ def as_markdown(trials, words):
         for tests in RACES.values()
         for test in tests
     ]
-    return (
-        f"Written by `./run test races {words}` on {page.versions()}.\n\n"
-        "Callers begin at the same moment, each in a thread and on a connection of its own. A trial fails"
-        " when not exactly\none has what only one can have, or the others are not told why.\n\n"
-        + page.table(("What must hold", "Trials", "Failed"), rows)
-    )
+    heads = ("What must hold", "Trials", "Failed")
+    return f"{page.origin(f'races {words}')}\n{METHOD}\n{page.table(heads, rows)}"
 
 
 def main(arguments):

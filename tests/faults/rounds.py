@@ -98,7 +98,7 @@ def as_markdown(report, words):
     rows.append(("**all**", f"**{len(report.recoveries)}**", "", f"**{max(report.recoveries)[0]:.1f} s**"))
     answers = ", ".join(f"{status}: {number:,}" for status, number in sorted(report.statuses.items()))
     lines = [
-        f"Written by `./run test faults {words}` on {page.versions()}.\n",
+        page.origin(f"faults {words}"),
         METHOD,
         page.table(("Fault", "Times", "First acknowledged write: median", "slowest"), rows),
         "",

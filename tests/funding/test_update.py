@@ -185,18 +185,25 @@ def test_a_claim_may_move_to_another_provider_invoice_and_leaves_its_own_free():
         revised(claim, provider_invoice=old)
 
 
-def test_warnings_are_raised_again_and_acknowledged_once():
-    claim = the_claim()
+def test_warnings_that_were_acknowledged_are_not_raised_again_until_they_differ():
+    claim, other = the_claim(), the_claim()
     noted = AcknowledgedWarning.objects.count()
     assert noted
+    assert update_claims([Draft({"due_date": "2025-09-01"}, given=["due_date"], key=claim.pk)])
+    assert AcknowledgedWarning.objects.count() == noted
+    # The same claim with another figure, and another claim's acknowledgement.
+    lines = lines_as_drafts(claim, quantity=Decimal(3), price=Decimal("99999.00"))
+    with pytest.raises(WarningsPresent) as warned:
+        update_claims([Draft({"line_items": lines}, given=["line_items"], key=claim.pk)])
+    assert "NoEngagement" not in {found.code for _, found in warned.value.issues}
+    AcknowledgedWarning.objects.filter(claim=claim).update(claim=other)
     with pytest.raises(WarningsPresent):
         update_claims([Draft({"due_date": None}, given=["due_date"], key=claim.pk)])
-    revised(claim, due_date="2025-09-01")
-    assert AcknowledgedWarning.objects.count() == noted
 
 
 def test_warnings_can_be_found_without_saving():
     claim = the_claim()
+    AcknowledgedWarning.objects.all().delete()
     found = try_out(update_claims, [Draft({}, key=claim.pk)])
     assert "NoEngagement" in {finding.code for _, finding in found}
 

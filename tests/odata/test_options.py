@@ -134,9 +134,9 @@ def test_faults_of_a_nested_filter_are_placed_there():
     ("query", "named"),
     [
         ("$expand=A($levels=x)", "$levels"),
-        ("$expand=A($compute=1 as B)", "$compute"),
-        ("$expand=A/$ref", "$ref"),
-        ("$expand=*/$ref", "$ref"),
+        ("$expand=A($compute=1)", "$expand/A/$compute"),
+        ("$expand=A/$ref($select=B)", "$ref shows no members"),
+        ("$expand=*/$ref", "nothing stands behind *"),
         ("$select=A($top=1)", "A takes ($select=…) only"),
     ],
 )

@@ -61,7 +61,7 @@ class AuditChangeList(RecordChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        entries: list[Any] = list(self.result_list)  # type: ignore[has-type]
+        entries: list[Any] = list(self.result_list)
         for entry, line in zip(entries, self.model_admin.display_lines(entries), strict=True):
             entry.display_line = line
         self.result_list = entries

@@ -278,19 +278,20 @@ def acknowledge_warnings(
     warnings: Sequence[tuple[int, Issue]],
     keys: Sequence[Any],
     batch: WriteBatch,
-    known: Collection[Acknowledged] = frozenset(),
 ) -> None:
-    """Store which warnings were ignored and by whom, except those that are ``known`` already."""
+    """Store which warnings were ignored and by whom."""
     if not warnings:
         return
-    type_ = service.get_service().by_model[bill_type.model].type
-    rows = (
-        (keys[number], issue.code, wire_target(type_, issue.field, issue.code) or None, issue.message)
-        for number, issue in warnings
-    )
+    rows = (acknowledged(bill_type, keys[number], issue) for number, issue in warnings)
     author, now = history.author(), clock.now()
     batch.insert(
         AcknowledgedWarning,
         (f"{bill_type.name}_id", "code", "place", "message", "at", "staff_id", "application"),
-        [(*row, now, author.staff_id, author.application) for row in dict.fromkeys(rows) if row not in known],
+        [(*row, now, author.staff_id, author.application) for row in dict.fromkeys(rows)],
     )
+
+
+def acknowledged(bill_type: BillType, key: Any, issue: Issue) -> Acknowledged:
+    """A warning about a bill as it is stored when it is ignored."""
+    type_ = service.get_service().by_model[bill_type.model].type
+    return key, issue.code, wire_target(type_, issue.field, issue.code) or None, issue.message

@@ -14,7 +14,7 @@ from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
-from apps.funding.services.create import Acknowledged, acknowledge_warnings, check_bills
+from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills
 from apps.funding.services.effects import (
     BudgetPosting,
     apply_claim_effects,
@@ -58,12 +58,12 @@ def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
     with saving.in_transaction():
         existing = load_existing_bills(bill_type, drafts)
         raise_if_invalid_updates(drafts, existing)
-        warnings = check_bills(bill_type, drafts)
+        keys = [draft.key for draft in drafts]
+        warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts))
         if warnings and not ignore_warnings:
             raise WarningsPresent(warnings)
-        keys = [draft.key for draft in drafts]
         batch = WriteBatch()
-        acknowledge_warnings(bill_type, warnings, keys, batch, load_acknowledged(bill_type, keys))
+        acknowledge_warnings(bill_type, warnings, keys, batch)
         line_history = update_lines(bill_type, drafts, existing, batch)
         batch.send()
         for draft in drafts:
@@ -93,10 +93,19 @@ archive_claims = partial(archive_bills, CLAIMS)
 archive_invoices = partial(archive_bills, INVOICES)
 
 
-def load_acknowledged(bill_type: BillType, keys: Sequence[Any]) -> set[Acknowledged]:
-    """The warnings about these bills that were acknowledged before."""
+def find_new_warnings(
+    bill_type: BillType, keys: Sequence[Any], warnings: Sequence[tuple[int, Issue]]
+) -> list[tuple[int, Issue]]:
+    """The warnings without those that were acknowledged before: same place, same words, same figures."""
+    if not warnings:
+        return []
     rows = AcknowledgedWarning.objects.filter(any_of(AcknowledgedWarning, bill_type.name, keys)).order_by()
-    return set(rows.values_list(f"{bill_type.name}_id", "code", "place", "message"))
+    known = set(rows.values_list(f"{bill_type.name}_id", "code", "place", "message"))
+    return [
+        (number, issue)
+        for number, issue in warnings
+        if acknowledged(bill_type, keys[number], issue) not in known
+    ]
 
 
 # --- existing bills -------------------------------------------------------------------------------------

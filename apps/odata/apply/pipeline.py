@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Window
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import RowNumber
 
 from apps.odata.apply.results import ColumnReference, Result, ResultBinder, ResultColumn
 from apps.odata.declaration.schema import EntitySet
@@ -21,6 +23,7 @@ from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind
 from apps.odata.query.binding import Binder, bind_filter
+from apps.odata.query.functions import Constant
 from apps.odata.query.operands import KnownValue, Operand, RequestContext
 from apps.odata.query.ordering import sort_keys
 from apps.odata.query.search import search_condition
@@ -34,6 +37,7 @@ from apps.odata.query.transformations import (
     OrderBy,
     Pipeline,
     Search,
+    SumLimit,
     Transformation,
     expressions_of,
 )
@@ -122,7 +126,26 @@ class Transformer:
                 chosen = chosen[skip : None if top is None else skip + top]
                 model: Any = self.entity_set.model
                 return replace(rows, rows=model._base_manager.filter(pk__in=chosen.values("pk")))
+            case SumLimit():
+                return replace(rows, rows=queryset.filter(pk__in=self.keys_up_to_sum(rows, transformation)))
         raise TypeError(transformation)
+
+    def keys_up_to_sum(self, rows: RecordRows, limit: SumLimit) -> RawSQL | tuple[()]:
+        """The keys of the records that a limit of their sum leaves, as a subquery."""
+        term = replace(limit.term, expression=substitute(limit.term.expression, rows.values))
+        keys = sort_keys(self.entity_set.type, [term], self.request, "$apply")
+        columns = {
+            "odata_key": F("pk"),
+            "odata_value": self.value_for("sum", self.binder(rows), term.expression).sql,
+            "odata_row": Window(RowNumber(), order_by=[key.order_by for key in keys]),
+        }
+        queryset = rows.rows.order_by().annotate(**columns).values_list(*columns)
+        try:
+            text, params = queryset.query.get_compiler(queryset.db).as_sql()
+        except EmptyResultSet:  # a caller who sees no record at all
+            return ()
+        # S611: Django compiled the text, and values are parameters of it.
+        return RawSQL(*self.up_to_sum(text, tuple(params), '"odata_key"', limit))  # noqa: S611
 
     def selected_records(self, rows: RecordRows, operands: Sequence[Operand]) -> tuple[str, tuple[Any, ...]]:
         """A SELECT of values of the records, called c0, c1 …"""
@@ -153,10 +176,61 @@ class Transformer:
                 if not skip and top is None:
                     return replace(rows, order=terms)
                 return replace(rows, result=self.ordered(rows, terms or rows.order, skip, top))
+            case SumLimit():
+                return replace(rows, result=self.rows_up_to_sum(rows, transformation))
         raise TypeError(transformation)
 
+    def rows_up_to_sum(self, rows: ResultRows, limit: SumLimit) -> Result:
+        """The rows that a limit of their sum leaves."""
+        result = rows.result
+        binder, tree = self.binder(rows), substitute(limit.term.expression, rows.values)
+        value, value_params = self.compiled(self.value_for("sum", binder, tree).sql)
+        order, order_params = self.order_sql(rows, [limit.term])
+        inner = f"SELECT t.*, {value} AS odata_value, ROW_NUMBER() OVER ({order}) AS odata_row"
+        names = ", ".join(f'"{column.sql_name}"' for column in result.columns)
+        params = (*value_params, *order_params, *result.params)
+        text, params = self.up_to_sum(f"{inner} FROM ({result.sql}) t", params, names, limit)
+        return replace(result, sql=text, params=params)
+
+    def up_to_sum(
+        self, rows: str, params: tuple[Any, ...], names: str, limit: SumLimit
+    ) -> tuple[str, tuple[Any, ...]]:
+        """The rows before the sum of ``odata_value``, in the order of ``odata_row``, reaches the limit.
+
+        A sum that falls again, as values below zero come, has reached it all the same: hence its maximum.
+        """
+        value, whole, reached = (
+            ColumnReference(f"odata_{name}", ValueKind.DECIMAL) for name in ("value", "whole", "reached")
+        )
+        sum_of_values, _ = self.compiled(sql.AGGREGATES["sum"](value))
+        running = (
+            f"SELECT t.*, {sum_of_values} OVER (ORDER BY odata_row) AS odata_running,"
+            f" {sum_of_values} OVER () AS odata_whole FROM ({rows}) t"
+        )
+        before = (
+            "SELECT t.*, MAX(odata_running) OVER (ORDER BY odata_row ROWS BETWEEN UNBOUNDED PRECEDING"
+            f" AND 1 PRECEDING) AS odata_reached FROM ({running}) t"
+        )
+        least: Any = Constant(ValueKind.DECIMAL, limit.limit)
+        sum_before: Any = sql.ZERO_IF_NULL(reached)
+        if limit.is_percentage:  # without a quotient, which is rounded
+            multiply = sql.ARITHMETIC["mul"][ValueKind.DECIMAL]
+            least, sum_before = multiply(whole, least), multiply(sum_before, Constant(ValueKind.DECIMAL, 100))
+        is_less, zero = sql.ORDERED["lt"], Constant(ValueKind.DECIMAL, 0)
+        condition, condition_params = self.compiled(
+            sql.join_conditions("AND", 2)(is_less(zero, least), is_less(sum_before, least))
+        )
+        return f"SELECT {names} FROM ({before}) t WHERE {condition}", (*params, *condition_params)
+
     def ordered(self, rows: ResultRows, terms: Sequence[ast.SortTerm], skip: int, top: int | None) -> Result:
-        """The rows in a total order: after the terms by all columns."""
+        order, params = self.order_sql(rows, terms)
+        limit = f" LIMIT {top if top is not None else 2**62}" if top is not None or skip else ""
+        offset = f" OFFSET {skip}" if skip else ""
+        text = f"SELECT * FROM ({rows.result.sql}) t {order}{limit}{offset}"
+        return replace(rows.result, sql=text, params=(*rows.result.params, *params))
+
+    def order_sql(self, rows: ResultRows, terms: Sequence[ast.SortTerm]) -> tuple[str, tuple[Any, ...]]:
+        """``ORDER BY …``, a total order: after the terms by all columns."""
         result, binder = rows.result, self.binder(rows)
         keys: list[tuple[Operand, bool]] = []
         for term in terms:
@@ -171,11 +245,7 @@ class Transformer:
             text, params = self.compiled(sql.BY_CODE_POINT(operand.sql) if is_text else operand.sql)
             texts.append(f"{text} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}")
             order_params += params
-        order = f" ORDER BY {', '.join(texts)}" if texts else ""
-        limit = f" LIMIT {top if top is not None else 2**62}" if top is not None or skip else ""
-        offset = f" OFFSET {skip}" if skip else ""
-        text = f"SELECT * FROM ({result.sql}) t{order}{limit}{offset}"
-        return replace(result, sql=text, params=(*result.params, *order_params))
+        return f"ORDER BY {', '.join(texts)}" if texts else "", tuple(order_params)
 
     def with_values(self, rows: ResultRows) -> Result:
         """The rows with their computed values as columns."""
@@ -228,9 +298,12 @@ class Transformer:
         """The value that a method takes of each row; ``None`` for $count."""
         if value.expression is None:
             return None
-        operand = self.known(binder, binder.operand(substitute(value.expression, values)))
-        if operand.kind not in METHOD_KINDS[value.method]:
-            self.fail(f"{value.method} is not taken of {operand.name}, which is {operand.kind.value}")
+        return self.value_for(value.method, binder, substitute(value.expression, values))
+
+    def value_for(self, method: str, binder: Binder, expression: Expression) -> Operand:
+        operand = self.known(binder, binder.operand(expression))
+        if operand.kind not in METHOD_KINDS[method]:
+            self.fail(f"{method} is not taken of {operand.name}, which is {operand.kind.value}")
         return operand
 
     def aggregate(

@@ -128,6 +128,8 @@ class DependencyCollector:
         """The members on a path, and of a list behind it all that a condition could name."""
         while segments[0] in lists:
             segments = (*lists[segments[0]], *segments[1:])
+        if segments[0] == "$it":
+            type_, prefix = self.entity_set.type, ""
         for name in segments:
             if name in ("$it", "$this"):
                 continue
@@ -178,8 +180,7 @@ def find_dependencies(
 def expressions_in(options: NestedOptions) -> Iterator[Expression]:
     if options.filter is not None:
         yield options.filter
-    if isinstance(options, QueryOptions):
-        yield from (computed.expression for computed in options.compute)
+    yield from (computed.expression for computed in options.compute)
 
 
 def join(prefix: str, path: str) -> str:

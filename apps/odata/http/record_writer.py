@@ -47,7 +47,9 @@ class RecordWriter:
         return [_encode(self.members(_decode(record), type_, path)).decode() for record in records]
 
     def members(self, record: dict[str, Any], type_: StructuredType, path: str) -> dict[str, Any]:
-        """A record or a nested object with its control information first."""
+        """A record or a nested object with its control information first; a reference has nothing else."""
+        if "@odata.id" in record:
+            return record
         written: dict[str, Any] = {}
         if self.is_full:
             written["@odata.type"] = f"#{collected_types(self.version).type_names[type_]}"
@@ -90,7 +92,8 @@ class RecordWriter:
         for name, navigation in {**type_.navigations, **type_.set_navigations}.items():
             if not navigation.is_complex:
                 link = f"{self.base_url}{path}/{name}"
-                written[f"{name}@odata.associationLink"] = f"{link}/$ref"
+                if isinstance(navigation, SetNavigation):
+                    written[f"{name}@odata.associationLink"] = f"{link}/$ref"
                 written[f"{name}@odata.navigationLink"] = link
 
 

@@ -66,7 +66,7 @@ def first_word(text: str) -> str:
 
 
 class ODataRouter(SimpleRouter):
-    """Routes of a resource: collection, ``$count``, ``$query``, item, and the actions of its viewset.
+    """Routes of a resource: collection, its ``$count``, ``$ref`` and ``$query``, item, the viewset's actions.
 
     ``router.register_resources(ClaimResource)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``; a
     resource with endpoints of its own has a viewset: ``router.register("document", DocumentViewSet)``.
@@ -84,6 +84,7 @@ class ODataRouter(SimpleRouter):
             False,
             {"renderer_classes": (PlainTextRenderer,)},
         ),
+        Route(r"^{prefix}/\$ref/?$", {"get": "list_references"}, "{basename}-references", False, {}),
         Route(
             r"^{prefix}/\$query/?$",
             {"post": "query"},

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -145,7 +146,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     parser_classes: Sequence[type[BaseParser]] = (JSONBodyParser,)
     renderer_classes = (ODataJSONRenderer, NDJSONRenderer, CSVRenderer)
     #: The actions that have a format to choose; other responses are JSON.
-    negotiated_actions = ("list", "query", "retrieve", "member")
+    negotiated_actions = ("list", "list_references", "query", "retrieve", "member")
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
     pagination_class = KeysetPagination
 
@@ -221,6 +222,8 @@ class ODataViewSet(GenericViewSet, ODataView):
     ) -> RenderedRecords:
         """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
         context = f"{self.context}{reader.select_list}{'/$entity' if bare else ''}"
+        if self.query_options.only_references:
+            context = "$ref" if bare else "Collection($ref)"
         return RenderedRecords(
             self.base_url,
             context,
@@ -252,8 +255,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         for name in ("apply", "deltatoken"):
             if getattr(self.query_options, name) is not None:
                 raise BadQuery(f"${name} is answered in application/json only.", target=f"${name}")
-        if self.query_options.compute and renderer.format == "csv":
-            raise BadQuery("What $compute makes is served in JSON.", target="$compute")
+        if self.query_options.shows_undeclared and renderer.format == "csv":
+            raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
         reader = self.reader(rows, self.query_options)
         stream = read_log().log_stream(
             self.entity_set, reader.stream(), self.query_string, has_others=self.expands_others
@@ -279,6 +282,20 @@ class ODataViewSet(GenericViewSet, ODataView):
     def query(self, request: Request) -> HttpResponseBase:
         """``POST /{set}/$query``: as GET, for queries that are too long for an address."""
         return self.list(request)
+
+    def list_references(self, request: Request) -> HttpResponseBase:
+        """``/{set}/$ref``: the addresses of the records."""
+        self.choose_references(self.address)
+        return self.list(request)
+
+    def choose_references(self, address: str) -> None:
+        """Answer with the addresses of the records at ``address`` alone."""
+        options = self.query_options
+        for name in ("select", "expand", "compute", "apply", "deltatoken"):
+            if getattr(options, name):
+                raise BadQuery(f"${name} does not go with $ref, which shows no members.", target=f"${name}")
+        self.query_options = replace(options, only_references=True)
+        self.address = f"{address}/$ref"
 
     def count(self, request: Request) -> Response:
         """``/{set}/$count``: the number of records."""
@@ -327,6 +344,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         address = follow(start, members.split("/"), self.read_key, caller)
         owner, self.entity_set = self.entity_set, address.entity_set
         self.context, self.address = address.context, address.path
+        if address.ending == "$ref":
+            self.choose_references(address.path)
         response = self.respond_member(request, address)
         if address.ending != "$count":
             read_log().log_key(owner, record_key, self.query_string)

@@ -52,7 +52,7 @@ Endpoint = tuple[str, str, str, Any]
 METHODS = (GET, POST, PUT, PATCH, DELETE)
 
 #: The addresses behind a record, as many as there are members: $metadata lists those.
-MEMBER_ACTIONS = ("member", "member_text")
+MEMBER_ACTIONS = ("member", "member_text", "list_references")
 
 # --- addresses ----------------------------------------------------------------------------------------
 

@@ -74,7 +74,11 @@ def make_parameters(version: str) -> dict[str, Json]:
         ("count", "Add the number of records found in all.", YES_OR_NO),
         ("search", "Words and quoted phrases with AND, OR, NOT and parentheses, in any case.", TEXT),
         ("apply", "Sums and groups, such as groupby((FundingStatus),aggregate($count as Number)).", TEXT),
-        ("compute", "Values computed of the rows of $apply, such as Amount div 2 as Half.", TEXT),
+        (
+            "compute",
+            "Values computed of each record or row of $apply, such as Total div 2 as Half.",
+            TEXT,
+        ),
         ("format", "The format, with parameters; it has priority over Accept.", FORMATS),
         ("skiptoken", "Where the page begins; comes with @odata.nextLink.", TEXT),
         ("deltatoken", "Only what changed since; comes with @odata.deltaLink.", TEXT),

@@ -183,11 +183,11 @@ class Binder(PathBinder):
         return sql.NOT(Exists(rows.filter(sql.IS_NOT_TRUE(body))))
 
     def count(self, node: ast.Count) -> Operand:
-        rows, scope = self.rows_of(node.path, "$it")
+        rows, scope = self.rows_of(node.path, "$this")
         if node.condition is not None:
             # Inside the parentheses names are members of the counted items.
             items = Binder(scope.type, self.request, self.target)
-            items.scopes = [scope]
+            items.record, items.scopes = scope, [self.scopes[0], scope]
             rows = rows.filter(items.condition(node.condition, exact=False))
         number = Subquery(
             rows.order_by().annotate(odata_number=sql.COUNT()).values("odata_number"),

@@ -168,6 +168,7 @@ NOT_EQUAL = Template("({0} <> {1})")
 SAME = Template("({0} IS NOT DISTINCT FROM {1})", "({0} IS {1})")
 DISTINCT = Template("({0} IS DISTINCT FROM {1})", "({0} IS NOT {1})")
 COUNT = Template("COUNT(*)", kind=ValueKind.INTEGER)
+ZERO_IF_NULL = Template("COALESCE({0}, 0)", kind=ValueKind.DECIMAL)
 
 #: The order comparisons.
 ORDERED = {

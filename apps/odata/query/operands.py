@@ -1,9 +1,11 @@
 """Operands of $filter and $orderby: SQL values, known values, and literals in the type of a property."""
 
+from __future__ import annotations
+
 import datetime as dt
 import decimal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NoReturn
 from uuid import UUID
@@ -11,7 +13,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from apps.odata.declaration.resource import Caller
-from apps.odata.declaration.schema import StructuralProperty
+from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import NUMBERS, EnumLiteral, Literal, ValueKind
 from apps.odata.query.functions import Constant
@@ -66,11 +68,19 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What the options of one request share: the values of aliases, the caller, the start of links."""
+    """What the options of one request share: the values of aliases, the caller, the start of links.
+
+    ``outer_types`` are the types of the records around those of an expanded list, the first one's ``$it``.
+    """
 
     aliases: Mapping[str, Literal] = field(default_factory=dict)
     caller: Caller | None = None
     base_url: str = ""
+    outer_types: tuple[StructuredType, ...] = ()
+
+    def inside(self, type_: StructuredType) -> RequestContext:
+        """The context of the options that are nested in a record of this type."""
+        return replace(self, outer_types=(*self.outer_types, type_))
 
 
 NO_CONTEXT = RequestContext()

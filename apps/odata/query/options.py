@@ -38,8 +38,9 @@ SERVICE_PARAMETERS = ("version", "api-version", "ignoreWarnings")
 class NestedOptions:
     """The query options that an expanded list can have as well as a collection.
 
-    ``only_count``: of an expanded list its number of items alone (``LineItems/$count``). ``select`` holds
-    paths (``("Address", "Suburb")``; ``("*",)`` for all), ``None`` without $select.
+    ``only_count``: of an expanded list its number of items alone (``LineItems/$count``);
+    ``only_references``: of records their addresses alone (``Claims/$ref``). ``select`` holds paths
+    (``("Address", "Suburb")``; ``("*",)`` for all), ``None`` without $select.
     """
 
     filter: Expression | None = None
@@ -51,6 +52,15 @@ class NestedOptions:
     count: bool = False
     only_count: bool = False
     search: str | None = None
+    compute: tuple[ComputedValue, ...] = ()
+    only_references: bool = False
+
+    @property
+    def shows_undeclared(self) -> bool:
+        """Whether something is shown, at any level, that no member of a type declares."""
+        return bool(self.compute or self.only_references) or any(
+            item.options.shows_undeclared for item in self.expand
+        )
 
     @property
     def selects_rows(self) -> bool:
@@ -74,7 +84,11 @@ class ExpandItem:
     text: str = field(default="", compare=False)
 
 
-COUNT_ALONE = NestedOptions(count=True, only_count=True)
+#: What stands behind an expanded navigation property, with the options that it means.
+_EXPAND_ENDINGS: dict[str, dict[str, Any]] = {
+    "$count": {"count": True, "only_count": True},
+    "$ref": {"only_references": True},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +101,6 @@ class QueryOptions(NestedOptions):
     """
 
     apply: Pipeline | None = None
-    compute: tuple[ComputedValue, ...] = ()
     format: MediaType | None = None
     skiptoken: str | None = None
     deltatoken: str | None = None
@@ -129,9 +142,9 @@ def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> Que
     return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
 
 
-def substitute_computed(options: dict[str, Any]) -> None:
+def substitute_computed(options: dict[str, Any], target: str = "$compute") -> None:
     """Put the expressions of $compute in place of their names in $filter and $orderby."""
-    values = expressions_of(options["compute"])
+    values = expressions_of(options["compute"], target=target)
     if "filter" in options:
         options["filter"] = substitute(options["filter"], values)
     options["orderby"] = tuple(
@@ -257,29 +270,29 @@ def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
     path, opening, rest = item.partition("(")
     path = path.rstrip()
     path, slash, end = path.partition("/")
-    only_count = slash + end.lower() == "/$count"
-    if slash and not only_count:
+    if slash and (end.lower() not in _EXPAND_ENDINGS or path == "*"):
         fail_expand_path(target, f"{path}/{end}")
+    alone = _EXPAND_ENDINGS.get(end.lower(), {})
     if path != "*" and not _MEMBER.fullmatch(path):
         fail_expand_path(target, path)
     if not opening:
-        return ExpandItem(path, COUNT_ALONE if only_count else NestedOptions())
+        return ExpandItem(path, NestedOptions(**alone))
     if not rest.endswith(")"):
         stray = rest.rpartition(")")[2]
         raise BadQuery(f"{target}: {stray[:40]!r} is not expected after ')'.", target=target)
     if path == "*":
         raise BadQuery(f"{target}: options cannot stand after *; name the part.", target=target)
     options = parse_nested_options(f"{target}/{path}", rest[:-1], depth)
-    if only_count:
-        options = replace(options, count=True, only_count=True)
-    return ExpandItem(path, options, rest[:-1])
+    if "only_references" in alone and (options.select or options.expand or options.compute):
+        raise BadQuery(f"{target}={path}/{end} shows no members to choose.", target=f"{target}/{path}")
+    return ExpandItem(path, replace(options, **alone), rest[:-1])
 
 
 def fail_expand_path(target: str, path: str) -> NoReturn:
     """Raise the error for all that is not one name; for a path of OData it says what to write instead."""
     name, _, rest = path.partition("/")
-    if rest.lower() == "$ref":
-        raise BadQuery(f"{target}={path} is not offered: write {name}, or $count behind it.", target=target)
+    if name == "*":
+        raise BadQuery(f"{target}={path[:60]}: nothing stands behind *; name the part.", target=target)
     if _MEMBER.fullmatch(name) and _MEMBER.fullmatch(rest):
         raise BadQuery(f"{target}={path}: write {name}($expand={rest}) instead.", target=target)
     raise BadQuery(f"{target} cannot name {path[:60]!r}.", target=target)
@@ -293,8 +306,6 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
         name = name.strip()
         option = name.lower().removeprefix("$")
         nested_target = f"{target}/${option}"
-        if option == "compute":
-            raise BadQuery("$compute is not offered inside $expand; it stands beside it.", target=target)
         if option == "levels":
             check_levels(value.strip(), nested_target)
         elif option == "expand":
@@ -305,6 +316,8 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
             add_once(options, option, parsed, nested_target)
         else:
             raise unknown_option(name, _NESTED_PARSERS, target)
+    if "compute" in options:
+        substitute_computed(options, f"{target}/$compute")
     return NestedOptions(**options)
 
 
@@ -343,11 +356,11 @@ _NESTED_PARSERS: dict[str, Any] = {
     "skip": parse_rows,
     "count": parse_count,
     "search": lambda text, target: text,
+    "compute": parse_compute,
 }
 OPTION_PARSERS: dict[str, Any] = {
     **_NESTED_PARSERS,
     "apply": parse_apply,
-    "compute": parse_compute,
     "format": parse_format,
     "skiptoken": lambda text, target: text,
     "deltatoken": lambda text, target: text,

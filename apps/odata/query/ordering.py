@@ -12,7 +12,7 @@ from apps.odata.declaration.edm import edm_type
 from apps.odata.declaration.schema import StructuredType, fields_on_path, final_field
 from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
-from apps.odata.query.ast import TEXTS, SortTerm, ValueKind
+from apps.odata.query.ast import TEXTS, Expression, Path, SortTerm, ValueKind, walk
 from apps.odata.query.binding import Binder
 from apps.odata.query.operands import KIND_OF_EDM, NO_CONTEXT, KnownValue, RequestContext
 
@@ -64,6 +64,9 @@ def sort_keys(
     binder = Binder(type_, request, target)
     keys: dict[str, SortKey] = {}
     for term in terms:
+        # SQLite knows no column of an outer query in the order of an inner one.
+        if request.outer_types and any(is_of_address(node) for node, _ in walk(term.expression)):
+            binder.fail("$it is the same record for every row; rows are ordered by their own members.")
         operand = binder.operand(term.expression)
         # A constant orders nothing, and PostgreSQL would take a number for the position of a column.
         if not isinstance(operand, KnownValue):
@@ -76,6 +79,10 @@ def sort_keys(
     if any(key.value == last.value for key in keys.values()):
         return tuple(keys.values())
     return (*keys.values(), last)
+
+
+def is_of_address(node: Expression) -> bool:
+    return isinstance(node, Path) and node.segments[0] == "$it"
 
 
 @lru_cache(maxsize=1024)

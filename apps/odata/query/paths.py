@@ -41,12 +41,18 @@ class Position:
 
 
 class PathBinder(LiteralBinder):
-    """Resolves the paths of one option; the last of ``scopes`` is the innermost."""
+    """Resolves the paths of one option; the last of ``scopes`` is the innermost.
+
+    ``$it`` is the record that the address names, ``$this`` the one that the option is about: inside $expand
+    they differ.
+    """
 
     def __init__(self, type_: StructuredType, request: RequestContext, target: str) -> None:
         super().__init__(request, target)
         self.root = type_
-        self.scopes = [Scope("$it", type_, "", 0)]
+        level = len(request.outer_types)
+        self.record = Scope("$this", type_, "", level)
+        self.scopes = [Scope("$it", (*request.outer_types, type_)[0], "", 0), self.record]
 
     def path(self, node: Path, allow_object: bool = False) -> Operand:
         """The column of a path; with ``allow_object`` it may lead to an object too."""
@@ -88,13 +94,10 @@ class PathBinder(LiteralBinder):
 
     def start(self, path: Path) -> tuple[Position, tuple[str, ...]]:
         """The record at the start of a path, and the other segments."""
-        if path.segments[0] == "$this":
-            return Position(self.scopes[0], self.root, self.scopes[0].prefix), path.segments[1:]
         for scope in reversed(self.scopes):
             if scope.variable == path.segments[0]:
                 return Position(scope, scope.type, scope.prefix), path.segments[1:]
-        scope = self.scopes[0]
-        return Position(scope, scope.type, scope.prefix), path.segments
+        return Position(self.record, self.root, ""), path.segments
 
     def enter(self, position: Position, name: str) -> Position:
         """The object or list behind the next segment; ``Forbidden`` in a set that the caller may not read."""

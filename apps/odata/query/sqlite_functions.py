@@ -24,7 +24,7 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
     for arguments, functions in _FUNCTIONS.items():
         for name, function in functions.items():
             driver.create_function(name, arguments, function, deterministic=True)
-    driver.create_aggregate("odata_sum", 1, DecimalSum)
+    driver.create_window_function("odata_sum", 1, DecimalSum)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
     driver.create_function("odata_json", 3, value_json, deterministic=False)
     driver.create_function("odata_etag", 1, etag_json, deterministic=True)
@@ -76,8 +76,14 @@ class DecimalSum:
         if number is not None:
             self.total = _EXACT.add(self.total or Decimal(0), Decimal(str(number)))
 
-    def finalize(self) -> int | float | None:
+    def value(self) -> int | float | None:
         return None if self.total is None else to_sqlite_number(self.total)
+
+    finalize = value
+
+    def inverse(self, number: float | None) -> None:
+        """SQLite asks for it when rows leave a window; the windows of $apply only grow."""
+        raise NotImplementedError
 
 
 def with_decimals(compute: Callable[..., Decimal]) -> Callable[..., int | float | None]:

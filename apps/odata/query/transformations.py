@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain, product
 from math import prod
 from typing import NoReturn, TypeAlias, TypeVar
@@ -18,10 +19,10 @@ from apps.odata.query.substitution import substitute
 MAX_TRANSFORMATIONS = 16
 MAX_ITEMS = 32
 
-#: The transformations that are offered; those of Data Aggregation 3 that are missing need windows over rows.
+#: The transformations that are offered.
 TRANSFORMATIONS = (
-    *("aggregate", "bottomcount", "compute", "concat", "filter", "groupby", "identity"),
-    *("orderby", "search", "skip", "top", "topcount"),
+    *("aggregate", "bottomcount", "bottompercent", "bottomsum", "compute", "concat", "filter", "groupby"),
+    *("identity", "orderby", "search", "skip", "top", "topcount", "toppercent", "topsum"),
 )
 METHODS = ("sum", "min", "max", "average", "countdistinct")
 
@@ -82,13 +83,22 @@ class OrderBy:
 
 
 @dataclass(frozen=True, slots=True)
+class SumLimit:
+    """The first rows in the order of ``term`` whose sum reaches ``limit``, or that percentage of all."""
+
+    term: ast.SortTerm
+    limit: Decimal
+    is_percentage: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Concat:
     """The rows of several pipelines of transformations, one after the other."""
 
     pipelines: tuple[Pipeline, ...]
 
 
-Transformation: TypeAlias = Filter | Search | Compute | GroupBy | OrderBy | Concat
+Transformation: TypeAlias = Filter | Search | Compute | GroupBy | OrderBy | SumLimit | Concat
 Pipeline: TypeAlias = tuple[Transformation, ...]
 
 Item = TypeVar("Item")
@@ -127,7 +137,7 @@ def expressions_of(
                     f"{target}: {value.name}, at position {value.at + 1}, is computed of more than"
                     f" {MAX_NODES} values.",
                     target=target,
-                    code="Invalid" + target[1:].capitalize(),
+                    code="Invalid" + target.rpartition("$")[2].capitalize(),
                 )
         values[value.name] = tree
     return values
@@ -174,6 +184,8 @@ class TransformationParser(Parser):
         return {
             "aggregate": lambda: GroupBy((), self.items(self.aggregated_value)),
             "bottomcount": lambda: self.counted(descending=False),
+            "bottompercent": lambda: self.sum_limit(descending=False, is_percentage=True),
+            "bottomsum": lambda: self.sum_limit(descending=False),
             "compute": lambda: Compute(self.items(self.computed_value)),
             "concat": self.concat,
             "filter": lambda: Filter(self.any_expression()),
@@ -183,6 +195,8 @@ class TransformationParser(Parser):
             "skip": lambda: OrderBy(skip=self.whole_number()),
             "top": lambda: OrderBy(top=self.whole_number()),
             "topcount": lambda: self.counted(descending=True),
+            "toppercent": lambda: self.sum_limit(descending=True, is_percentage=True),
+            "topsum": lambda: self.sum_limit(descending=True),
         }
 
     def fail_unknown_transformation(self, name: str, at: int) -> NoReturn:
@@ -278,6 +292,14 @@ class TransformationParser(Parser):
         number = self.whole_number()
         self.expect(",")
         return OrderBy((ast.SortTerm(self.any_expression(), descending),), top=number)
+
+    def sum_limit(self, descending: bool, is_percentage: bool = False) -> SumLimit:
+        at, number = self.token.at, self.primary()
+        limit = number.value if isinstance(number, ast.Literal) and number.kind in ast.NUMBERS else None
+        if not isinstance(limit, int | Decimal) or limit <= 0 or (is_percentage and limit > 100):
+            self.fail(f"a number above 0{' and up to 100' if is_percentage else ''} is expected", at)
+        self.expect(",")
+        return SumLimit(ast.SortTerm(self.any_expression(), descending), Decimal(limit), is_percentage)
 
     def concat(self) -> Concat:
         pipelines = self.items(self.pipeline)

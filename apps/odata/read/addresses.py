@@ -40,7 +40,7 @@ class MemberAddress:
     ``rows`` are the records of ``entity_set`` that it names, a list when ``is_list``; ``owner`` is the record
     that leads to them. ``context`` is the collection that the context URL names, ``path`` the address.
     ``objects`` are the complex properties on the way from the record to its property ``value``, if it leads
-    into the record. ``ending`` is ``$count`` or ``$value``.
+    into the record. ``ending`` is ``$count``, ``$value`` or ``$ref``.
     """
 
     entity_set: EntitySet
@@ -69,7 +69,7 @@ def follow(
     for segment in segments:
         if address.ending:
             raise no_address(segment, address)
-        if segment in ("$count", "$value"):
+        if segment in ("$count", "$value", "$ref"):
             address = follow_ending(address, segment)
         elif address.is_list:
             address = with_key(address, segment, read_key)
@@ -83,8 +83,17 @@ def no_address(segment: str, address: MemberAddress) -> NotFound:
 
 
 def follow_ending(address: MemberAddress, ending: str) -> MemberAddress:
-    """The number of a list, or the bare value of a property."""
-    if not (address.is_list if ending == "$count" else address.value):
+    """The number of a list, the bare value of a property, or the addresses of records in place of these."""
+    match ending:
+        case "$count":
+            is_possible = address.is_list
+        case "$value":
+            is_possible = address.value is not None
+        case _:
+            is_possible = not address.value and not address.objects
+            # What is inside a record has no address of its own set.
+            is_possible &= address.entity_set.resource.path != ContainedResource.path
+    if not is_possible:
         raise no_address(ending, address)
     return replace(address, ending=ending)
 

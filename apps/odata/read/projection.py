@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from apps.odata.declaration.resource import Caller, Nesting
+from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
-from apps.odata.errors import BadQuery, NotSupported
+from apps.odata.errors import BadQuery
+from apps.odata.query.binding import Binder
+from apps.odata.query.operands import NO_CONTEXT, KnownValue, RequestContext
 from apps.odata.query.options import ExpandItem, NestedOptions
-from apps.odata.read.record_json import Selection, select_all
+from apps.odata.query.transformations import expressions_of
+from apps.odata.read.record_json import ComputedJson, Selection, select_all
 
 
 @dataclass(frozen=True)
@@ -19,12 +22,14 @@ class Projection:
 
     ``context`` are the items of the select list in the context URL, none when the record has all its
     properties and nothing is expanded. ``nested_queries`` are the lists, by name, that have filter, order or
-    paging options of their own, and the objects with such a list inside.
+    paging options of their own, and the objects with such a list inside. ``computed`` are the values of
+    $compute.
     """
 
     selection: Selection
     context: tuple[str, ...] = ()
     nested_queries: dict[str, NestedQuery] = field(default_factory=dict)
+    computed: dict[str, ComputedJson] = field(default_factory=dict)
 
     @property
     def select_list(self) -> str:
@@ -34,7 +39,8 @@ class Projection:
 
 @dataclass(frozen=True)
 class NestedQuery:
-    """An expanded list with options of its own or of another set, or an object with such a list inside.
+    """What a subquery of its own renders: a list with options of its own or of another set, computed values,
+    references, and objects with such a list inside.
 
     ``text`` are its options as they were sent.
     """
@@ -46,17 +52,17 @@ class NestedQuery:
 
 
 def bind_projection(
-    type_: StructuredType, options: NestedOptions, item: bool, caller: Caller | None = None
+    type_: StructuredType, options: NestedOptions, item: bool, request: RequestContext = NO_CONTEXT
 ) -> Projection:
-    """Bind $select and $expand of a collection, or of one record (``item``), which can show CustomFields too.
+    """Bind $select, $expand and $compute of a collection, or of one record (``item``), which can show
+    CustomFields too.
 
     ``BadQuery`` names a member that does not exist, or that only one record shows; ``Forbidden`` an entity
     set that the caller may not read.
     """
-    if options.select is None and not options.expand:
-        return default_projection(type_)
-    if options.select is None and options.expand == EXPAND_ALL:
-        return expand_all(type_, item)
+    computed, options = bind_computed(type_, options, request)
+    if options.select is None and not computed and options.expand in ((), EXPAND_ALL):
+        return expand_all(type_, item) if options.expand else default_projection(type_)
     names = None if options.select is None else selected_names(type_, options.select)
     expand = options.expand
     if options.select is not None:
@@ -65,17 +71,40 @@ def bind_projection(
     nested_queries: dict[str, NestedQuery] = {}
     shown: list[tuple[NavigationProperty, Projection]] = []
     for navigation, expand_item in expanded_navigations(type_, expand, item):
-        nested = bind_nested_projection(navigation, expand_item.options, caller)
+        nested = bind_nested_projection(navigation, expand_item.options, request.inside(type_))
         if not expand_item.options.only_count:
             navigations.append((navigation.name, nested.selection))
             shown.append((navigation, nested))
         is_set_list = isinstance(navigation, SetNavigation) and navigation.many
-        if expand_item.options.selects_rows or nested.nested_queries or is_set_list:
+        needs_query = expand_item.options.selects_rows or expand_item.options.only_references
+        if needs_query or nested.nested_queries or nested.computed or is_set_list:
             query = NestedQuery(navigation, expand_item.options, nested, expand_item.text)
             check_nested_query(query)
             nested_queries[navigation.name] = query
     selection = Selection(names, tuple(navigations))
-    return Projection(selection, context_items(type_, names, shown, options.select or ()), nested_queries)
+    context = context_items(type_, names, shown, options.select or (), tuple(computed))
+    return Projection(selection, context, nested_queries, computed)
+
+
+def bind_computed(
+    type_: StructuredType, options: NestedOptions, request: RequestContext
+) -> tuple[dict[str, ComputedJson], NestedOptions]:
+    """The values of $compute that $select shows, and the options without their names."""
+    if not options.compute:
+        return {}, options
+    binder, select = Binder(type_, request, "$compute"), options.select
+    computed: dict[str, ComputedJson] = {}
+    for name, tree in expressions_of(options.compute).items():
+        if name in type_.members:
+            raise BadQuery(f"$compute: {type_.name} has a member {name}.", target="$compute")
+        operand = binder.operand(tree)
+        if isinstance(operand, KnownValue):
+            operand = binder.constant(operand)
+        computed[name] = ComputedJson(operand.sql, operand.kind, operand.scale)
+    if select is None:
+        return computed, options
+    shown = {name: json for name, json in computed.items() if {(name,), ("*",)} & set(select)}
+    return shown, replace(options, select=tuple(path for path in select if path[0] not in computed))
 
 
 EXPAND_ALL = (ExpandItem("*"),)
@@ -100,6 +129,7 @@ def context_items(
     names: frozenset[str] | None,
     shown: Sequence[tuple[NavigationProperty, Projection]],
     select: tuple[tuple[str, ...], ...] = (),
+    computed: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """The select list of a context URL: what is sent, unless all properties are (OData 4.01, Protocol 10.8).
 
@@ -122,11 +152,13 @@ def context_items(
     expanded_names = {navigation.name for navigation, _ in shown}
     named = (*type_.navigations, *type_.set_navigations)
     linked = [name for name in named if (name,) in select and name not in expanded_names]
-    return (*(() if sends_all else items), *linked, *expanded)
+    if sends_all:
+        items = ["*"] if computed else []
+    return (*items, *computed, *linked, *expanded)
 
 
 def bind_nested_projection(
-    navigation: NavigationProperty, options: NestedOptions, caller: Caller | None
+    navigation: NavigationProperty, options: NestedOptions, request: RequestContext
 ) -> Projection:
     """The projection of an expanded object.
 
@@ -134,18 +166,22 @@ def bind_nested_projection(
     its own list shows.
     """
     if isinstance(navigation, SetNavigation):
-        navigation.entity_set.rows_for(caller)
-        return bind_projection(navigation.type, options, item=False, caller=caller)
+        navigation.entity_set.rows_for(request.caller)
+        if options.only_references:
+            return Projection(Selection())
+        return bind_projection(navigation.type, options, item=False, request=request)
     if options.expand:
-        return bind_projection(navigation.type, options, item=True, caller=caller)
+        return bind_projection(navigation.type, options, item=True, request=request)
     if options.select is None or ("*",) in options.select:
-        return Projection(select_all(navigation.type, item=True))
+        computed, _ = bind_computed(navigation.type, options, request)
+        context = ("*", *computed) if computed else ()
+        return Projection(select_all(navigation.type, item=True), context, computed=computed)
     nested = tuple(
         ExpandItem(name)
         for name, inner in navigation.type.navigations.items()
         if (name,) in options.select and not inner.is_complex
     )
-    return bind_projection(navigation.type, replace(options, expand=nested), item=True, caller=caller)
+    return bind_projection(navigation.type, replace(options, expand=nested), item=True, request=request)
 
 
 def selected_names(type_: StructuredType, select: tuple[tuple[str, ...], ...]) -> frozenset[str] | None:
@@ -216,11 +252,16 @@ def check_nested_query(query: NestedQuery) -> None:
             f"{navigation.name} is one object: $filter, $orderby, $top, $skip and $count are for lists.",
             target=target,
         )
+    if query.options.only_references and not isinstance(navigation, SetNavigation):
+        raise BadQuery(
+            f"{navigation.name} is a part of its record; $ref is for records of entity sets.", target=target
+        )
     if query.options.search is not None and not isinstance(navigation, SetNavigation):
         raise BadQuery(f"{navigation.name} cannot be searched; use $filter.", target=target)
     if navigation.nesting is Nesting.EMBEDDED:
-        raise NotSupported(
-            f"Lists inside {navigation.name} cannot be filtered, ordered or cut.", target=target
+        raise BadQuery(
+            f"{navigation.name} is part of its record: nothing in it is computed, filtered, ordered or cut.",
+            target=target,
         )
     inner = find_set_list(query.projection)
     if inner and isinstance(navigation, SetNavigation) and navigation.many:

@@ -1,7 +1,8 @@
 """Records as the texts of their JSON: one record, a page, a stream."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -17,20 +18,19 @@ from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredTy
 from apps.odata.errors import BadQuery, NotFound
 from apps.odata.prepared_statements import by_name
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.binding import Binder, bind_filter
-from apps.odata.query.operands import KnownValue, RequestContext
+from apps.odata.query.binding import bind_filter
+from apps.odata.query.operands import RequestContext
 from apps.odata.query.options import QueryOptions, split_top_level
 from apps.odata.query.ordering import SortKey, sort_keys
 from apps.odata.query.search import search_condition
-from apps.odata.query.transformations import expressions_of
 from apps.odata.read.paging import make_token, rows_after_token
 from apps.odata.read.projection import NestedQuery, Projection, bind_projection, find_set_list
 from apps.odata.read.record_json import (
-    ComputedJson,
     NestedJson,
     NestedShape,
     NextLink,
     RecordJson,
+    ReferenceJson,
     Selection,
     quote_name,
     record_sql,
@@ -40,8 +40,6 @@ from apps.odata.read.record_json import (
 
 #: Rows that a stream fetches at a time.
 CHUNK = 500
-
-NOTHING_COMPUTED: Mapping[str, ComputedJson] = {}
 
 #: Records of another entity set that a list inside a record shows; as many as a bill can have lines.
 MAX_LIST_ROWS = 100
@@ -96,14 +94,11 @@ class JsonReader:
         self.rows = rows
         self.options = options
         self.request = RequestContext(options.aliases, caller, base_url)
-        self.computed, selected = self.bind_computed(options)
-        self.projection = bind_projection(entity_set.type, selected, item, caller)
+        self.projection = bind_projection(entity_set.type, options, item, self.request)
         self.has_set_lists = bool(self.projection.nested_queries and find_set_list(self.projection))
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        if self.projection.context:
-            self.projection = replace(self.projection, context=(*self.projection.context, *self.computed))
         self.select_list = self.projection.select_list
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
@@ -113,28 +108,11 @@ class JsonReader:
         return self.entity_set.type
 
     @property
-    def json(self) -> RecordJson:
+    def json(self) -> RecordJson | ReferenceJson:
         """The expression that renders a record."""
-        return record_json(self.entity_set.type, self.projection, self.request, computed=self.computed)
-
-    def bind_computed(self, options: QueryOptions) -> tuple[dict[str, ComputedJson], QueryOptions]:
-        """The values of $compute that $select shows, and the options without their names."""
-        if not options.compute:
-            return {}, options
-        binder, select = Binder(self.entity_set.type, self.request, "$compute"), options.select
-        computed: dict[str, ComputedJson] = {}
-        for name, tree in expressions_of(options.compute).items():
-            if name in self.entity_set.type.members:
-                raise BadQuery(f"$compute: {self.entity_set.name} has a member {name}.", target="$compute")
-            operand = binder.operand(tree)
-            if isinstance(operand, KnownValue):
-                operand = binder.constant(operand)
-            computed[name] = ComputedJson(operand.sql, operand.kind, operand.scale)
-        if select is None:
-            return computed, options
-        shown = {name: json for name, json in computed.items() if {(name,), ("*",)} & set(select)}
-        others = tuple(path for path in select if path[0] not in computed)
-        return shown, replace(options, select=others)
+        if self.options.only_references:
+            return reference_json(self.entity_set, self.request, as_text=True)
+        return record_json(self.entity_set.type, self.projection, self.request)
 
     @property
     def has_prepared_statements(self) -> bool:
@@ -286,15 +264,14 @@ def record_json(
     projection: Projection,
     request: RequestContext,
     as_text: bool = True,
-    computed: Mapping[str, ComputedJson] = NOTHING_COMPUTED,
 ) -> RecordJson:
     """The expression that renders a record with its nested queries and computed values."""
-    lists: dict[str, Any] = dict(computed)
+    lists: dict[str, Any] = dict(projection.computed)
+    request = request.inside(type_)
     for name, nested in projection.nested_queries.items():
         rows = nested_rows(nested, request)
         if not nested.navigation.many:
-            json = record_json(nested.navigation.type, nested.projection, request, as_text=False)
-            lists[name] = NestedJson(rows.annotate(json=json).values("json"), NestedShape.ONE)
+            lists[name] = NestedJson(with_json(rows, nested, request), NestedShape.ONE)
             continue
         if nested.options.count:  # counted before $top and $skip
             lists[f"{name}@odata.count"] = NestedJson(rows.values(json=models.F("pk")), NestedShape.COUNT)
@@ -325,9 +302,23 @@ def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, request: Reque
     """The rows of a list in the order of $orderby, as JSON in the column ``json``."""
     options, type_ = nested.options, nested.navigation.type
     keys = sort_keys(type_, options.orderby, request, f"$expand/{nested.navigation.name}/$orderby")
-    rows = rows.order_by(*(key.order_by for key in keys))
-    json = record_json(type_, nested.projection, request, as_text=False)
+    return with_json(rows.order_by(*(key.order_by for key in keys)), nested, request)
+
+
+def with_json(rows: QuerySet[Any], nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
+    """The JSON of each row in the column ``json``."""
+    navigation = nested.navigation
+    json: Any
+    if nested.options.only_references:
+        assert isinstance(navigation, SetNavigation)
+        json = reference_json(navigation.entity_set, request)
+    else:
+        json = record_json(navigation.type, nested.projection, request, as_text=False)
     return rows.annotate(json=json).values("json")
+
+
+def reference_json(entity_set: EntitySet, request: RequestContext, as_text: bool = False) -> ReferenceJson:
+    return ReferenceJson(entity_set.key, f"{request.base_url}{entity_set.name}(", as_text)
 
 
 def next_link(
@@ -339,7 +330,7 @@ def next_link(
     assert isinstance(navigation, SetNavigation)
     end = (options.skip or 0) + MAX_LIST_ROWS
     given: dict[str, str] = {}
-    for piece in split_top_level(navigation.name, nested.text, ";"):
+    for piece in split_top_level(navigation.name, text_from_record(nested, request), ";"):
         name, _, value = piece.partition("=")
         given[name.strip(" $").lower()] = value.strip()
     condition = given.pop("filter", "")
@@ -347,13 +338,27 @@ def next_link(
     options_left["skip"] = str(end)
     if options.top is not None:
         options_left["top"] = str(options.top - MAX_LIST_ROWS)
-    before = f"{navigation.entity_set.name}?$filter={navigation.owner_key} eq "
+    ending = "/$ref" if options.only_references else ""
+    before = f"{navigation.entity_set.name}{ending}?$filter={navigation.owner_key} eq "
     after = quote(f" and ({condition})", safe=_READABLE) if condition else ""
     after += "".join(f"&${name}={quote(value, safe=_READABLE)}" for name, value in options_left.items())
     rest = ordered[end : end + 1]
     return NextLink(rest, type_.key, request.base_url + before.replace(" ", "%20"), after)
 
 
+def text_from_record(nested: NestedQuery, request: RequestContext) -> str:
+    """The options of a list as its own set takes them: there, what ``$it`` means is behind the partner."""
+    navigation = nested.navigation
+    assert isinstance(navigation, SetNavigation)
+    is_first, text = len(request.outer_types) == 1, nested.text
+    for match in _FROM_RECORD.finditer(text):
+        if match["it"] and not (is_first and navigation.partner):
+            raise BadQuery(f"$it cannot be followed into {navigation.name}.", target="$expand")
+    return _FROM_RECORD.sub(lambda match: f"{navigation.partner}/" if match["it"] else match[0], text)
+
+
+#: A path from the record that the address names; strings are skipped.
+_FROM_RECORD = re.compile(r"'[^']*'|(?P<it>\$it/)", re.IGNORECASE)
 #: Options of a part of a list that the link to the next one replaces.
 PAGED = ("skip", "top", "count")
 #: Characters that are not escaped in a link, so that people can read it.

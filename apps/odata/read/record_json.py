@@ -153,6 +153,20 @@ class ComputedJson(Func):
         return sql, list(params)
 
 
+class ReferenceJson(Func):
+    """The address of a record (``{"@odata.id": "https://host/api/Claim(…)"}``); ``before`` is its start."""
+
+    def __init__(self, key: StructuralProperty, before: str, as_text: bool = False) -> None:
+        super().__init__(models.F(key.path), output_field=models.TextField())
+        self.key, self.before, self.as_text = key, before, as_text
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        dialect = DIALECTS[connection.vendor]
+        column, params = compiler.compile(self.get_source_expressions()[0])
+        text = dialect.reference(dialect.link(self.key, column))
+        return dialect.as_text(text) if self.as_text else text, [self.before, *params, ")"]
+
+
 class NextLink(Func):
     """The link to the rest of a list of another entity set; null when ``rest`` has no row.
 
@@ -350,6 +364,9 @@ class PostgreSQLDialect:
         """A text with a key between two parameters, as a JSON string."""
         return f"%s||{column}::text||%s"
 
+    def reference(self, link: str) -> str:
+        return f"json_build_object('@odata.id',{link})"
+
     def etag(self, column: str) -> str:
         """The ETag of a time, as ``odata.etags`` makes it."""
         return f"'W/\"'||to_hex((extract(epoch from {column})*1000000)::bigint)||'\"'"
@@ -402,6 +419,9 @@ class SQLiteDialect(PostgreSQLDialect):
 
     def link(self, key: StructuralProperty, column: str) -> str:
         return f"json_quote(%s||trim({self.value(key, column)},'\"')||%s)"
+
+    def reference(self, link: str) -> str:
+        return f"'{{\"@odata.id\":'||{link}||'}}'"
 
     def etag(self, column: str) -> str:
         return f"odata_etag({column})"

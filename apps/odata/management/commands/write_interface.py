@@ -6,12 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from drf_spectacular.generators import SchemaGenerator
 
+from apps.odata.declaration.resource import V2_0, V2_1
 from apps.odata.declaration.service import get_service
 from apps.odata.metadata.api_calls import calls_markdown
 from apps.odata.metadata.compatibility import find_breaking_changes
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
+from apps.odata.metadata.openapi import VersionSchemaGenerator
 
 FOLDER = Path(settings.BASE_DIR) / "docs" / "interface"
 API_DOCUMENT = FOLDER.parent / "api.md"
@@ -26,27 +27,33 @@ class Command(BaseCommand):
         for name, text in interface_documents().items():
             (FOLDER / name).write_text(text)
         changes = [
-            f"{file.parent.name}: {change}"
-            for file in sorted(FOLDER.glob("*/metadata.json"))
-            for change in find_breaking_changes(
-                json.loads(file.read_text()), json.loads(csdl_json(get_service()))
-            )
+            f"{version}: {change}"
+            for version, released in released_documents().items()
+            for change in find_breaking_changes(released, json.loads(csdl_json(get_service(version))))
         ]
         if changes:
             raise CommandError("These changes break clients of a released version:\n" + "\n".join(changes))
 
 
+def released_documents() -> dict[str, Any]:
+    """$metadata as clients of each released version were built on it."""
+    files = sorted(FOLDER.glob("*/metadata.json"))
+    return {file.parent.name: json.loads(file.read_text()) for file in files}
+
+
 def interface_documents() -> dict[str, str]:
     """The texts of the documents by the names of their files; JSON is indented for comparisons by line."""
-    service = get_service()
+    documents: dict[str, str] = {}
+    for version, ending in ((V2_1, "-2.1"), (V2_0, "")):
+        service = get_service(version)
+        openapi = VersionSchemaGenerator(api_version=version).get_schema(request=None, public=True)
+        documents |= {
+            f"metadata{ending}.xml": csdl_xml(service).decode(),
+            f"metadata{ending}.json": indented(json.loads(csdl_json(service))),
+            f"openapi{ending}.json": indented(openapi),
+        }
     introduction = API_DOCUMENT.read_text().partition(GENERATED)[0]
-    openapi = SchemaGenerator().get_schema(request=None, public=True)
-    return {
-        "metadata.xml": csdl_xml(service).decode(),
-        "metadata.json": indented(json.loads(csdl_json(service))),
-        "openapi.json": indented(openapi),
-        "../api.md": introduction + GENERATED + calls_markdown(openapi),
-    }
+    return {**documents, "../api.md": introduction + GENERATED + calls_markdown(openapi)}
 
 
 def indented(document: Any) -> str:
