@@ -5,6 +5,7 @@
 (() => {
   const form = document.getElementById("upload-form");
   const picker = document.getElementById("upload-files");
+  picker.hasChangeListener = true; // else the interface library looks for its own text field beside it
   const rows = document.getElementById("upload-rows");
   const drop = form.querySelector(".rs-drop");
   const errorBox = document.getElementById("upload-error");

@@ -64,6 +64,7 @@ class ApiApplicationAdmin(RecordAdmin):
     Archiving an application revokes it, with all its tokens.
     """
 
+    purpose = "Programs that use the interface, each with a secret of its own."
     menu_group = "Administration"
     menu_order = 910
     icon = "key"
@@ -123,6 +124,7 @@ class ApiApplicationAdmin(RecordAdmin):
 class AccessTokenAdmin(PageAdmin):
     """Tokens that are not purged yet; each can be deleted."""
 
+    purpose = "Tokens with which programs use the interface now."
     menu_group = "Administration"
     menu_order = 911
     icon = "confirmation_number"
@@ -159,6 +161,7 @@ class WebhookForm(RecordForm):
 class WebhookAdmin(RecordAdmin):
     """Secrets are shown once, like those of applications. Archiving stops a webhook."""
 
+    purpose = "Addresses that receive a message when records change."
     menu_group = "Administration"
     menu_order = 912
     icon = "webhook"
@@ -217,6 +220,7 @@ COUNTED_STATES = ("waiting", "failed")
 class WebhookMessageAdmin(PageAdmin):
     """Messages of the last month; those that failed can be sent again."""
 
+    purpose = "Messages to webhooks of the last month, and what their receivers answered."
     menu_group = "Administration"
     menu_order = 913
     icon = "send"

@@ -86,6 +86,7 @@ class DocumentCategoryAdmin(LookupAdmin):
 class DocumentAdmin(RecordAdmin):
     """Documents: upload, preview, download, rename, archive."""
 
+    purpose = "Files of participants, organisations and plans: agreements, plans, provider invoices."
     menu_group = "Records"
     menu_order = 100
     icon = "folder_open"

@@ -135,6 +135,7 @@ def search_of(request: HttpRequest, text: str) -> Search:
 class PersonalDataReadAdmin(AuditAdmin):
     """Who read which personal data."""
 
+    purpose = "Who read which personal data, and when."
     menu_order = 930
     menu_title = "Reads of personal data"
     icon = "visibility"

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from django.contrib.admin import site
 from django.db import IntegrityError
 from django.urls import reverse
 
@@ -10,6 +11,7 @@ from apps.core import saving
 from apps.core.models import Change
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
+from apps.people.admin.people import ClientAdmin
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Role, Staff
 from tests.people.records import (
@@ -172,6 +174,20 @@ def test_a_list_takes_the_same_queries_for_any_number_of_rows(
     client.get(f"/admin/people/{model}/")
     with django_assert_max_num_queries(11):  # the last ones read the default filters and the chosen columns
         client.get(f"/admin/people/{model}/")
+
+
+def test_an_empty_list_says_why_it_is_empty_and_offers_the_next_step(client, ada):
+    expected = {
+        "": ("No clients yet", ClientAdmin.purpose, "Add the first client", "Import"),
+        "?q=walsh": ("Nothing found for “walsh”", "Clear the search", "Add client"),
+        "?archived=yes": ("No clients match these filters", "Clear the filters", "Add client"),
+    }
+    for query, texts in expected.items():
+        page = client.get(f"/admin/people/client/{query}").content.decode()
+        box = page[page.index('class="rs-empty"') :].split("</form>")[0]
+        assert [text for text in texts if text not in box] == [], query
+    silent = [page for page in site._registry.values() if not getattr(page, "purpose", "")]
+    assert [type(page).__name__ for page in silent] == ["SubscriberAdmin"]  # one record, so no list
 
 
 # --- staff as users

@@ -26,6 +26,7 @@ SEARCHED_RECORDS = 50
 class ChangeAdmin(AuditAdmin):
     """The changes of all records that the person may view."""
 
+    purpose = "Who changed which record, when, and what it was before."
     menu_order = 920
     icon = "history"
     list_display = ("at", "record", "record_kind", "kind_label", "who", "channel_name", "details")

@@ -26,6 +26,7 @@ from apps.core.read_log import READ_LOG, is_logged
 class FileExportAdmin(OwnRecordsAdmin):
     """The exports of the person who looks, for the days that they are kept."""
 
+    purpose = "Large exports that you asked for on a list are kept here for some days."
     menu_group = "Records"
     menu_order = 91
     icon = "download"

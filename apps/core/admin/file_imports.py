@@ -48,6 +48,10 @@ class ImportKindFilter(DropdownFilter):
 class FileImportAdmin(ReadOnlyAdmin):
     """The imports of files that the person may import."""
 
+    purpose = (
+        "Files that were imported, with what became of each row. Import is on the list of the "
+        "records that a file has."
+    )
     menu_group = "Administration"
     menu_order = 915
     menu_title = "Imports"

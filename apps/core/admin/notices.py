@@ -22,6 +22,7 @@ COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
 class NoticeAdmin(OwnRecordsAdmin):
     """The notices of the person who looks, each a link that marks it as read."""
 
+    purpose = "What was assigned to you, what is due, and which imports and exports have ended."
     menu_group = "Records"
     menu_order = 90
     icon = "notifications"

@@ -56,6 +56,8 @@ class RecordLink:
 class PageAdmin(ModelAdmin):
     """An admin with pages of its own."""
 
+    #: What the list is for: shown while it has no records.
+    purpose: ClassVar[str] = ""
     #: Pages beside the list: ``def queues_page(self, request)``.
     list_pages: ClassVar[Sequence[Page]] = ()
     #: Pages of one record: ``def plan_page(self, request, record)``.

@@ -273,6 +273,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 class LookupAdmin(RecordAdmin):
     """A short list that other records choose from."""
 
+    purpose = "Other records choose from this list."
     menu_group = "Lists"
     list_display: ClassVar[Any] = ("name", "archived")
     search_fields: ClassVar[Any] = ("name",)

@@ -135,6 +135,10 @@ def plan_url(budget: Any) -> str:
 class ServiceBookingAdmin(BudgetAdmin):
     """Service bookings of all plans."""
 
+    purpose = (
+        "A service booking reserves an amount of a plan for one kind of support. Bookings of the "
+        "agency's portal can be imported."
+    )
     create = staticmethod(create_bookings)
     update = staticmethod(update_bookings)
     menu_order = 50
@@ -166,6 +170,7 @@ class ServiceBookingAdmin(BudgetAdmin):
 class CategoryBudgetAdmin(BudgetAdmin):
     """Category budgets of PACE plans."""
 
+    purpose = "The budgets of PACE plans, one for each support category."
     create = staticmethod(create_category_budgets)
     update = staticmethod(update_category_budgets)
     menu_order = 60

@@ -112,6 +112,7 @@ class ManagementFilter(ConditionFilter):
 class ClientEngagementAdmin(RecordAdmin):
     """Plans; the page of a plan shows how its budgets are spent."""
 
+    purpose = "A plan has a participant's budgets for a period. Claims are charged to them."
     menu_group = "Plans"
     menu_order = 40
     icon = "event_note"

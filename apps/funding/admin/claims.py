@@ -46,6 +46,10 @@ ENTRY_PERMISSIONS = (
 class ClaimAdmin(BillAdmin):
     """Claims, most of them entered from a provider's invoice."""
 
+    purpose = (
+        "A claim asks the agency to pay a provider's invoice. Begin with that invoice, under "
+        "Provider invoices, or add a claim without one."
+    )
     form = ClaimForm
     create = staticmethod(create_claims_with_invoices)
     line_model = ClaimLine

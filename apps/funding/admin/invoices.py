@@ -27,6 +27,7 @@ PDF_LIMIT = 200
 class InvoiceAdmin(BillAdmin):
     """Invoices to the agency and to clients."""
 
+    purpose = "What your organisation bills the agency, other plan managers and clients."
     line_model = InvoiceLine
     line_form = InvoiceLineForm
     record_pages = (Page("pdf", "PDF", method="GET"), *BillAdmin.record_pages)

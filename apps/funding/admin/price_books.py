@@ -63,6 +63,7 @@ class PriceBookAdmin(LookupAdmin):
 class ProductAdmin(RecordAdmin):
     """Products, most of them support items."""
 
+    purpose = "What can be claimed and invoiced. The scheme's price guide brings its support items."
     warnings = PRODUCT_WARNINGS
     menu_group = MENU
     menu_order = 330
@@ -195,6 +196,7 @@ class PriceInline(TabularInline):
 class PriceBookEntryAdmin(RecordAdmin):
     """Products in price books, with the price of each zone on a day."""
 
+    purpose = "The price of a product in each zone, by price book and day."
     menu_group = MENU
     menu_order = 320
     icon = "sell"

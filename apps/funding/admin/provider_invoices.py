@@ -104,6 +104,7 @@ class ReceivedFilter(ConditionFilter):
 class ProviderInvoiceAdmin(ActionAdmin):
     """Provider invoices, beside their documents."""
 
+    purpose = "What providers bill. Add one with its document, then create its claim."
     form = ProviderInvoiceForm
     menu_order = 200
     icon = "inbox"

@@ -123,6 +123,7 @@ class PersonAdmin(AnsweredAdmin):
 class ClientAdmin(MergingAdmin):
     """Organisations: customers and providers of the subscriber."""
 
+    purpose = "Organisations: providers whose invoices are claimed, and customers."
     warnings = CLIENT_WARNINGS
     applies_to = AppliesTo.CLIENT
     record_pages = (OVERVIEW, *MergingAdmin.record_pages)
@@ -167,6 +168,7 @@ class ClientAdmin(MergingAdmin):
 class ContactAdmin(PersonAdmin, MergingAdmin):
     """Participants, their representatives, and people at clients."""
 
+    purpose = "Participants, their representatives, and people at organisations."
     form = ContactForm
     record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     applies_to = AppliesTo.CONTACT

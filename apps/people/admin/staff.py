@@ -83,6 +83,7 @@ class LoginFilter(ConditionFilter):
 class StaffAdmin(CoveredAdmin, PersonAdmin):
     """Staff, who are the users of the back office."""
 
+    purpose = "The people who work here. They sign in with their email, and may do what their role allows."
     applies_to = AppliesTo.STAFF
     archive_title = "Leaves"
     overview_fields = (

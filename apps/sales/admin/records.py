@@ -66,6 +66,7 @@ class ProspectAdmin(RecordAdmin):
 class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
     """Opportunities, with the pages of the pipeline."""
 
+    purpose = "Possible sales and referrals, followed up until they are won or lost."
     form = OpportunityForm
     palette_columns = palette_names = ("name",)
     menu_order = 130
@@ -157,6 +158,7 @@ def find_template(guid: str | None) -> OpportunityTemplate | None:
 class OpportunityTemplateAdmin(ProspectAdmin):
     """Templates of opportunities."""
 
+    purpose = "A template fills in a new opportunity."
     form = TemplateForm
     menu_order = 140
     icon = "content_copy"
