@@ -27,11 +27,11 @@ class ThreadPool:
     """Threads, and a queue for each caller.
 
     ``share`` is the number of threads that one caller can use at once, ``patience`` the seconds that a
-    task waits at most, before its caller is refused.
+    task waits at most while all threads or its caller's share are busy, before its caller is refused.
     """
 
     def __init__(self, threads: int, share: int, patience: float = float("inf")) -> None:
-        self.share, self.patience = share, patience
+        self.threads, self.share, self.patience = threads, share, patience
         self.queues: dict[Hashable, deque[QueuedTask]] = {}  # in the order in which callers take turns
         self.running: Counter[Hashable] = Counter()
         self.changed = Condition()
@@ -52,7 +52,8 @@ class ThreadPool:
         """Queue a task; False when this caller's tasks wait too long already."""
         with self.changed:
             queue = self.queues.setdefault(caller, deque())
-            if queue and time.monotonic() - queue[0].queued_at > self.patience:
+            waits_long = bool(queue) and time.monotonic() - queue[0].queued_at > self.patience
+            if waits_long and not self.has_free_thread(caller):
                 return False
             queue.append(QueuedTask(task))
             self.changed.notify()
@@ -64,11 +65,16 @@ class ThreadPool:
         with self.changed:
             oldest = time.monotonic() - self.patience
             for caller, queue in list(self.queues.items()):
+                if self.has_free_thread(caller):
+                    continue  # it takes the oldest task when the processor lets it
                 while queue and queue[0].queued_at < oldest:
                     expired.append(queue.popleft().task)
                 if not queue:
                     del self.queues[caller]
         return expired
+
+    def has_free_thread(self, caller: Hashable) -> bool:
+        return self.running.total() < self.threads and self.running[caller] < self.share
 
     def serve(self) -> None:
         """What each thread does."""
