@@ -21,6 +21,7 @@ from tests.any_day import MOMENT
 from tests.chromium import find_chromium, launch
 from tests.engines import in_ci
 from tests.operations.databases import Databases
+from tests.people.records import an_administrator
 
 # A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
 # Every run has other examples; so fewer than Hypothesis' hundred find as much in the end.
@@ -87,6 +88,14 @@ def fresh_clock():
     clock.reset_now()
     yield
     clock.reset_now()
+
+
+@pytest.fixture
+def ada(client):
+    """An administrator, who is signed in to the back office."""
+    person = an_administrator(first_name="Ada", last_name="Byron")
+    client.force_login(person)
+    return person
 
 
 @pytest.fixture

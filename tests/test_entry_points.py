@@ -25,11 +25,10 @@ from apps.odata.write.dispatch import create
 from apps.odata.write.drafts import wire_target
 from tests.engagements.builders import END, START
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member, a_team
-from tests.people.records import an_administrator, form_data, get_unrendered, sent
+from tests.people.records import form_data, get_unrendered, sent
 from tests.sales.builders import a_stage
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 
 #: Resources that are not compared here, with the reason and the test that covers them.
 NOT_COMPARED = {
@@ -178,13 +177,6 @@ def settings_and_clock():
     clock.reset_now()
     yield
     Subscriber.clear_cache()
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """API applications in the back office: their rights, their secrets, when they were last used."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -9,29 +10,58 @@ from django.http import HttpRequest, HttpResponse
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
-from apps.access.callers import join_scopes, offered_scopes, split_scope
+from apps.access.callers import SecretDraft, join_scopes, offered_scopes, split_scope
 from apps.access.models import AccessToken, ApiApplication, Webhook, WebhookMessage
-from apps.access.services import (
-    ApplicationDraft,
-    create_applications,
-    renew_secret,
-    revoke_applications,
-)
-from apps.access.webhooks import (
-    WebhookDraft,
-    create_webhooks,
-    renew_webhook_secret,
-    send_again,
-    update_webhooks,
-)
+from apps.access.services import create_applications, renew_secret, revoke_applications
+from apps.access.webhooks import create_webhooks, renew_webhook_secret, send_again, update_webhooks
 from apps.core.admin_base import RecordAdmin, RecordForm
-from apps.core.admin_base.pages import PageAdmin
+from apps.core.admin_base.pages import PageAdmin, ReadOnlyAdmin
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import plural
 
 
 def scope_choices() -> list[tuple[str, str]]:
     return [(scope, scope) for scope in offered_scopes()]
+
+
+class SecretAdmin(RecordAdmin):
+    """Records with a secret, which is shown once: on the page that answers the request that made it."""
+
+    menu_group = "Administration"
+    # A button of the form, so that it is a POST with its CSRF token.
+    actions_submit_line = ("new_secret",)
+    renew_secret: ClassVar[Callable[..., str]]
+
+    def secret_rows(self, request: HttpRequest, record: Any) -> list[tuple[str, str]]:
+        """What the page shows beside the secret: labels and texts."""
+        raise NotImplementedError
+
+    def store(self, record: Any, draft: Any, **options: Any) -> None:
+        super().store(record, draft, **options)
+        record.one_time_secret = draft.new_secret or None
+
+    @action(description="Save and make a new secret", permissions=["change"])
+    def new_secret(self, request: HttpRequest, obj: Any) -> None:
+        obj.one_time_secret = self.renew_secret(obj)
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+        return self.secret_page(request, obj)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        if obj.one_time_secret:
+            return self.secret_page(request, obj)
+        return super().response_change(request, obj)
+
+    def secret_page(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        # Answered without a redirect: a message on the next page would lie in a cookie or a session.
+        return self.render_page(
+            request,
+            "access/secret.html",
+            f"The secret of the {self.opts.verbose_name} {obj}",
+            rows=self.secret_rows(request, obj),
+            secret=obj.one_time_secret,
+            list_url=self.page_url("changelist"),
+        )
 
 
 class ApiApplicationForm(RecordForm):
@@ -58,27 +88,22 @@ class ApiApplicationForm(RecordForm):
 
 
 @admin.register(ApiApplication)
-class ApiApplicationAdmin(RecordAdmin):
-    """A secret is shown once, on the page that answers the request that made it.
-
-    Archiving an application revokes it, with all its tokens.
-    """
+class ApiApplicationAdmin(SecretAdmin):
+    """Archiving an application revokes it, with all its tokens."""
 
     purpose = "Programs that use the interface, each with a secret of its own."
-    menu_group = "Administration"
     menu_order = 910
     icon = "key"
 
     form = ApiApplicationForm
-    draft_class = ApplicationDraft
+    draft_class = SecretDraft
     create = staticmethod(create_applications)
     archive = staticmethod(revoke_applications)
+    renew_secret = staticmethod(renew_secret)
     list_display = ("name", "scope", "state", "last_used_at", "creation_date")
     search_fields = ("name", "client_id")
     search_help_text = "Name or client id"
     readonly_fields = ("client_id", "last_used_at")
-    # A button of the form, so that it is a POST with its CSRF token.
-    actions_submit_line = ("new_secret",)
 
     @display(description="State", label={"In use": "success", "Revoked": "danger"})
     def state(self, application: ApiApplication) -> str:
@@ -88,32 +113,13 @@ class ApiApplicationAdmin(RecordAdmin):
         of_form = ApiApplicationForm.Meta.fields
         return of_form if obj is None else (*of_form, *self.readonly_fields)
 
-    def store(self, record: ApiApplication, draft: Any, **options: Any) -> None:
-        super().store(record, draft, **options)
-        record.one_time_secret = draft.secret or None
-
-    @action(description="Save and make a new secret", permissions=["change"])
-    def new_secret(self, request: HttpRequest, obj: Any) -> None:
-        obj.one_time_secret = renew_secret(obj)
-
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
-        return self.secret_page(request, obj)
-
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        if obj.one_time_secret:
-            return self.secret_page(request, obj)
-        return super().response_change(request, obj)
-
-    def secret_page(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        # Answered without a redirect: a message on the next page would lie in a cookie or a session.
-        return self.render_page(
-            request,
-            "access/secret.html",
-            f"The secret of {obj.name}",
-            application=obj,
-            secret=obj.one_time_secret,
-            token_address=request.build_absolute_uri("/connect/token"),
+    def secret_rows(self, request: HttpRequest, record: ApiApplication) -> list[tuple[str, str]]:
+        address = request.build_absolute_uri("/connect/token")
+        example = (
+            f"curl --user '{record.client_id}:{record.one_time_secret}'"
+            f" --data grant_type=client_credentials {address}"
         )
+        return [("Client id", record.client_id), ("A token, for an hour", example)]
 
     @action(description="Revoke", permissions=["change"], icon="block")
     def archive_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:
@@ -121,7 +127,7 @@ class ApiApplicationAdmin(RecordAdmin):
 
 
 @admin.register(AccessToken)
-class AccessTokenAdmin(PageAdmin):
+class AccessTokenAdmin(ReadOnlyAdmin):
     """Tokens that are not purged yet; each can be deleted."""
 
     purpose = "Tokens with which programs use the interface now."
@@ -134,11 +140,7 @@ class AccessTokenAdmin(PageAdmin):
     search_fields = ("application__name",)
     fields = ("application", "scope", "creation_date", "expires_at")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_delete_permission = PageAdmin.has_delete_permission
 
 
 def entity_set_choices() -> list[tuple[str, str]]:
@@ -158,24 +160,23 @@ class WebhookForm(RecordForm):
 
 
 @admin.register(Webhook)
-class WebhookAdmin(RecordAdmin):
-    """Secrets are shown once, like those of applications. Archiving stops a webhook."""
+class WebhookAdmin(SecretAdmin):
+    """Archiving stops a webhook."""
 
     purpose = "Addresses that receive a message when records change."
-    menu_group = "Administration"
     menu_order = 912
     icon = "webhook"
 
     form = WebhookForm
-    draft_class = WebhookDraft
+    draft_class = SecretDraft
     create = staticmethod(create_webhooks)
     update = staticmethod(update_webhooks)
+    renew_secret = staticmethod(renew_webhook_secret)
     list_display = ("application", "entity_set", "address", "waiting", "failed", "archived")
     list_select_related = ("application",)
     search_fields = ("application__name", "entity_set", "address")
     search_help_text = "Application, entity set or address"
     fields = WebhookForm.Meta.fields
-    actions_submit_line = ("new_secret",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Webhook]:
         states = {name: Count("messages", filter=Q(messages__state=name.title())) for name in COUNTED_STATES}
@@ -189,27 +190,8 @@ class WebhookAdmin(RecordAdmin):
     def failed(self, webhook: Any) -> int:
         return int(webhook.failed)
 
-    def store(self, record: Webhook, draft: Any, **options: Any) -> None:
-        super().store(record, draft, **options)
-        record.one_time_secret = getattr(draft, "new_secret", None) or None
-
-    @action(description="Save and make a new secret", permissions=["change"])
-    def new_secret(self, request: HttpRequest, obj: Any) -> None:
-        obj.one_time_secret = renew_webhook_secret(obj)
-
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
-        return self.secret_page(request, obj)
-
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return (
-            self.secret_page(request, obj) if obj.one_time_secret else super().response_change(request, obj)
-        )
-
-    def secret_page(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        title = f"The secret of the webhook {obj}"
-        return self.render_page(
-            request, "access/webhook_secret.html", title, webhook=obj, secret=obj.one_time_secret
-        )
+    def secret_rows(self, request: HttpRequest, record: Webhook) -> list[tuple[str, str]]:
+        return [(f"Messages about {record.entity_set} are sent to", record.address)]
 
 
 #: The states of messages that the list of webhooks counts.
@@ -217,7 +199,7 @@ COUNTED_STATES = ("waiting", "failed")
 
 
 @admin.register(WebhookMessage)
-class WebhookMessageAdmin(PageAdmin):
+class WebhookMessageAdmin(ReadOnlyAdmin):
     """Messages of the last month; those that failed can be sent again."""
 
     purpose = "Messages to webhooks of the last month, and what their receivers answered."
@@ -231,7 +213,7 @@ class WebhookMessageAdmin(PageAdmin):
     fields = ("webhook", "creation_date", "state", "attempts", "result", "next_attempt", "body")
     readonly_fields = fields
     actions = ("send_again_selected",)
-    show_full_result_count = False
+    has_change_permission = PageAdmin.has_change_permission
 
     @display(
         description="State",
@@ -244,9 +226,3 @@ class WebhookMessageAdmin(PageAdmin):
     @action(description="Send again", permissions=["change"], icon="replay")
     def send_again_selected(self, request: HttpRequest, queryset: QuerySet[WebhookMessage]) -> None:
         self.message_user(request, f"{plural(send_again(queryset), 'message')} will be sent again.")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

@@ -23,6 +23,7 @@ from django.core.exceptions import ValidationError
 from apps.odata.declaration.resource import POST, PUT
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
+from apps.odata.write.drafts import Draft
 
 # --- client ids, secrets and tokens ---------------------------------------------------------------------
 
@@ -50,6 +51,12 @@ def secret_matches(secret: str, *hashes: str | None) -> bool:
     given = hash_secret(secret)
     agreed = [hmac.compare_digest(given, each or NO_HASH) for each in hashes]
     return any(agreed)
+
+
+class SecretDraft(Draft):
+    """``new_secret``: of a new record, which is shown once."""
+
+    new_secret: str = ""
 
 
 # --- scopes ---------------------------------------------------------------------------------------------

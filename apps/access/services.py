@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from apps.access.callers import (
     EVERYTHING,
     ApplicationCaller,
+    SecretDraft,
     hash_secret,
     join_scopes,
     new_client_id,
@@ -27,24 +28,18 @@ from apps.core.file_imports import delete_import_files
 from apps.core.models import PersonalDataRead
 from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
-from apps.odata.write.drafts import Draft, ValidationFailed
+from apps.odata.write.drafts import ValidationFailed
 
 
-class ApplicationDraft(Draft):
-    """``secret``: of a new application, which is shown once and stored nowhere."""
-
-    secret: str = ""
-
-
-def create_applications(drafts: Sequence[ApplicationDraft]) -> list[Any]:
+def create_applications(drafts: Sequence[SecretDraft]) -> list[Any]:
     """Store new applications; each draft has its secret afterwards."""
     saving.apply_model_defaults(ApiApplication, drafts)
     saving.validate(ApiApplication, drafts)
     for draft in drafts:
-        draft.secret = new_secret()
+        draft.new_secret = new_secret()
     made_here = {
         "client_id": [new_client_id() for _ in drafts],
-        "secret_hash": [hash_secret(draft.secret) for draft in drafts],
+        "secret_hash": [hash_secret(draft.new_secret) for draft in drafts],
     }
     return saving.insert_records(ApiApplication, drafts, made_here)
 
@@ -56,13 +51,13 @@ def register_application(name: str, scope: Iterable[str] = EVERYTHING) -> tuple[
     """
     values = {"name": name.strip(), "scope": join_scopes(scope)}
     ApiApplication(**values).clean_fields(exclude=["secret_hash"])
-    draft = ApplicationDraft(dict(values), given=values)
+    draft = SecretDraft(dict(values), given=values)
     try:
         (key,) = create_applications([draft])
     except ValidationFailed:
         message = f"There is an API application {values['name']} already."
         raise ValidationError({"name": message}) from None
-    return ApiApplication.objects.get(pk=key), draft.secret
+    return ApiApplication.objects.get(pk=key), draft.new_secret
 
 
 @transaction.atomic

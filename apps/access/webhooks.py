@@ -18,7 +18,7 @@ from urllib.parse import quote
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.access.callers import ApplicationCaller, split_scope
+from apps.access.callers import ApplicationCaller, SecretDraft, split_scope
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
 from apps.core import history, saving
@@ -46,22 +46,16 @@ PAUSES = tuple(
     for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 )
 #: After which a message is tried again when its sender was killed.
-LEASE = dt.timedelta(minutes=5)
+SENDING_TIME = dt.timedelta(minutes=5)
 #: A position that is older is moved on though nothing changed, so that it is not read from again and again.
 POSITION_AGE = dt.timedelta(minutes=10)
 #: Accepted and failed messages are kept for so long.
-KEPT = dt.timedelta(days=30)
+MESSAGE_AGE = dt.timedelta(days=30)
 
 State = WebhookMessage.State
 
 
 # --- webhooks -------------------------------------------------------------------------------------------
-
-
-class WebhookDraft(Draft):
-    """``new_secret``: of a new webhook, which is shown once."""
-
-    new_secret: str = ""
 
 
 def address_is_allowed(draft: Draft) -> Iterator[Issue]:
@@ -95,7 +89,7 @@ def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
 WEBHOOK_RULES: Sequence[Rule] = (address_is_allowed, entity_set_is_readable, filter_can_be_followed)
 
 
-def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[Any]:
+def create_webhooks(drafts: Sequence[SecretDraft]) -> list[Any]:
     """Store new webhooks, which are told of changes from now on; each draft has its secret afterwards."""
     saving.apply_model_defaults(Webhook, drafts)
     saving.validate(Webhook, drafts, WEBHOOK_RULES)
@@ -153,7 +147,7 @@ def send_changes() -> None:
         entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
         is_stopped = webhook.is_archived or webhook.application.is_archived
         if is_stopped or entity_set is None or not caller.may_read(entity_set):
-            move(webhook, "")  # of changes until it goes on nothing is sent, later either
+            store_position(webhook, "")  # of changes until it goes on nothing is sent, later either
             continue
         make_messages(webhook, entity_set, caller)
         send_messages(webhook)
@@ -163,7 +157,7 @@ def send_changes() -> None:
 def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCaller) -> None:
     """Store messages about the changes behind the webhook's position."""
     if not webhook.position:
-        move(webhook, position_now())
+        store_position(webhook, position_now())
         return
     more = True
     while more:
@@ -171,20 +165,20 @@ def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCa
             reader = delta_reader(entity_set, webhook.filter, caller, read_token(webhook.position, ""))
             page = reader.page(MESSAGE_RECORDS)
         except (BadQuery, Gone):  # the database was restored, or the key of signatures changed
-            move(webhook, position_now(), message_body(webhook, "reset", []))
+            store_position(webhook, position_now(), message_body(webhook, "reset", []))
             return
         changes = list(changes_of(webhook, entity_set, page))
         more = page.next_token is not None
         # Without changes now and then only, since the position is a row that is written.
         if changes or more or webhook.position_date < clock.now() - POSITION_AGE:
             body = message_body(webhook, "changed", changes) if changes else ""
-            more = move(webhook, page.next_token or page.delta_token, body) and more
+            more = store_position(webhook, page.next_token or page.delta_token, body) and more
         if webhook.includes_records and page.records:
             with history.as_author(history.Author("API", application=webhook.application.name)):
                 READ_LOG.log_records(entity_set, page.records, b"", is_list=True, has_others=False)
 
 
-def move(webhook: Webhook, position: str, body: str = "") -> bool:
+def store_position(webhook: Webhook, position: str, body: str = "") -> bool:
     """Store the webhook's new position, and the message about what is before it.
 
     False when another worker has moved it.
@@ -256,7 +250,7 @@ def send_messages(webhook: Webhook) -> None:
 def reserve(message: WebhookMessage) -> bool:
     """Keep other workers from sending the message too."""
     rows = WebhookMessage.objects.filter(pk=message.pk, next_attempt=message.next_attempt)
-    return rows.update(next_attempt=clock.now() + LEASE) == 1
+    return rows.update(next_attempt=clock.now() + SENDING_TIME) == 1
 
 
 def save_result(message: WebhookMessage, is_accepted: bool) -> None:
@@ -295,4 +289,4 @@ def send_again(messages: QuerySet[WebhookMessage]) -> int:
 def delete_old_messages() -> int:
     """Delete messages that were accepted, or failed, a month ago; how many."""
     finished = WebhookMessage.objects.exclude(state=State.WAITING)
-    return finished.filter(creation_date__lt=clock.now() - KEPT).delete()[0]
+    return finished.filter(creation_date__lt=clock.now() - MESSAGE_AGE).delete()[0]

@@ -8,11 +8,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.core import history
+from apps.core.bulk_insert import in_batches
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
-
-#: Keys named in one statement; far below what either engine takes.
-BATCH = 2_000
 
 
 def archive(records: QuerySet[Any]) -> int:
@@ -59,8 +57,7 @@ def set_archive_date(records: QuerySet[Any], archive_date: Any, kind: str, chang
     model = records.model
     locked = records.order_by("pk").select_for_update(of=("self",))
     keys = list(locked.values_list("pk", flat=True))
-    for start in range(0, len(keys), BATCH):
-        batch = keys[start : start + BATCH]
+    for batch in in_batches(keys):
         model._default_manager.filter(pk__in=batch).update(archive_date=archive_date, modify_date=clock.now())
         history.write_entries(model, batch, kind, changed)
     return len(keys)

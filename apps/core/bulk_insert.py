@@ -21,6 +21,9 @@ from apps.odata.prepared_statements import by_name
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
 FEW = 3
 
+#: Keys named in one statement; far below what either engine takes.
+BATCH = 2_000
+
 Adapter = Callable[[Any], Any]
 
 
@@ -94,6 +97,13 @@ class WriteBatch:
             send_to_sqlite(writes)
 
 
+def in_batches(keys: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
+    """The keys in their order, so many at a time."""
+    rest = iter(keys)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
 def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows at once: ``WriteBatch.insert`` in a batch of its own."""
     batch = WriteBatch()
@@ -138,7 +148,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             if isinstance(write, Statement):
                 waiting.append(write)
                 continue
-            rows = adapted(
+            rows = adapt_rows(
                 write.rows, [Jsonb if isinstance(f, models.JSONField) else None for f in write.fields]
             )
             first = list(islice(rows, FEW + 1))
@@ -146,17 +156,17 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
                 sql = insert_statement(write.table, write.fields)
                 waiting += [Statement(sql, row) for row in first]
                 continue
-            execute_together(cursor, waiting)
+            execute_statements(cursor, waiting)
             waiting = []
             # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
             statement = f"COPY {quote_name(write.table)} ({column_list(write.fields)}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
-        execute_together(cursor, waiting)
+        execute_statements(cursor, waiting)
 
 
-def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
+def execute_statements(cursor: Any, statements: Sequence[Statement]) -> None:
     """Execute statements in one trip."""
     if connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
         for statement in statements:
@@ -184,7 +194,7 @@ def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
         for write in writes:
             if isinstance(write, Statement):
                 cursor.execute(write.sql, write.params)
-            elif rows := list(adapted(write.rows, [sqlite_adapter(field) for field in write.fields])):
+            elif rows := list(adapt_rows(write.rows, [sqlite_adapter(field) for field in write.fields])):
                 cursor.executemany(insert_statement(write.table, write.fields), rows)
 
 
@@ -210,7 +220,7 @@ def sqlite_adapter(field: models.Field) -> Adapter | None:
 # --- both -----------------------------------------------------------------------------------------------
 
 
-def adapted(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
+def adapt_rows(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
     needed = [(position, adapt) for position, adapt in enumerate(adapters) if adapt is not None]
     if not needed:
         yield from rows

@@ -45,12 +45,14 @@ def export_file(
     ``names`` choose columns by their wire names, parts with ``/``. ``ImportFileError`` says what cannot
     be. The file appears under its name when it is complete.
     """
-    write = _WRITERS[format_of(path)]
+    write = WRITERS[format_of(path)]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with timezone.override(Subscriber.current().zone):
             everything = entity_set.resource.visible_to(Operator())
-            number = write(unfinished, *table_of(entity_set, everything, condition, names))
+            wanted, records = table_of(entity_set, everything, condition, names)
+            counted = CountedRecords(records)
+            write(unfinished, wanted, counted)
         unfinished.replace(path)
         READ_LOG.write()
     except ODataError as error:
@@ -59,7 +61,7 @@ def export_file(
         raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    return number
+    return counted.number
 
 
 def table_of(
@@ -68,7 +70,7 @@ def table_of(
     """The columns of the records for which the ``$filter`` holds, and their JSON, read one by one."""
     entity_set = file_entity_set(entity_set)
     filter_option = {"$filter": condition} if condition else {}
-    options = parse_options(urlencode({**filter_option, **shown_by(names)}, safe="$/(),;=*"))
+    options = parse_options(urlencode({**filter_option, **select_and_expand(names)}, safe="$/(),;=*"))
     filtered = filter_rows(entity_set, records, options)
     log_export(filtered, without_values(f"$filter={quote(condition)}".encode()) if condition else "")
     reader = JsonReader(entity_set, filtered, options)
@@ -83,7 +85,7 @@ def is_chosen(name: str, names: Sequence[str]) -> bool:
     return any(name == each or name.startswith(f"{each}/") for each in names)
 
 
-def shown_by(names: Sequence[str]) -> dict[str, str]:
+def select_and_expand(names: Sequence[str]) -> dict[str, str]:
     """``$select`` and ``$expand`` for some columns, everything for none."""
     if not names:
         return {"$expand": "*"}
@@ -96,7 +98,7 @@ def shown_by(names: Sequence[str]) -> dict[str, str]:
         else:
             own.append(name)
     inside = {
-        part: ";".join(f"{option}={value}" for option, value in shown_by(inner).items())
+        part: ";".join(f"{option}={value}" for option, value in select_and_expand(inner).items())
         for part, inner in parts.items()
     }
     expanded = ",".join(f"{part}({options})" for part, options in inside.items())
@@ -108,11 +110,9 @@ def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[A
         yield from rows(json.loads(record, parse_float=Decimal), wanted)
 
 
-def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
-    counted = Counted(records)
+def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
     with path.open("wb") as file:
-        write_csv_lines(file, wanted, counted)
-    return counted.number
+        write_csv_lines(file, wanted, records)
 
 
 def write_csv_lines(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
@@ -127,20 +127,18 @@ def csv_lines(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[str]
         yield writer.writerow(map(formula_safe, row))
 
 
-def write_workbook(path: Path | IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> int:
+def write_workbook(path: Path | IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")
     sheet.append([column.name for column in wanted])
-    counted = Counted(records)
-    for number, row in enumerate(rows_of(wanted, counted), start=1):
+    for number, row in enumerate(rows_of(wanted, records), start=1):
         if number >= MAX_ROWS:
             raise ImportFileError(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
         sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
     book.save(path)
-    return counted.number
 
 
-class Counted:
+class CountedRecords:
     """Records, and how many of them there were."""
 
     def __init__(self, records: Iterable[str]) -> None:
@@ -161,23 +159,17 @@ def typed_cell(sheet: Any, column: Column, value: Any) -> Any:
     return text_cell(sheet, value)
 
 
-def write_json(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
-    number = 0
+def write_json(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write('{"value": [')
         for number, line in enumerate(ndjson_lines(records), start=1):
             file.write((",\n" if number > 1 else "\n") + line.rstrip("\n"))
         file.write("\n]}\n")
-    return number
 
 
-def write_ndjson(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> int:
-    number = 0
+def write_ndjson(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8") as file:
-        for line in ndjson_lines(records):
-            file.write(line)
-            number += 1
-    return number
+        file.writelines(ndjson_lines(records))
 
 
-_WRITERS = {"csv": write_csv, "xlsx": write_workbook, "json": write_json, "ndjson": write_ndjson}
+WRITERS = {"csv": write_csv, "xlsx": write_workbook, "json": write_json, "ndjson": write_ndjson}

@@ -28,7 +28,7 @@ from apps.core.task_queue import has_failed, task_author
 Status = FileImport.Status
 
 #: The counts that a notice has.
-TOLD = ("new", "changed", "rejected")
+NOTICE_COUNTS = ("new", "changed", "rejected")
 #: Rows with issues that are kept to be shown; all are in the workbook of rejected rows.
 SHOWN_ROWS = 100
 
@@ -127,7 +127,9 @@ def finish(file_import: FileImport, status: Status, **values: Any) -> None:
     file_import.save(update_fields=["status", "finished_at", *values])
     if file_import.staff_id is not None and status != Status.CHECKED:
         done = ", ".join(
-            f"{count:,} {word}" for word, count in file_import.counts.items() if word in TOLD and count
+            f"{count:,} {word}"
+            for word, count in file_import.counts.items()
+            if word in NOTICE_COUNTS and count
         )
         text = f"{file_import.file_name}: {status.lower()}. {file_import.message or done}"
         url = reverse("admin:core_fileimport_file", args=[file_import.pk])

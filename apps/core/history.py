@@ -27,8 +27,8 @@ class Author:
     request_id: str | None = None
 
 
-NOBODY = Author()
-_AUTHOR: ContextVar[Author] = ContextVar("history_author", default=NOBODY)
+SYSTEM_AUTHOR = Author()
+_AUTHOR: ContextVar[Author] = ContextVar("history_author", default=SYSTEM_AUTHOR)
 
 
 def author() -> Author:

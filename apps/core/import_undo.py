@@ -1,7 +1,7 @@
 """Undoing an import: what it created is deleted, what it changed gets its values back, all or nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,14 +9,15 @@ from django.db import models, transaction
 from django.db.models import ProtectedError, QuerySet
 
 from apps.core import history
+from apps.core.bulk_insert import in_batches
 from apps.core.history_display import model_of
 from apps.core.models import Change
 from apps.core.services import service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 
-#: Keys named in one statement, and records named in a reason.
-BATCH, NAMED = 2_000, 5
+#: Records named in a reason.
+NAMED = 5
 
 
 class UndoRefused(Exception):
@@ -56,19 +57,13 @@ def undo_changes(changes: QuerySet[Change]) -> None:
         delete_created(model, written[model].created)
 
 
-def batches(keys: Iterable[str]) -> Iterator[list[str]]:
-    ordered = sorted(keys)
-    for start in range(0, len(ordered), BATCH):
-        yield ordered[start : start + BATCH]
-
-
 def refuse_later_changes(
     model: type[models.Model], records: WrittenRecords, changes: QuerySet[Change]
 ) -> None:
     """``UndoRefused`` for records that somebody else has changed; all are locked, so that nobody does now."""
     of_import = set(changes.values_list("pk", flat=True))
     later: dict[str, None] = {}
-    for keys in batches(records.last_entries):
+    for keys in in_batches(sorted(records.last_entries)):
         locked = model._base_manager.filter(pk__in=keys).order_by("pk").select_for_update()
         list(locked.values_list("pk", flat=True))
         entries = Change.objects.filter(record_type=model._meta.label_lower, record_key__in=keys)
@@ -129,7 +124,7 @@ def stored_value(column: models.Field, value: Any) -> Any:
 
 def delete_created(model: type[models.Model], created: set[str]) -> None:
     """Delete the records, with their history, unless others refer to them."""
-    for keys in batches(created):
+    for keys in in_batches(sorted(created)):
         records = model._base_manager.filter(pk__in=keys)
         found = list(records)
         history.write_changes(

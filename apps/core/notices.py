@@ -119,6 +119,6 @@ def notify_assigned(model: Any, column: str, assigned: Mapping[Any, Any]) -> Non
 
 def write_due_notices() -> None:
     """Write the notices of today that are not written yet."""
-    with task_author(history.NOBODY):
+    with task_author(history.SYSTEM_AUTHOR):
         today = clock.today()
         write_notices([notice for find in DUE_NOTICES for notice in find(today)])

@@ -24,7 +24,7 @@ from apps.odata import clock
 MAX_ATTEMPTS = 3
 #: No task takes as long: its worker's machine is gone.
 LONGEST_TASK = dt.timedelta(hours=24)
-KEPT = dt.timedelta(days=14)
+FINISHED_TASK_AGE = dt.timedelta(days=14)
 
 
 @contextmanager
@@ -90,5 +90,5 @@ def read_queue_figures() -> QueueFigures:
 
 def delete_finished_tasks() -> int:
     """Delete tasks that were finished two weeks ago; returns their number."""
-    old = DBTaskResult.objects.finished().filter(finished_at__lt=timezone.now() - KEPT)
+    old = DBTaskResult.objects.finished().filter(finished_at__lt=timezone.now() - FINISHED_TASK_AGE)
     return old.delete()[0]

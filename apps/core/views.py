@@ -1,12 +1,9 @@
 """Pages that belong to no record: the start page, health, and the page of an unexpected error."""
 
 import datetime as dt
-from functools import cache
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -14,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from apps.core.database.migrations import applied_migrations, known_migrations
 from apps.odata.http.exceptions import RETRY_AFTER
 
 #: How long a copy of security.txt is good for; RFC 9116 says less than a year.
@@ -38,23 +36,13 @@ def livez(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when the database answers and has every migration; 503 and the reason otherwise."""
     try:
-        missing = len(known_migrations() - applied_migrations())
+        missing = len(known_migrations()) - len(applied_migrations(connection))
     except DatabaseError:
         connection.close()  # the next probe must not find the broken one
         return not_ready("The database does not answer.")
     if missing:
         return not_ready(f"The database lacks {missing} migrations.")
     return JsonResponse({"status": "ready"})
-
-
-def applied_migrations() -> set[tuple[str, str]]:
-    return set(MigrationRecorder(connection).applied_migrations())
-
-
-@cache
-def known_migrations() -> frozenset[tuple[str, str]]:
-    """The migrations of this code, read from the disk once."""
-    return frozenset(MigrationLoader(None).disk_migrations)
 
 
 def not_ready(reason: str) -> HttpResponse:

@@ -69,8 +69,8 @@ def sample_document(
 
 def pdf(title: str, *lines: str) -> bytes:
     """A letter on A4, one page, in a font that every reader has (ISO 32000-1, without compression)."""
-    text = [f"BT /F2 17 Tf 56 770 Td ({escaped(title)}) Tj ET", "BT /F1 10.5 Tf 56 738 Td 15 TL"]
-    text += [f"({escaped(line)}) Tj T*" for line in lines]
+    text = [f"BT /F2 17 Tf 56 770 Td ({escape_pdf_text(title)}) Tj ET", "BT /F1 10.5 Tf 56 738 Td 15 TL"]
+    text += [f"({escape_pdf_text(line)}) Tj T*" for line in lines]
     content = "\n".join([*text, "ET"]).encode("cp1252", "replace")
     objects = (
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -90,7 +90,7 @@ def pdf(title: str, *lines: str) -> bytes:
     return whole + b"xref\n0 %d\n" % size + table + end
 
 
-def escaped(text: str) -> str:
+def escape_pdf_text(text: str) -> str:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 

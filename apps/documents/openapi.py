@@ -4,20 +4,8 @@ from django.conf import settings
 
 from apps.documents.file_types import allowed_extensions
 from apps.odata.errors import plural
-from apps.odata.metadata.json_schema import TEXT, Json
-from apps.odata.metadata.openapi_components import JSON, error_responses, parameter, parameter_refs
-
-GUID: Json = {"type": "string", "format": "uuid"}
-
-
-def security(scope: str) -> list[Json]:
-    tokens: list[Json] = [{"oauth2": [scope]}, {"oauth2": [f"document.{scope}"]}]
-    return [*tokens, {"basic": []}, {"session": []}] if scope == "read" else tokens
-
-
-def list_schema(items: Json, description: str) -> Json:
-    return {"type": "array", "items": items, "description": description}
-
+from apps.odata.metadata.json_schema import GUID, TEXT, Json, list_schema
+from apps.odata.metadata.openapi_components import JSON, error_responses, parameter, parameter_refs, security
 
 FORM: Json = {
     "type": "object",
@@ -29,13 +17,16 @@ FORM: Json = {
             "maxItems": settings.DOCUMENT_MAX_FILES,
             "items": {"type": "string", "format": "binary"},
         },
-        "CreatedByStaffGuidList": list_schema(GUID, "Who uploads each file."),
-        "DocumentCategoryGuidList": list_schema(GUID, "Each file's category, one of /documentCategory."),
+        "CreatedByStaffGuidList": list_schema(GUID, description="Who uploads each file."),
+        "DocumentCategoryGuidList": list_schema(
+            GUID, description="Each file's category, one of /documentCategory."
+        ),
         "ClientGuidList": list_schema(
-            TEXT, "The client each file is about; an empty entry or the word null is none."
+            TEXT, description="The client each file is about; an empty entry or the word null is none."
         ),
         "Names": list_schema(
-            {"type": "string", "maxLength": 256}, "Each document's name; an empty entry is the file's own."
+            {"type": "string", "maxLength": 256},
+            description="Each document's name; an empty entry is the file's own.",
         ),
     },
 }
@@ -61,7 +52,7 @@ UPLOAD: Json = {
         "204": {"description": "Stored; the response has no body (Prefer: return=minimal)."},
         **error_responses("400", "401", "403", "409", "413", "415", "422", "429"),
     },
-    "security": security("write"),
+    "security": security("document", "write"),
 }
 
 
@@ -99,5 +90,5 @@ DOWNLOAD: Json = {
         "416": {"description": "The file has no such part; Content-Range tells its size."},
         **error_responses("400", "401", "403", "404", "429"),
     },
-    "security": security("read"),
+    "security": security("document", "read"),
 }

@@ -4,8 +4,7 @@ Files are in the storage before a service is called (``storage.FileBatch``).
 """
 
 import datetime as dt
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.core import saving
+from apps.core.bulk_insert import in_batches
 from apps.documents.models import Document
 from apps.documents.storage import StorageUnavailable, StoredFile, document_storage, find_used_keys
 from apps.documents.validation import DOCUMENT_RULES, FILE_RULES
@@ -81,7 +81,8 @@ def sweep(older_than: dt.timedelta, dry_run: bool = False) -> SweepResult:
     """
     before = timezone.now() - older_than
     deleted: list[str] = []
-    for keys in batches(key for key, written in document_storage().list_files() if written <= before):
+    old = (key for key, written in document_storage().list_files() if written <= before)
+    for keys in in_batches(old, SWEEP_BATCH):
         unused = set(keys) - find_used_keys(keys)
         if unused:
             deleted += sorted(unused) if dry_run else delete_unused(unused)
@@ -96,9 +97,3 @@ def delete_unused(keys: set[str]) -> list[str]:
     for key in unused:
         document_storage().delete(key)
     return unused
-
-
-def batches(keys: Iterable[str]) -> Iterator[list[str]]:
-    iterator = iter(keys)
-    while batch := list(itertools.islice(iterator, SWEEP_BATCH)):
-        yield batch

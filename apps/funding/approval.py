@@ -13,14 +13,12 @@ from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.odata.declaration.resource import BodyKind, Key, Optional, Required, Resource
 from apps.odata.declaration.schema import EntitySet, bind_resource
 from apps.odata.errors import NotFound
-from apps.odata.metadata.json_schema import URI, reference
-from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs
+from apps.odata.metadata.json_schema import GUID, URI, Json, reference
+from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 from apps.odata.write.references import attach_references
-
-Json = dict[str, Any]
 
 
 class ActionBody(Resource):
@@ -78,7 +76,6 @@ def apply_action(
 
 # --- OpenAPI --------------------------------------------------------------------------------------------
 
-GUID: Json = {"type": "string", "format": "uuid"}
 EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
 ACTIONS_WITH_REASON = ", ".join(
     action for action, decision in APPROVAL_TRANSITIONS.items() if decision.needs_reason
@@ -149,5 +146,5 @@ OPERATION: Json = {
         "204": {"description": "Done; without a body (Prefer: return=minimal)."},
         **error_responses("400", "401", "403", "404", "409", "412", "413", "415", "422", "429"),
     },
-    "security": [{"oauth2": ["write"]}, {"oauth2": ["providerinvoice.write"]}],
+    "security": security("providerInvoice", "write"),
 }

@@ -8,9 +8,6 @@ from apps.funding import statuses
 
 class FundingConfig(AppConfig):
     name = "apps.funding"
-    label = "funding"
-    verbose_name = "Funding"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         register(statuses.check_statuses, "funding")

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -21,7 +21,7 @@ from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, 
 from apps.core.admin_base.display import format_amount, plain_quantity
 from apps.core.models import Subscriber
 from apps.funding.choices import TaxChoice
-from apps.funding.models import CENT, ZERO, Invoice, InvoiceLine, PriceBookEntry
+from apps.funding.models import ZERO, Invoice, InvoiceLine, PriceBookEntry, to_cents
 
 #: DejaVu Sans: the letters of all languages that are written in Latin script, Vietnamese among them.
 FONT, BOLD = "DejaVuSans", "DejaVuSans-Bold"
@@ -155,4 +155,4 @@ def gst_included(lines: Sequence[InvoiceLine]) -> Decimal:
     )
     inclusive = set(entries.values_list("price_book", "product"))
     parts = (line.total / GST_PART for line in taxed if (line.price_book_id, line.product_id) in inclusive)
-    return sum((part.quantize(CENT, ROUND_HALF_UP) for part in parts), ZERO)
+    return sum((to_cents(part) for part in parts), ZERO)

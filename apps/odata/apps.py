@@ -10,7 +10,6 @@ from apps.odata.query import sqlite_functions
 
 class ODataConfig(AppConfig):
     name = "apps.odata"
-    label = "odata"
     verbose_name = "OData interface"
 
     def ready(self) -> None:

@@ -49,6 +49,11 @@ def today() -> dt.date:
     return timezone.localtime(now()).date()
 
 
+def start_of_day(day: dt.date) -> dt.datetime:
+    """Midnight of a day in the zone of this request."""
+    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+
+
 def set_database_zone(connection: Any) -> None:
     """Set the time zone of PostgreSQL's session to the current zone, at no cost when it has it already.
 

@@ -23,10 +23,11 @@ from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.display import link
 from apps.core.admin_base.palette import find_records, searched_pages
 from apps.core.admin_base.searching import search_words
+from apps.core.bulk_insert import in_batches
 from apps.core.history_display import model_of, names_of
 from apps.core.models import PersonalDataRead
 from apps.core.read_log import key_bytes, key_from_bytes, split_keys
-from apps.operations.personal_records import Model, batches, load_keys, person_names
+from apps.operations.personal_records import Model, load_keys, person_names
 from apps.operations.personal_records import find_records as find_personal_records
 from apps.people.models import Contact, Staff
 
@@ -97,7 +98,7 @@ def load_records(keys: Iterable[tuple[Model, Any]]) -> dict[tuple[Model, Any], R
     found = {}
     for model, own in by_model.items():
         names: dict[str, str] = {}
-        for batch in batches(list(own)):
+        for batch in in_batches(own):
             names |= names_of(model, map(str, batch))
         persons = person_names(model, list(own))
         for key in own:
@@ -190,11 +191,11 @@ class PersonalDataReadAdmin(AuditAdmin):
     @display(description="first records")
     def records(self, entry: Any) -> SafeString:
         links = [link(each.url, each.name) if each.url else each.name for each in entry.display_line.records]
-        return joined(links, entry.record_count)
+        return join_texts(links, entry.record_count)
 
     @display(description="of")
     def persons(self, entry: Any) -> SafeString:
-        return joined(dict.fromkeys(each.person for each in entry.display_line.records))
+        return join_texts(dict.fromkeys(each.person for each in entry.display_line.records))
 
     def export_rows(self, entries: Sequence[PersonalDataRead]) -> Iterator[Sequence[object]]:
         """A row for each record; one without a name for a read that was too long to list its records."""
@@ -208,7 +209,7 @@ class PersonalDataReadAdmin(AuditAdmin):
                 yield (*about, each.name, each.key, each.person, entry.query, entry.request_id or "")
 
 
-def joined(texts: Iterable[str], count: int = 0) -> SafeString:
+def join_texts(texts: Iterable[str], count: int = 0) -> SafeString:
     """``A, B, C and 47 more``, without empty texts."""
     shown = [text for text in texts if text]
     more = [f"{count - len(shown):,} more"] if count > len(shown) else []

@@ -24,9 +24,10 @@ from pathlib import Path
 import msgspec
 from django.conf import settings
 
+from apps.core.database.migrations import Migrations
 from apps.documents.storage import CHUNK_SIZE, sync_to_disk
 from apps.operations.encryption import FileEncryption
-from apps.operations.tables import Migrations, OperationError
+from apps.operations.tables import OperationError
 
 MANIFEST = "manifest.json"
 KEY_FILE = "secret_key"

@@ -4,7 +4,7 @@ A model whose records refer to a contact, or to a record that belongs to one, be
 model does so by its foreign key alone. ``REFERENCES`` names the relations that only mention somebody.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -17,6 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
+from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, normalised
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact
@@ -44,9 +45,6 @@ REFERENCES: Mapping[str, str] = {
 
 #: Relations by which a record without a person of its own belongs to whoever alone refers to it.
 ATTACHMENTS = ("funding.Claim.provider_invoice", "funding.ProviderInvoice.document")
-
-#: Keys in one query.
-BATCH_KEYS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,7 @@ def find_records(person: Contact, client: Client | None = None) -> RecordSets:
             for each in row.owners
             if each.related_model in records
         ]
-        conditions += [attached(row, each, records) for each in row.attachments]
+        conditions += [attachment_condition(row, each, records) for each in row.attachments]
         if row.model not in ROOTS and conditions:
             records[row.model] = row.model._base_manager.filter(reduce(or_, conditions))
     return records
@@ -181,7 +179,7 @@ def with_duplicates(model: Model, record: models.Model) -> models.QuerySet[Any]:
     return model._base_manager.filter(pk__in=keys)
 
 
-def attached(row: Ownership, attachment: models.ForeignKey[Any, Any], records: RecordSets) -> Q:
+def attachment_condition(row: Ownership, attachment: models.ForeignKey[Any, Any], records: RecordSets) -> Q:
     """The condition of records of nobody that these records refer to, and no others."""
     source = attachment.model._base_manager.exclude((attachment.name, None))
     own = Q(pk__in=records[attachment.model].values("pk"))
@@ -198,10 +196,6 @@ def load_keys(records: RecordSets) -> RecordKeys:
     return {
         model: list(found.order_by("pk").values_list("pk", flat=True)) for model, found in records.items()
     }
-
-
-def batches(keys: list[Any]) -> Iterator[list[Any]]:
-    return (keys[start : start + BATCH_KEYS] for start in range(0, len(keys), BATCH_KEYS))
 
 
 @cache
@@ -224,7 +218,7 @@ def person_names(model: Model, keys: list[Any]) -> dict[Any, str]:
         return {}
     return {
         key: f"{first} {last}"
-        for batch in batches(keys)
+        for batch in in_batches(keys)
         for key, first, last in model._base_manager.filter(pk__in=batch).values_list(
             "pk", f"{path}__first_name", f"{path}__last_name"
         )
@@ -243,13 +237,13 @@ def find_history(keys: RecordKeys) -> list[Change]:
         deleted = [
             change.record_key
             for owner in row.owners
-            for batch in batches(known.get(owner.related_model, []))
+            for batch in in_batches(known.get(owner.related_model, []))
             for change in history.filter(
                 (f"differences__{owner.attname}__0__in", batch), kind=Change.Kind.DELETED
             )
         ]
         known[row.model] = list(dict.fromkeys([*map(str, keys[row.model]), *deleted]))
-        for batch in batches(known[row.model]):
+        for batch in in_batches(known[row.model]):
             found += history.filter(record_key__in=batch)
     return sorted(found, key=lambda change: change.pk)
 

@@ -13,16 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 
-#: A migration: the label of its app, and its name.
-Migration = tuple[str, str]
-Migrations = tuple[Migration, ...]
+from apps.core.database.migrations import Migrations, code_migrations, known_migrations
 
 NULL = "\\N"
 #: Rows rendered or inserted at a time on SQLite.
@@ -141,22 +137,6 @@ class Table:
 
 
 @cache
-def code_migrations() -> MigrationLoader:
-    """The migrations of the code, without a look at a database."""
-    return MigrationLoader(None)
-
-
-def known_migrations() -> Migrations:
-    return tuple(sorted(code_migrations().graph.nodes))
-
-
-def applied_migrations(connection: BaseDatabaseWrapper) -> Migrations:
-    """The migrations that a database has, as far as the code knows them."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return tuple(each for each in known_migrations() if each in applied)
-
-
-@cache
 def load_tables(migrations: Migrations) -> tuple[Table, ...]:
     """The tables of the schema after these migrations, by name.
 
@@ -199,10 +179,13 @@ class ContentSum:
             self.rows += chunk.count(b"\n")
             yield chunk
 
-    def consume(self, chunks: Iterable[bytes]) -> None:
-        """Read a stream to its end."""
-        for _ in self.watch(chunks):
+    @classmethod
+    def of(cls, chunks: Iterable[bytes]) -> Self:
+        """What a stream holds, read to its end."""
+        total = cls()
+        for _ in total.watch(chunks):
             pass
+        return total
 
     @property
     def sha256(self) -> str:

@@ -155,7 +155,7 @@ def person(
     }
 
 
-def described(first_records: Sequence[Values], number: int) -> Values:
+def values_in_file(first_records: Sequence[Values], number: int) -> Values:
     """What ``demo.toml`` says of the record of that number; an empty text is no value."""
     values = first_records[number] if number < len(first_records) else {}
     return {name: None if value == "" else value for name, value in values.items()}
@@ -256,7 +256,7 @@ def load_clients(context: Context, examples: Examples) -> None:
                 "business_phone2": sometimes(chance, 0.3, chance.choice(WORDS["mobiles"])),
                 "web_address": sometimes(chance, 0.6, f"https://{first}-{second}.example.com"),
                 **address(chance, place),
-                **described(DATA["clients"], number),
+                **values_in_file(DATA["clients"], number),
                 "custom_answers": answers(chance, examples, number, 3),
             }
             drafts.append(draft_of(Client, **values))
@@ -288,7 +288,7 @@ def load_staff(context: Context, roles: Mapping[str, Role], examples: Examples) 
             values = person(context, chance, (21, 66))
             values["primary_email"] = email_address(values["first_name"], values["last_name"], number)
             values["role"] = LISTS["roles_of_staff"][number % len(LISTS["roles_of_staff"])]
-            values |= described(DATA["staff"], number)
+            values |= values_in_file(DATA["staff"], number)
             hours = chance.choice((38, 38, 24, 16, 8))
             in_teams = 0 if number % 7 == 6 else 2 if number % 5 == 0 else 1
             values |= {
@@ -388,7 +388,7 @@ def contact_draft(
     if kind.role == PARTICIPANT:
         values["scheme_number"] = scheme_number(number)
         values["additional_information"] = sometimes(chance, 0.15, chance.choice(WORDS["remarks"]))
-    values |= described(DATA["contacts"], number)
+    values |= values_in_file(DATA["contacts"], number)
     values |= {
         "role": roles[kind.role],
         "use_primary_email": "primary_email" in values,

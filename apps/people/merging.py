@@ -11,7 +11,8 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 
-from apps.core import archive, history
+from apps.core import history
+from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, TimestampedModel
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
@@ -114,8 +115,7 @@ def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any
     model = column.model
     keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
     changed = {column.attname: [str(before), str(after)]}
-    for start in range(0, len(keys), archive.BATCH):
-        batch = keys[start : start + archive.BATCH]
+    for batch in in_batches(keys):
         rows = model._default_manager.filter(AnyOf(model._meta.pk, batch))
         rows.update(**{column.attname: after, "modify_date": clock.now()})
         history.write_entries(model, batch, "Changed", changed)

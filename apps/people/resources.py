@@ -29,7 +29,7 @@ from apps.people.models import (
     Team,
 )
 from apps.people.services import (
-    AnsweredDraft,
+    CustomFieldsDraft,
     RoleDraft,
     StaffDraft,
     archive_staff,
@@ -244,7 +244,7 @@ class ClientResource(UnrestrictedResource):
         CUSTOM_FIELDS,
         RefersTo("KeyContact", ContactSummary),
     )
-    draft_class = AnsweredDraft
+    draft_class = CustomFieldsDraft
     create, update = create_clients, update_clients
     importing = ClientImport
 
@@ -277,7 +277,7 @@ class ContactResource(UnrestrictedResource):
         Embedded("Representative", RepresentativeType),
         ACCOUNT_MANAGER,
     )
-    draft_class = AnsweredDraft
+    draft_class = CustomFieldsDraft
     create, update = create_contacts, update_contacts
     importing = ContactImport
 

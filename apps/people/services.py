@@ -51,13 +51,13 @@ from apps.people.validation import (
 Answers = Mapping[Any, list[str]]
 
 
-class AnsweredDraft(Draft):
+class CustomFieldsDraft(Draft):
     """A draft of a staff member, a client or a contact, with answers to custom fields."""
 
     custom_answers: Answers = MappingProxyType({})
 
 
-class StaffDraft(AnsweredDraft):
+class StaffDraft(CustomFieldsDraft):
     """A draft of a staff member, with what the services load for the rules.
 
     ``author``: the member of staff who is signed in and changes it; none where an application or a command

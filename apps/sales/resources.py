@@ -41,7 +41,6 @@ ORIGIN = (
 VALUE = Optional("UpfrontValueOfSale"), Optional("ChanceOfSales"), Optional("RecurringAnnualValue")
 
 #: The lists that opportunities and templates choose from; rules read which stage is the result.
-#: The rules need to know which stage is the result.
 CHOSEN_LISTS = (
     RefersTo("Team", TeamSummary),
     RefersTo("Type", TypeSummary),

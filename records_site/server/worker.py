@@ -22,8 +22,8 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
+from apps.core.database.migrations import known_migrations
 from apps.core.read_log import READ_LOG
-from apps.core.views import known_migrations
 from records_site import metrics
 from records_site.server.connections import MEMORY_BYTES, Channel, StreamLimitReached
 from records_site.server.parsing import RequestParser

@@ -15,10 +15,11 @@ from django.db import transaction
 from django.urls import reverse
 
 from apps.access import webhooks
+from apps.access.callers import SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, is_allowed
 from apps.access.services import purge_expired, revoke_applications
-from apps.access.webhooks import PAUSES, WebhookDraft, create_webhooks, send_changes
+from apps.access.webhooks import PAUSES, create_webhooks, send_changes
 from apps.core import archive
 from apps.core.models import Change, PersonalDataRead
 from apps.odata import clock
@@ -73,14 +74,14 @@ def a_webhook(receiver, application):
     def make(**columns):
         address = f"http://127.0.0.1:{receiver.server_port}/hook?tenant=1"
         values = {"application": application, "entity_set": "Client", "address": address, **columns}
-        return Webhook.objects.get(pk=create_webhooks([WebhookDraft(values, given=values)])[0])
+        return Webhook.objects.get(pk=create_webhooks([SecretDraft(values, given=values)])[0])
 
     return make
 
 
 def refused(**columns):
     with pytest.raises(ValidationFailed) as failed:
-        create_webhooks([WebhookDraft(dict(columns), given=columns)])
+        create_webhooks([SecretDraft(dict(columns), given=columns)])
     return [(issue.field, issue.message) for _, issue in failed.value.issues]
 
 
@@ -320,7 +321,7 @@ def test_messages_are_deleted_after_a_month(receiver, a_webhook):
     a_client()
     send_changes()
     assert purge_expired()["webhook messages"] == 0
-    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.KEPT)
+    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.MESSAGE_AGE)
     clock.reset_now()
     call_command("purge_expired")
     assert not WebhookMessage.objects.exists()

@@ -105,7 +105,7 @@ def outsider():
 
 def signed_in(staff):
     client = Client()
-    client.force_login(staff, "apps.people.authentication.StaffBackend")
+    client.force_login(staff)
     return client
 
 

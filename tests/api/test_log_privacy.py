@@ -107,7 +107,7 @@ def test_a_line_names_the_failure_its_place_and_the_request(api, lines, monkeypa
 
 def test_a_failing_page_is_named_by_its_route(db, lines, monkeypatch):
     client = Client(raise_request_exception=False)
-    client.force_login(an_administrator(), "apps.people.authentication.StaffBackend")
+    client.force_login(an_administrator())
     monkeypatch.setattr("apps.core.views.render", conflict)
     client.get(f"/?name={PRIVATE}", headers={"X-Request-ID": "req-78"})
     assert "ERROR django.request request req-78: 500 GET /\n" in lines()

@@ -59,7 +59,7 @@ def test_a_refusal_has_the_address_it_came_from(db, events):
 def test_a_page_of_the_back_office_names_who_looked(db, events):
     person = an_administrator()
     client = Client()
-    client.force_login(person, "apps.people.authentication.StaffBackend")
+    client.force_login(person)
     client.get(f"/admin/people/position/?q={TOKEN}")
     (event,) = events("records.requests")
     assert (event["caller"], event["route"]) == (f"staff {person.pk}", "/admin/people/position/")

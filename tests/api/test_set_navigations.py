@@ -202,7 +202,7 @@ def test_a_caller_needs_to_read_both_sets(db, entity_set, navigation):
         role=a_role(f"{entity_set.model._meta.app_label}.view_{entity_set.model._meta.model_name}")
     )
     session = Session()
-    session.force_login(staff, "apps.people.authentication.StaffBackend")
+    session.force_login(staff)
     member = Caller(session=session)
     for caller in (narrow, member):
         assert caller.get(entity_set.path).status_code == 200

@@ -19,13 +19,11 @@ from tests.people.records import (
     a_contact,
     a_role,
     a_staff_member,
-    an_administrator,
     form_data,
     get_unrendered,
 )
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 
 
 @pytest.fixture(autouse=True)
@@ -35,13 +33,6 @@ def fresh_clock():
     yield
     clock.reset_now()
     Subscriber.clear_cache()
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
 
 
 def page_of(record, name="change"):
@@ -214,7 +205,7 @@ def test_nobody_deletes_records(client, ada):
 
 
 def test_whoever_may_only_look_changes_nothing(client):
-    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
     record = a_client(business_name="Acme")
     assert client.get(page_of(record)).status_code == 200
     assert client.get(page_of(record, "history")).status_code == 200
@@ -235,7 +226,7 @@ def test_the_history_of_all_records_shows_only_those_that_somebody_may_view(clie
     Change.objects.create(
         at=clock.now(), record_type="sales.opportunity", record_key="1", kind="Changed", channel="Command"
     )
-    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_client")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_client")))
     found = get_unrendered(client, "/admin/core/change/").context["cl"].result_list
     assert {(each.record_type, each.record_key) for each in found} == {
         ("people.client", str(organisation.pk))
@@ -243,7 +234,7 @@ def test_the_history_of_all_records_shows_only_those_that_somebody_may_view(clie
 
 
 def test_the_menu_shows_only_what_somebody_may_see(client):
-    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
     page = client.get("/admin/").content.decode()
     assert "/admin/people/client/" in page
     for hidden in ("/admin/people/staff/", "/admin/people/contact/", "/admin/core/subscriber/"):
@@ -344,10 +335,10 @@ def test_what_is_filtered_is_exported_for_an_auditor(client, changes):
 
 
 def test_the_export_has_only_records_that_the_person_may_view(client, changes):
-    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_contact")))
     kinds = {row["Kind of record"] for row in exported(client)}
     assert kinds == {"Contact"}
-    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_contact")))
     assert client.get("/admin/core/change/export/").status_code == 403
 
 

@@ -20,12 +20,11 @@ from tests.funding.import_claims import GOOD as CLAIMS
 from tests.funding.import_claims import HEADER as CLAIM_HEADER
 from tests.funding.import_claims import an_office
 from tests.people.import_files import GOOD, HEADER
-from tests.people.records import a_contact, a_role, a_staff_member, an_administrator, get_unrendered
+from tests.people.records import a_contact, a_role, a_staff_member, get_unrendered
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
 IMPORTS = "/admin/core/fileimport/"
-BACKEND = "apps.people.authentication.StaffBackend"
 FAULTY = "Al,Orr,al-at-home,431000009,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia"
 CONTACTS = "\n".join([HEADER, *GOOD, FAULTY])
 
@@ -33,13 +32,6 @@ CONTACTS = "\n".join([HEADER, *GOOD, FAULTY])
 @pytest.fixture(autouse=True)
 def worker_folder(settings, tmp_path):
     settings.VAR_DIR = tmp_path
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 def upload(client, text=CONTACTS, kind="contact", name="people.csv"):
@@ -222,7 +214,7 @@ def test_a_kind_is_imported_by_those_who_may_add_and_change_its_records(client, 
         "people.view_contact", "people.add_contact", "people.change_contact", "people.view_client"
     )
     person.save()
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     kinds = get_unrendered(client, f"{IMPORTS}add/").context["kinds"]
     assert [kind.name for kind in kinds] == ["contact"]
     assert upload(client, text="Business name\nAcme", kind="client").status_code == 200
@@ -235,7 +227,7 @@ def test_a_kind_is_imported_by_those_who_may_add_and_change_its_records(client, 
         for each in get_unrendered(client, f"/admin/people/{model}/").context["import_links"]
     }
     assert links == {"Import"}
-    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_contact")))
     assert client.get(IMPORTS).status_code == 403
     assert client.get(f"{IMPORTS}add/").status_code in {302, 403}
 
@@ -255,7 +247,7 @@ def test_files_are_deleted_after_some_days_and_results_stay(client, ada, at, set
     assert purge_expired()["files of imports"] == 1
     record.refresh_from_db()
     assert (record.content, record.rejected_rows, record.issues, record.counts["new"]) == (None, None, [], 3)
-    client.force_login(ada, BACKEND)
+    client.force_login(ada)
     assert client.get(f"{IMPORTS}{record.pk}/content/").status_code == 404
     assert page(client, record)["has_file"] is False
 
@@ -319,7 +311,7 @@ def test_an_import_whose_record_others_refer_to_is_not_undone(client, ada):
 
 def test_what_claims_counted_on_is_restated_when_their_import_is_undone(client, ada, at):
     at("2025-08-20 10:00")
-    client.force_login(ada, BACKEND)
+    client.force_login(ada)
     an_office()
     record = an_import(client, text="\n".join([CLAIM_HEADER, *CLAIMS]), kind="claim", name="claims.csv")
     assert record.counts["unconfirmed"] == 2

@@ -11,17 +11,10 @@ from apps.funding.public_holidays import business_days_before
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
-from tests.people.records import a_role, a_staff_member, an_administrator
+from tests.people.records import a_role, a_staff_member
 from tests.sales.builders import a_stage, an_opportunity
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    return person
 
 
 @pytest.fixture

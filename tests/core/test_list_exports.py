@@ -18,19 +18,11 @@ from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
 CONTACTS = "/admin/people/contact/"
-BACKEND = "apps.people.authentication.StaffBackend"
 EXPORTED = [
     model
     for model in get_service().by_model
     if admin.site.is_registered(model) and isinstance(admin.site.get_model_admin(model), RecordAdmin)
 ]
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 @pytest.fixture
@@ -84,7 +76,7 @@ def test_other_files_and_filters_do_not_exist_and_a_file_needs_the_permission_to
     for address in (f"{CONTACTS}export/exe/", f"{CONTACTS}export/csv/?nothing__of=1"):
         assert client.get(address).status_code == 404
     a_client()
-    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
     assert client.get(f"{CONTACTS}export/csv/").status_code == 403
     assert len(csv_rows(client, "/admin/people/client/export/csv/")) == 1
 
@@ -109,7 +101,7 @@ def test_a_worker_writes_a_large_file_and_its_person_downloads_it(client, ada, l
         ("Export", "people.contact"),
         ("Download", "people.contact"),
     ]
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     assert client.get(page).status_code == 302
     assert client.get(f"/admin/core/fileexport/{file_export.pk}/content/").status_code == 302
 
@@ -129,7 +121,7 @@ def test_an_export_fails_with_a_reason_and_ends_with_the_permission(client, larg
     a_client(), a_client()
     role = a_role("people.view_client")
     person = a_staff_member(role=role)
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     exported = []
     for is_permitted in (True, False):
         client.get("/admin/people/client/export/csv/")

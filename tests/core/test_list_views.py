@@ -10,7 +10,6 @@ from apps.core.models import ChosenColumns, SavedFilter
 from apps.people.models import Team
 from tests.people.records import a_contact, a_role, a_staff_member
 
-BACKEND = "apps.people.authentication.StaffBackend"
 LIST = "/admin/people/contact/"
 VIEW = f"{LIST}list-view/"
 
@@ -23,7 +22,7 @@ def role(db):
 @pytest.fixture
 def ada(client, role):
     ada = a_staff_member(role=role, first_name="Ada")
-    client.force_login(ada, BACKEND)
+    client.force_login(ada)
     return ada
 
 
@@ -72,12 +71,12 @@ def test_shared_filters_are_seen_by_the_team_and_changed_by_their_owner(client, 
     save(client, is_shared="on")
     save(client, name="Mine")
     saved = SavedFilter.objects.get(name="Walshes")
-    client.force_login(mia, BACKEND)
+    client.force_login(mia)
     assert "shared by Ada" in menu(client)
     assert "Mine" not in menu(client)
     save(client, key=saved.pk, delete="1")
     assert SavedFilter.objects.filter(pk=saved.pk).exists()
-    client.force_login(omar, BACKEND)
+    client.force_login(omar)
     assert "Walshes" not in menu(client).replace('value="Walshes"', "")
 
 
@@ -103,7 +102,7 @@ def test_no_list_offers_a_column_with_a_secret():
 
 
 def test_who_may_not_view_a_list_has_no_menu_of_it(client, db):
-    client.force_login(a_staff_member(role=a_role("people.view_client")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
     assert client.get(VIEW).status_code == 403
     assert client.post(f"{LIST}columns/", {"columns": ["suburb"]}).status_code == 403
 
@@ -114,5 +113,5 @@ def test_a_list_is_opened_with_the_default_filters_and_shows_all_from_itself(cli
     assert client.get(LIST)["Location"] == f"{LIST}?q=jones"
     assert client.get(LIST, {"q": "walsh"}).status_code == 200
     assert client.get(LIST, headers={"referer": f"http://testserver{LIST}?q=jones"}).status_code == 200
-    client.force_login(a_staff_member(role=ada.role), BACKEND)
+    client.force_login(a_staff_member(role=ada.role))
     assert client.get(LIST).status_code == 200

@@ -20,25 +20,17 @@ from apps.sales.models import Opportunity
 from apps.sales.services import create_opportunities, update_opportunities
 from tests.engagements.builders import a_booking, a_booking_draft, a_category, a_draft, a_plan
 from tests.funding.builders import a_claim
-from tests.people.records import a_contact, a_staff_member, an_administrator, get_unrendered
+from tests.people.records import a_contact, a_staff_member, get_unrendered
 from tests.sales.builders import a_stage
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
 NOTICES = "/admin/core/notice/"
-BACKEND = "apps.people.authentication.StaffBackend"
 
 
 @pytest.fixture(autouse=True)
 def worker_folder(settings, tmp_path):
     settings.VAR_DIR = tmp_path
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 def texts(person):

@@ -14,17 +14,10 @@ from tests.documents.builders import PDF, a_document
 from tests.documents.builders import a_category as a_document_category
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
+from tests.people.records import a_client, a_contact, a_role, a_staff_member
 from tests.sales.builders import an_opportunity
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    return person
 
 
 @pytest.fixture

@@ -17,11 +17,10 @@ from apps.operations.personal_records import ownerships
 from apps.people.models import Contact, Staff
 from tests.api.caller import Caller, an_application, ok
 from tests.funding.builders import a_claim
-from tests.people.records import a_client, a_contact, a_role, an_administrator
+from tests.people.records import a_client, a_contact, a_role
 from tests.sales.builders import an_opportunity
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +33,6 @@ def empty_log():
 @pytest.fixture
 def api():
     return Caller(an_application(name="Reports"))
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 def entries():

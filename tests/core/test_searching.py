@@ -9,8 +9,6 @@ from apps.core.admin_base.searching import search_records
 from apps.people.models import Contact
 from tests.people.records import a_contact, an_administrator
 
-BACKEND = "apps.people.authentication.StaffBackend"
-
 
 @pytest.fixture
 def people(db):
@@ -38,7 +36,7 @@ def people(db):
     ],
 )
 def test_people_are_found_by_name_or_number_in_any_spelling(client, people, text, last_names):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     found = client.get("/admin/people/contact/", {"q": text}).context["cl"].result_list
     assert [each.last_name for each in found] == last_names
 
@@ -61,7 +59,7 @@ def test_a_search_in_the_list_of_contacts_can_be_answered_by_indexes(people, tex
 
 
 def test_a_list_is_counted_and_has_pages_to_the_limit(client, people, monkeypatch):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     assert COUNT_LIMIT == 10_000
     monkeypatch.setattr(admin.site.get_model_admin(Contact), "list_per_page", 1)
     for module in (filters, lists):
@@ -74,7 +72,7 @@ def test_a_list_is_counted_and_has_pages_to_the_limit(client, people, monkeypatc
 
 
 def test_a_late_page_has_the_records_that_follow_the_page_before(client, people, monkeypatch):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     monkeypatch.setattr(admin.site.get_model_admin(Contact), "list_per_page", 2)
     first, late = [], []
     for shown, limit in ((first, 10), (late, 0)):

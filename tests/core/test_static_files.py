@@ -14,7 +14,6 @@ from django.test import override_settings
 
 from tests.people.records import a_contact, an_administrator
 
-BACKEND = "apps.people.authentication.StaffBackend"
 STATIC = Path(settings.BASE_DIR) / "static"
 ICONS = {line for line in (STATIC / "icons.txt").read_text().splitlines() if not line.startswith("#")}
 PREPARED = {
@@ -69,7 +68,7 @@ def library_templates():
 
 @pytest.mark.django_db
 def test_a_page_of_fifty_records_is_small_and_loads_nothing_that_it_does_not_use(client):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     for number in range(50):
         a_contact(primary_email=f"mia{number}@example.org", scheme_number=f"4301234{number:02}")
     answer = client.get("/admin/people/contact/", headers={"accept-encoding": "gzip"})

@@ -12,18 +12,10 @@ from apps.core.models import Change
 from apps.documents.models import Document
 from tests.documents.builders import PDF, a_category, a_document, png
 from tests.documents.conftest import stored
-from tests.people.records import a_client, a_role, a_staff_member, an_administrator, form_data
+from tests.people.records import a_client, a_role, a_staff_member, form_data
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 LIST, ADD = "/admin/documents/document/", "/admin/documents/document/add/"
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
 
 
 def files(*contents):
@@ -117,7 +109,7 @@ def test_a_file_beyond_the_limit_is_refused_while_it_is_read(client, ada, settin
 
 
 def test_only_who_may_add_documents_uploads(client, nothing_is_left):
-    client.force_login(a_staff_member(role=a_role("documents.view_document")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("documents.view_document")))
     assert client.get(ADD).status_code == 403
     assert client.post(ADD, {"Files": files(("a.pdf", PDF)), "category": a_category().pk}).status_code == 403
     nothing_is_left()
@@ -168,7 +160,7 @@ def test_only_who_may_see_documents_sees_their_files(client):
         (("people.view_staff",), 403),
         (("documents.view_document",), 200),
     ):
-        client.force_login(a_staff_member(role=a_role(*permissions)), BACKEND)
+        client.force_login(a_staff_member(role=a_role(*permissions)))
         for name in ("download", "preview"):
             answer = client.get(page_of(document, name))
             assert answer.status_code == status

@@ -24,21 +24,12 @@ from tests.people.records import (
     a_contact,
     a_role,
     a_staff_member,
-    an_administrator,
     form_data,
     get_unrendered,
 )
 
-pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
 PLANS = "/admin/engagements/clientengagement/"
-
-
-@pytest.fixture(autouse=True)
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
 
 
 def from_today(days):
@@ -154,9 +145,9 @@ def test_a_plans_page_takes_the_same_statements_however_many_bookings(client, dj
 def test_a_plans_page_is_for_those_who_may_see_plans(client):
     plan = a_plan()
     role = a_role("people.view_contact")
-    client.force_login(a_staff_member(role=role), BACKEND)
+    client.force_login(a_staff_member(role=role))
     assert plan_page(client, plan).status_code == 403
-    client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")))
     response = plan_page(client, plan)
     assert response.status_code == 200
     assert "Add a booking" not in page_text(response)

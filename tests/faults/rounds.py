@@ -7,6 +7,7 @@
 import argparse
 import functools
 import operator
+import signal
 import sys
 import tempfile
 import time
@@ -121,6 +122,8 @@ def main(arguments):
     parser.add_argument("--control", action="store_true", help="succeed only when losses are found")
     parser.add_argument("--record", action="store_true", help="write docs/faults.md")
     options = parser.parse_args(arguments)
+    # So that disks are unmounted, and nothing that was started outlives it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     settings = LOSSY if options.control else SETTINGS
     faults = [Deployment.postgresql_restarted_immediately] if options.control else Deployment.FAULTS
     reports = []

@@ -2,7 +2,6 @@
 
 from tests.people.records import form_data
 
-BACKEND = "apps.people.authentication.StaffBackend"
 CLAIMS, INVOICES, PROVIDER_INVOICES = (
     f"/admin/funding/{name}/" for name in ("claim", "invoice", "providerinvoice")
 )

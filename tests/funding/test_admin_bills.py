@@ -9,7 +9,6 @@ from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
 from tests.funding.admin_forms import (
-    BACKEND,
     CLAIMS,
     INVOICES,
     bill_form_data,
@@ -38,7 +37,7 @@ pytestmark = pytest.mark.django_db
 def ada(client, at):
     at(TODAY)
     person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     return person
 
 
@@ -399,7 +398,7 @@ def test_a_recurring_invoice_needs_its_beginning_and_its_frequency(client, scene
 
 def test_credits_need_their_own_permission(client, scene):
     role = a_role("funding.add_invoice", "funding.view_invoice", "funding.administer_funding_invoices")
-    client.force_login(a_staff_member(role=role), BACKEND)
+    client.force_login(a_staff_member(role=role))
     answer = post_invoice(client, scene, line(scene.entry, is_credit_item="on"))
     assert answer.status_code == 200
     assert not Invoice.objects.exists()
@@ -496,7 +495,7 @@ def test_prices_are_those_of_the_participant_s_zone_on_the_day_of_the_line(clien
 def test_without_the_permission_no_page_of_bills_opens(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
-    client.force_login(a_staff_member(role=a_role("people.view_staff")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_staff")))
     for address in ("", "add/", f"{claim.pk}/change/", f"{claim.pk}/history/", "products/", "prices/"):
         assert client.get(f"{CLAIMS}{address}").status_code == 403
     for address in (INVOICES, "/admin/funding/providerinvoice/"):
@@ -509,7 +508,7 @@ def test_who_may_only_look_sees_the_claim_and_no_form(client, scene, permission)
     enter(client, scene)
     claim = Claim.objects.get()
     role = a_role(f"funding.{permission}")
-    client.force_login(a_staff_member(role=role), BACKEND)
+    client.force_login(a_staff_member(role=role))
     page = client.get(f"{CLAIMS}{claim.pk}/change/")
     assert page.templates[0].name == "funding/bill.html"
     assert page.context["buttons"] == []

@@ -8,18 +8,10 @@ import pytest
 from apps.core.models import Change
 from apps.funding.models import CostCentre, Price, PriceBook, Product
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_product, an_entry
-from tests.people.records import a_role, a_staff_member, an_administrator, form_data, get_unrendered
+from tests.people.records import a_role, a_staff_member, form_data, get_unrendered
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 ENTRIES = "/admin/funding/pricebookentry/"
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
 
 
 @pytest.fixture
@@ -66,7 +58,7 @@ def test_prices_are_shown_for_each_zone_on_the_day_of_the_filter(client, ada, en
 @pytest.mark.parametrize("query", [{}, {"on": ""}, {"on": "yesterday"}])
 def test_without_a_day_prices_are_those_of_today(client, ada, entry, at, query):
     at("2026-07-01 00:30")
-    client.force_login(ada, BACKEND)
+    client.force_login(ada)
     assert rows(client, **query)[0][1] == "1,700.50"
 
 
@@ -171,14 +163,14 @@ def test_price_books_and_cost_centres_are_entered_and_archived(client, ada):
 
 def test_who_may_not_see_prices_sees_none_of_their_pages(client, entry):
     person = a_staff_member(role=a_role("people.view_staff"))
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     for path in ("pricebook/", "product/", "costcentre/", "pricebookentry/"):
         assert client.get(f"/admin/funding/{path}").status_code == 403
 
 
 def test_who_may_only_look_changes_nothing(client, entry):
     role = a_role("people.view_staff", "funding.view_pricebookentry", "funding.view_price")
-    client.force_login(a_staff_member(role=role), BACKEND)
+    client.force_login(a_staff_member(role=role))
     address = f"{ENTRIES}{entry.pk}/change/"
     assert b"1616.26" in client.get(address).content
     assert client.post(address, {"gst_inclusive": "on"}).status_code == 403

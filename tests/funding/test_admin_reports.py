@@ -10,7 +10,7 @@ from apps.core.models import Subscriber
 from apps.funding.models import Claim
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
-from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
+from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 
@@ -22,7 +22,7 @@ QUEUES, MONTH_END = f"{CLAIMS}queues/", f"{CLAIMS}month-end/"
 def ada(client, at):
     at("2026-08-20 10:00")
     person = an_administrator()
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     return person
 
 
@@ -150,10 +150,10 @@ def test_pages_of_sums_take_the_same_statements_for_any_number_of_claims(
 
 def test_without_the_permission_there_are_no_queues(client):
     a_claim(), an_invoice()
-    client.force_login(a_staff_member(role=a_role("funding.view_product")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("funding.view_product")))
     for address in (QUEUES, MONTH_END, f"{CLAIMS}next/"):
         assert client.get(address).status_code == 403
-    client.force_login(a_staff_member(role=a_role("funding.view_claim")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("funding.view_claim")))
     groups = get_unrendered(client, QUEUES).context_data["groups"]
     assert [title for title, _ in groups] == ["Claims"]
 
@@ -195,7 +195,7 @@ def test_a_key_that_no_budget_has_leaves_the_list_as_it_is(client):
 
 def test_a_plans_page_leads_only_those_to_claims_who_may_see_them(client):
     booking = a_booking()
-    client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("engagements.view_clientengagement")))
     page = client.get(f"/admin/engagements/clientengagement/{booking.engagement_id}/plan/")
     assert page.status_code == 200
     assert "draws_on" not in page.content.decode()

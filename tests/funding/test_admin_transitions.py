@@ -13,27 +13,19 @@ from django.db import connection
 from apps.core.models import Subscriber
 from apps.funding.admin.claims import ClaimAdmin
 from apps.funding.models import AcknowledgedWarning, Claim, ProviderInvoice, StatusMove
-from tests.funding.admin_forms import BACKEND, CLAIMS, INVOICES, PROVIDER_INVOICES
+from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import (
     a_client,
     a_contact,
     a_role,
     a_staff_member,
-    an_administrator,
     form_data,
     get_unrendered,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
 APPROVED, AWAITING, ON_HOLD = "Approved", "AwaitingStaffApproval", "OnHold"
-
-
-@pytest.fixture(autouse=True)
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
 
 
 def reloaded(record):
@@ -250,10 +242,10 @@ def test_archived_claims_are_restored_from_their_list(client):
 def test_without_the_permission_no_status_changes(client):
     claim = a_claim()
     role = a_role("funding.view_claim", "funding.administer_funding_invoices")
-    client.force_login(a_staff_member(role=role), BACKEND)
+    client.force_login(a_staff_member(role=role))
     run_list_action(client, f"{CLAIMS}?status={AWAITING}", "approve", [claim])
     assert reloaded(claim).funding_status == AWAITING
-    client.force_login(a_staff_member(role=a_role("funding.change_claim", "funding.view_claim")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("funding.change_claim", "funding.view_claim")))
     run_list_action(client, CLAIMS, "approve", [claim])
     run_action(client, claim, "approve")
     assert reloaded(claim).funding_status == AWAITING
@@ -278,7 +270,7 @@ def test_approving_claiming_and_paying_are_permissions_of_their_own(client, perm
     claim = a_claim(funding_status=status)
     granted = [f"funding.{permission}_funding_invoices"] if permission else []
     person = a_staff_member(role=a_role(*ADMINISTERS, *granted))
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     page = get_unrendered(client, f"{CLAIMS}{claim.pk}/change/")
     buttons = [button["address"].split("/")[-2] for button in page.context_data["buttons"]]
     assert buttons == offered
@@ -301,7 +293,7 @@ def test_roles_that_administered_funding_before_keep_all_three_permissions():
 
 def test_a_person_who_may_not_approve_is_told_so(client):
     claim = a_claim()
-    client.force_login(a_staff_member(role=a_role(*ADMINISTERS)), BACKEND)
+    client.force_login(a_staff_member(role=a_role(*ADMINISTERS)))
     page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
     assert "Your role lacks the permission to approve claims and invoices." in page
 

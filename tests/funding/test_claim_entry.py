@@ -10,7 +10,6 @@ from apps.documents.storage import document_storage
 from apps.funding.models import Claim, ProviderInvoice
 from tests.documents.builders import PDF, a_category, a_document, png
 from tests.funding.admin_forms import (
-    BACKEND,
     CLAIMS,
     bill_form_data,
     errors_of,
@@ -31,7 +30,7 @@ ADD = f"{CLAIMS}add/"
 def ada(client, at):
     at(TODAY)
     person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     return person
 
 
@@ -157,7 +156,7 @@ def test_without_the_permissions_a_claim_needs_a_provider_invoice(client, scene)
         *("funding.add_claim", "funding.view_claim", "funding.change_claim"),
         "funding.administer_funding_invoices",
     )
-    client.force_login(a_staff_member(role=a_role(*permissions)), BACKEND)
+    client.force_login(a_staff_member(role=a_role(*permissions)))
     page = get_unrendered(client, ADD)
     assert {"file", "invoice_total"}.isdisjoint(page.context["adminform"].form.fields)
     answer = client.post(ADD, bill_form_data(page, line(scene.entry)))
@@ -194,7 +193,7 @@ def test_a_bad_file_is_refused_when_it_is_chosen_and_not_kept(client, name, cont
 def test_a_file_that_was_chosen_long_ago_is_chosen_again(client, ada, scene, at):
     data = entry_form(client, scene)
     at("2026-08-20 22:30")
-    client.force_login(ada, BACKEND)
+    client.force_login(ada)
     head, _ = errors_of(client.post(ADD, data))
     assert head["file"] == ["Choose the file again."]
     assert counts() == [0, 0, 0]

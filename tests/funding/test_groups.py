@@ -11,7 +11,6 @@ from apps.funding.models import Claim
 from tests.funding.builders import a_claim
 from tests.people.records import a_role, a_staff_member, an_administrator
 
-BACKEND = "apps.people.authentication.StaffBackend"
 LIST = "/admin/funding/claim/"
 SYDNEY = ZoneInfo("Australia/Sydney")
 MONTHS = [(2026, 2), (2026, 3), (2026, 3)]
@@ -19,7 +18,7 @@ MONTHS = [(2026, 2), (2026, 3), (2026, 3)]
 
 @pytest.fixture
 def claims(client, db):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     for number, (year, month) in enumerate(MONTHS):
         claim = a_claim()
         entered = dt.datetime(year, month, 1, 0, 30, tzinfo=SYDNEY)
@@ -59,5 +58,5 @@ def test_unknown_groupings_and_filters_are_not_found(client, claims, address, st
 
 @pytest.mark.django_db
 def test_groups_are_for_those_who_may_view_the_list(client):
-    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_contact")))
     assert client.get(f"{LIST}groups/month/").status_code == 403

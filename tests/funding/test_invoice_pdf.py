@@ -9,7 +9,7 @@ from apps.core.models import Subscriber
 from apps.funding.choices import TaxChoice
 from apps.funding.invoice_pdf import invoice_story
 from apps.funding.models import InvoiceLine, PriceBookEntry
-from tests.funding.admin_forms import BACKEND, INVOICES
+from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import an_invoice
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def signed_in(client):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
 
 
 def texts(story):
@@ -66,5 +66,5 @@ def test_selected_invoices_are_one_file(client):
 
 
 def test_an_invoice_is_for_those_who_may_view_it(client):
-    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_contact")))
     assert client.get(f"{INVOICES}{an_invoice().pk}/pdf/").status_code == 403

@@ -24,7 +24,7 @@ from apps.funding.services.recurring import (
 )
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_plan
-from tests.funding.admin_forms import BACKEND, INVOICES
+from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import a_cost_centre, a_price, a_product, an_entry, an_invoice
 from tests.people.builders import a_contact, a_role, a_staff_member
 
@@ -394,7 +394,7 @@ def test_a_dry_run_reports_the_same_and_stores_nothing():
 def test_the_page_of_a_recurring_invoice_names_the_day_of_the_next(client, at, columns, expected):
     at("2026-07-15 10:00")
     invoice = a_recurring_invoice(**columns)
-    client.force_login(invoice.staff, BACKEND)
+    client.force_login(invoice.staff)
     page = client.get(f"{INVOICES}{invoice.pk}/change/").content.decode()
     assert (f"Next invoice: {expected}." if expected else "No further invoice.") in page
 

@@ -27,7 +27,7 @@ from apps.funding.services.update import update_claims
 from apps.funding.statuses import TransitionName
 from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, ValidationFailed
-from tests.funding.admin_forms import BACKEND, PROVIDER_INVOICES
+from tests.funding.admin_forms import PROVIDER_INVOICES
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, act
 from tests.people.records import form_data, get_unrendered
@@ -174,7 +174,7 @@ def test_an_archived_claim_lets_its_provider_invoice_wait_and_takes_it_again_whe
 
 def test_a_form_that_was_read_before_the_claim_came_does_not_undo_it(client):
     """What the form had read may be old when it is stored."""
-    client.force_login(a_funder(), BACKEND)
+    client.force_login(a_funder())
     provider_invoice = a_full_provider_invoice()
     page = f"{PROVIDER_INVOICES}{provider_invoice.pk}/change/"
     form = form_data(get_unrendered(client, page), invoice_total="12.50")

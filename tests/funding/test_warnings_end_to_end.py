@@ -130,14 +130,14 @@ def test_a_claim_in_another_request_is_warned_of_what_the_first_left(api, client
     message = answer.json()["error"]["details"][0]["message"]
     assert message.startswith("The line's total of 280.00 is 20.00 more than the 260.00 left of")
     assert api.post("claim", {"value": [more]}, "ignoreWarnings=true").status_code == 201
-    client.force_login(staff, "apps.people.authentication.StaffBackend")
+    client.force_login(staff)
     assert "Claimed 0.00 Paid 0.00 Waiting 420.00 Left -20.00" in plan_page(client, scene.plan)
 
 
 def test_the_plan_s_page_follows_a_claim_through_its_life(api, client, scene, staff):
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
     claim = Claim.objects.get()
-    client.force_login(staff, "apps.people.authentication.StaffBackend")
+    client.force_login(staff)
     assert "Claimed 0.00 Paid 0.00 Waiting 140.00 Left 260.00" in plan_page(client, scene.plan)
     told = {
         "approve": "Claimed 0.00 Paid 0.00 Waiting 140.00 Left 260.00",
@@ -153,7 +153,7 @@ def test_the_plan_s_page_follows_a_claim_through_its_life(api, client, scene, st
 def test_an_archived_claim_gives_back_what_it_drew(api, client, scene, staff):
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
     assert apply_transition(Claim, [Claim.objects.get().pk], "archive").refused == []
-    client.force_login(staff, "apps.people.authentication.StaffBackend")
+    client.force_login(staff)
     assert "Waiting 0.00 Left 400.00" in plan_page(client, scene.plan)
     assert api.post("claim", {"value": [a_claim_body(scene, staff)]}).status_code == 201
 
@@ -166,7 +166,7 @@ def test_a_pace_plan_s_budget_counts_the_claim(api, client, scene, staff):
     assert api.post("claim", {"value": [body]}).status_code == 201
     budget.refresh_from_db()
     assert budget.waiting == Decimal("140.00")
-    client.force_login(staff, "apps.people.authentication.StaffBackend")
+    client.force_login(staff)
     assert "Waiting 140.00 Left 10.00" in plan_page(client, plan)
 
 
@@ -248,5 +248,5 @@ def test_bills_on_a_booking_may_come_to_more_than_one_bill_can(api, client, scen
     assert len(apply_transition(Claim, claims, "claim", staff).done) == 2
     assert amounts(scene)[0] == Decimal("1399999999860.00")
     assert recount_budgets() == (0, 0)
-    client.force_login(staff, "apps.people.authentication.StaffBackend")
+    client.force_login(staff)
     assert "1,399,999,999,860.00" in plan_page(client, scene.plan)

@@ -15,14 +15,13 @@ from tests.funding.builders import a_claim
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 PAGE = "/admin/core/personaldataread/"
 
 
 @pytest.fixture
 def ada(client):
     person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     READ_LOG.waiting.clear()
     return person
 
@@ -100,11 +99,11 @@ def test_a_read_without_keys_may_have_been_of_anybody_with_such_records(client, 
 
 
 def test_it_needs_a_permission_of_its_own_and_shows_kinds_that_somebody_may_view(client, reads):
-    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_contact")))
     assert client.get(PAGE).status_code == 403
     assert client.get(f"{PAGE}export/").status_code == 403
     auditor = a_staff_member(role=a_role("core.view_personaldataread", "people.view_contact"))
-    client.force_login(auditor, BACKEND)
+    client.force_login(auditor)
     assert [who for who, _ in shown(client)] == ["Cora Smith"]
     for address in (f"{PAGE}add/", f"{PAGE}{PersonalDataRead.objects.first().pk}/delete/"):
         assert client.post(address, {"post": "yes"}).status_code == 403

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.operations.tables import applied_migrations, known_migrations
+from apps.core.database.migrations import applied_migrations, known_migrations
 from tests.operations.databases import default_database
 
 pytestmark = pytest.mark.django_db

@@ -25,21 +25,6 @@ from tests.people.records import (
 )
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
-
-
-@pytest.fixture(autouse=True)
-def fresh_clock():
-    clock.reset_now()
-    yield
-    clock.reset_now()
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
 
 
 @pytest.fixture
@@ -47,7 +32,7 @@ def clerk(client):
     """Signed in: somebody who may change staff and roles, and little else."""
     role = a_role("people.view_staff", "people.change_staff", "people.view_role", "people.change_role")
     person = a_staff_member(role=role)
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     return person
 
 
@@ -237,7 +222,7 @@ def test_a_password_is_neither_shown_nor_in_the_history(client, ada):
 
 def test_setting_a_password_ends_the_persons_sessions_but_not_ones_own(client, ada):
     elsewhere = client.__class__()
-    elsewhere.force_login(ada, BACKEND)
+    elsewhere.force_login(ada)
     new = {"new_password1": "quite another thing", "new_password2": "quite another thing"}
     client.post(page_of(ada, "password"), new)
     assert client.get("/admin/").status_code == 200
@@ -414,7 +399,7 @@ def test_answers_are_shown_to_those_who_may_only_look(client):
     record = a_contact()
     answered = record.custom_field_answers.create(custom_field=field)
     answered.responses.create(response="Mimi")
-    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_contact")))
     page = client.get(page_of(record)).content.decode()
     assert "Nickname" in page
     assert "Mimi" in page

@@ -19,7 +19,6 @@ from django.utils import timezone
 
 from apps.access.throttling import client_address
 from apps.core.models import Change, Subscriber
-from apps.odata import clock
 from apps.people import authentication
 from apps.people.models import Staff
 from apps.people.services import disable_logins, enable_logins
@@ -27,13 +26,6 @@ from tests.people.records import PASSWORD, a_role, a_staff_member, an_administra
 
 pytestmark = pytest.mark.django_db
 LOGIN = "/admin/login/"
-
-
-@pytest.fixture(autouse=True)
-def fresh_clock():
-    clock.reset_now()
-    yield
-    clock.reset_now()
 
 
 def sign_in(client, username, password=PASSWORD, **more):

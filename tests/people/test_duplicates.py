@@ -9,23 +9,15 @@ from apps.odata.write.drafts import Draft
 from apps.people.duplicates import duplicate_warnings, find_duplicates
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application
-from tests.people.records import a_contact, an_administrator, form_data, get_unrendered
+from tests.people.records import a_contact, form_data, get_unrendered
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/people/contact/add/"
-BACKEND = "apps.people.authentication.StaffBackend"
 BORN = dt.date(1990, 5, 17)
 
 
 def a_draft(key=None, **values):
     return Draft(values, given=values, key=key)
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator()
-    client.force_login(person, BACKEND)
-    return person
 
 
 @pytest.fixture

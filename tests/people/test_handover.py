@@ -22,7 +22,6 @@ from tests.races import call_at_once
 from tests.sales.builders import a_template, an_opportunity
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 
 #: References to staff that say who did something, each of which stays.
 FACTS = {
@@ -55,13 +54,6 @@ def leaver(db):
     a_claim(staff=person, funding_status="Paid")
     an_invoice(staff=person)
     person.teams.add(Team.objects.create(name="North"))
-    return person
-
-
-@pytest.fixture
-def ada(client, db):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
     return person
 
 
@@ -105,7 +97,7 @@ def test_every_reference_to_staff_is_a_responsibility_or_a_fact():
 
 def test_all_open_work_goes_to_one_person_and_the_login_ends(leaver, client):
     successor = an_administrator()
-    client.force_login(leaver, BACKEND)
+    client.force_login(leaver)
     session = client.session.session_key
     UserSession.objects.create(user=leaver, session_key=session, ip="127.0.0.1")
     Authenticator.objects.create(user=leaver, type="totp", data={})
@@ -211,7 +203,7 @@ def test_the_page_says_why_somebody_cannot_take_over(leaver, client, ada):
 
 
 def test_whoever_may_not_change_somebody_does_not_let_them_leave(leaver, client):
-    client.force_login(a_staff_member(role=a_role("people.view_staff", "people.change_staff")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_staff", "people.change_staff")))
     assert client.get(page_of(leaver)).status_code == 403
     assert client.post(page_of(leaver), {}).status_code == 403
 

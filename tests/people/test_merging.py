@@ -15,7 +15,6 @@ from tests.funding.builders import a_claim, a_provider_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +111,7 @@ def test_what_cannot_be_one_is_refused_and_nothing_moves():
 
 
 def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):
-    client.force_login(an_administrator(), BACKEND)
+    client.force_login(an_administrator())
     kept = a_contact(first_name="Mia", last_name="Silva", phone1="0400 000 001")
     duplicate = a_contact(first_name="Mia", last_name="Sylva")
     claim = a_claim(contact=duplicate)
@@ -130,7 +129,7 @@ def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):
 
 
 def test_merging_needs_the_permission_to_change(client):
-    client.force_login(a_staff_member(role=a_role("people.view_contact")), BACKEND)
+    client.force_login(a_staff_member(role=a_role("people.view_contact")))
     kept, duplicate = a_contact(), a_contact()
     assert client.post(merge_page(kept), {"duplicate": str(duplicate.pk)}).status_code == 403
     assert not Contact.objects.exclude(merged_into=None).exists()

@@ -19,7 +19,6 @@ from tests.people.records import PASSWORD, a_role, a_staff_member, an_administra
 from tests.people.test_authentication import LOGIN, is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 ASK = "/admin/account/password/"
 NEW = "quite another thing"
 BOTH = {"new_password1": NEW, "new_password2": NEW}
@@ -101,7 +100,7 @@ def test_a_password_by_link_obeys_the_rules_of_passwords(client):
 
 def test_an_administrator_hands_over_a_link_or_mails_it(client, settings):
     boss, person = an_administrator(), a_colleague()
-    client.force_login(boss, BACKEND)
+    client.force_login(boss)
     page = f"/admin/people/staff/{person.pk}/password/"
     assert 'name="mail"' not in client.get(page).content.decode()
     settings.EMAIL_HOST = "mail.example.org"
@@ -116,7 +115,7 @@ def test_an_administrator_hands_over_a_link_or_mails_it(client, settings):
 
 def test_nobody_makes_a_link_for_those_who_may_do_more(client):
     boss, clerk = an_administrator(), a_staff_member(role=a_role("people.change_staff", "people.view_staff"))
-    client.force_login(clerk, BACKEND)
+    client.force_login(clerk)
     for name in ("link", "mail"):
         assert client.post(f"/admin/people/staff/{boss.pk}/password/", {name: "1"}).status_code == 403
     assert mail.outbox == []

@@ -16,7 +16,6 @@ from tests.people.records import PASSWORD, a_role, a_staff_member, an_administra
 from tests.people.test_authentication import LOGIN, is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 FACTORS = "/admin/account/factors/"
 CODE_PAGE = f"{FACTORS}authenticate/"
 
@@ -108,7 +107,7 @@ def test_a_role_that_requires_a_second_factor_leads_to_its_page_before_anything_
 def test_the_last_second_factor_stays_where_the_role_requires_one(client):
     person = a_staff_member(role=a_role("people.view_client", requires_second_factor=True))
     TOTP.activate(person, generate_totp_secret())
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     client.post("/admin/account/confirm/", {"password": PASSWORD})
     answer = client.post(f"{FACTORS}totp/deactivate/")
     assert "cannot deactivate" in answer.content.decode()
@@ -117,7 +116,7 @@ def test_the_last_second_factor_stays_where_the_role_requires_one(client):
 
 def test_second_factors_are_changed_only_after_another_proof(client):
     person = an_administrator()
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     answer = client.get(f"{FACTORS}totp/activate/")
     assert answer["Location"].startswith("/admin/account/confirm/")
     assert "password" in client.post(answer["Location"], {"password": "wrong"}).context["form"].errors
@@ -128,7 +127,7 @@ def test_second_factors_are_changed_only_after_another_proof(client):
 def test_an_administrator_removes_second_factors_that_are_lost(client, ada):
     person = a_staff_member()
     TOTP.activate(person, generate_totp_secret())
-    client.force_login(ada, BACKEND)
+    client.force_login(ada)
     chosen = {"action": "remove_second_factors", "_selected_action": [str(person.pk)]}
     client.post("/admin/people/staff/", chosen)
     assert not person.authenticator_set.exists()
@@ -139,7 +138,7 @@ def test_an_administrator_removes_second_factors_that_are_lost(client, ada):
 
 def test_nobody_removes_second_factors_of_those_who_may_do_more(client, ada):
     role = a_role("people.view_staff", "people.change_staff")
-    client.force_login(a_staff_member(role=role), BACKEND)
+    client.force_login(a_staff_member(role=role))
     chosen = {"action": "remove_second_factors", "_selected_action": [str(ada.pk)]}
     client.post("/admin/people/staff/", chosen)
     assert ada.authenticator_set.exists()

@@ -7,7 +7,6 @@ import pytest
 from apps.odata import clock
 from apps.sales.choices import Outcome
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
-from tests.people import records
 from tests.people.builders import a_staff_member, a_team
 from tests.people.records import form_data, get_unrendered
 from tests.sales.builders import (
@@ -23,15 +22,8 @@ from tests.sales.builders import (
     the_result,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
 ADD = "/admin/sales/opportunity/add/"
-
-
-@pytest.fixture(autouse=True)
-def ada(client):
-    person = records.an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, "apps.people.authentication.StaffBackend")
-    return person
 
 
 def add(client, **fields):

@@ -23,7 +23,6 @@ from tests.sales.builders import (
 )
 
 pytestmark = pytest.mark.django_db
-BACKEND = "apps.people.authentication.StaffBackend"
 BOARD = "/admin/sales/opportunity/board/"
 MOVE = "/admin/sales/opportunity/board/move/"
 FOLLOW_UPS = "/admin/sales/opportunity/follow-ups/"
@@ -32,17 +31,10 @@ FUNNEL = "/admin/sales/opportunity/funnel/"
 
 
 @pytest.fixture
-def ada(client):
-    person = records.an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person, BACKEND)
-    return person
-
-
-@pytest.fixture
 def viewer(client):
     """Signed in: somebody who may look, and change nothing."""
     person = records.a_staff_member(role=records.a_role("sales.view_opportunity"))
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     return person
 
 
@@ -182,7 +174,7 @@ def test_who_may_only_look_moves_nothing(client, viewer):
 def test_the_boards_are_for_those_who_may_see_opportunities(client, address):
     assert client.get(address).status_code == 302
     person = records.a_staff_member(role=records.a_role("people.view_client"))
-    client.force_login(person, BACKEND)
+    client.force_login(person)
     assert client.get(address).status_code == 403
     assert address not in client.get("/admin/").content.decode()
 

@@ -87,7 +87,7 @@ def variables(folder, **environment):
     return {**others, **ours, "TMPDIR": str(folder), **environment}
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline

@@ -4,7 +4,6 @@ from apps.core.admin_base.audit import AuditAdmin, RecordKindFilter
 from apps.core.admin_base.filters import (
     COUNT_LIMIT,
     ArchivedFilter,
-    CappedPaginator,
     ConditionFilter,
     Conditions,
     DateTimeRangeFilter,
@@ -21,7 +20,6 @@ __all__ = [
     "OVERVIEW",
     "ArchivedFilter",
     "AuditAdmin",
-    "CappedPaginator",
     "ConditionFilter",
     "Conditions",
     "DateTimeRangeFilter",

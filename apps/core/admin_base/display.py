@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from apps.odata import clock
+from apps.odata.errors import plural
 
 # --- amounts --------------------------------------------------------------------------------------------
 
@@ -48,14 +49,6 @@ def short_period(first: dt.date, last: dt.date) -> str:
     return short_day(first) if first == last else f"{short_day(first)} – {short_day(last)}"
 
 
-def count_days(number: int) -> str:
-    return "1 day" if number == 1 else f"{number:,} days"
-
-
-def count_records(number: int) -> str:
-    return "1 record" if number == 1 else f"{number:,} records"
-
-
 def days_since(moment: dt.datetime) -> int:
     """Whole days of the calendar from a moment until today, in the subscriber's zone."""
     return (clock.today() - timezone.localtime(moment).date()).days
@@ -63,7 +56,7 @@ def days_since(moment: dt.datetime) -> int:
 
 def age(moment: dt.datetime) -> str:
     days = days_since(moment)
-    return "today" if days <= 0 else count_days(days)
+    return "today" if days <= 0 else plural(days, "day")
 
 
 # --- cells and links ------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Files of what a list shows with its filters: the same columns as exports by command, which imports read."""
 
-from functools import partial
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 
 from apps.core import exporting
 from apps.core.admin_base.list_views import ListViewAdmin, filters_of
@@ -34,9 +33,7 @@ FILE_TYPES = {
 class ExportAdmin(ListViewAdmin):
     """A list of records of a resource, of which what is filtered is exported."""
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(partial(self.open_page, EXPORT))
-        return [path(f"{EXPORT.path}/", view, name=self.url_name(EXPORT.name)), *super().get_urls()]
+    base_pages = (*ListViewAdmin.base_pages, EXPORT)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -9,10 +9,11 @@ from django.contrib.admin import ModelAdmin
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.functional import cached_property
 from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
 from unfold.utils import parse_date_str
+
+from apps.odata import clock
 
 #: Nobody looks through more records than so many one by one; beyond it a queue says "10,000+".
 COUNT_LIMIT = 10_000
@@ -59,10 +60,8 @@ class DateTimeRangeFilter(RangeDateFilter):
             day = parse_date_str(text) if isinstance(text, str) else None
             if day is not None and day < dt.date.max:
                 # Moments rather than days are compared, so that an index finds them.
-                start = dt.datetime.combine(day + dt.timedelta(days=days), dt.time.min)
-                queryset = queryset.filter(
-                    **{f"{self.parameter_name}__{operator}": timezone.make_aware(start)}
-                )
+                start = clock.start_of_day(day + dt.timedelta(days=days))
+                queryset = queryset.filter(**{f"{self.parameter_name}__{operator}": start})
         return queryset
 
 

@@ -1,8 +1,7 @@
 """How a person sees a list: filters saved under a name, for themselves or their teams, and chosen columns."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -13,7 +12,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils.text import capfirst
 
 from apps.core.admin_base.pages import Page, PageAdmin
@@ -52,16 +50,7 @@ def own_columns(type_: StructuredType) -> set[str]:
 class ListViewAdmin(PageAdmin):
     """A list whose filters can be saved and whose columns can be chosen, by whoever may view it."""
 
-    def get_urls(self) -> list[URLPattern]:
-        pages = [
-            path(
-                f"{page.path}/",
-                self.admin_site.admin_view(partial(self.open_page, page)),
-                name=self.url_name(page.name),
-            )
-            for page in (LIST_VIEW, CHOOSE_COLUMNS)
-        ]
-        return [*pages, *super().get_urls()]
+    base_pages: ClassVar[Sequence[Page]] = (LIST_VIEW, CHOOSE_COLUMNS)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -53,6 +53,10 @@ class RecordLink:
     is_minor: bool = False
 
 
+def is_page(request: HttpRequest, url_name: str) -> bool:
+    return request.resolver_match is not None and request.resolver_match.url_name == url_name
+
+
 class PageAdmin(ModelAdmin):
     """An admin with pages of its own."""
 
@@ -60,16 +64,26 @@ class PageAdmin(ModelAdmin):
     purpose: ClassVar[str] = ""
     #: Pages beside the list: ``def queues_page(self, request)``.
     list_pages: ClassVar[Sequence[Page]] = ()
+    #: Pages beside the list that a base class adds to those.
+    base_pages: ClassVar[Sequence[Page]] = ()
     #: Pages of one record: ``def plan_page(self, request, record)``.
     record_pages: ClassVar[Sequence[Page]] = ()
     #: The page that a link to a record opens: the form, or one of ``record_pages``.
     main_page: ClassVar[str] = "change"
+
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
 
     @property
     def media(self) -> Media:
         """The scripts of Django's pages, without those that make addresses from titles: no form has such."""
         names = ("vendor/jquery/jquery.min", "jquery.init", "core", "admin/RelatedObjectLookups", "actions")
         return Media(js=[f"admin/js/{name}.js" for name in names])
+
+    def is_list(self, request: HttpRequest) -> bool:
+        """Whether the list is shown, which may need more of its records than other pages."""
+        return is_page(request, self.url_name("changelist"))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[RecordChangeList]:
         return RecordChangeList
@@ -88,7 +102,7 @@ class PageAdmin(ModelAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         addresses = [
-            *((f"{page.path}/", page) for page in self.list_pages),
+            *((f"{page.path}/", page) for page in (*self.list_pages, *self.base_pages)),
             *((f"<path:object_id>/{page.path}/", page) for page in self.record_pages),
         ]
         pages = [
@@ -156,12 +170,9 @@ class PageAdmin(ModelAdmin):
 
 
 class ReadOnlyAdmin(PageAdmin):
-    """A list of what services and tasks wrote, which nobody adds to, changes or deletes here."""
+    """A list of what the service writes: nobody adds, changes or deletes it here."""
 
     list_filter_submit = True
-    list_per_page = 50
-    paginator = CappedPaginator
-    show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

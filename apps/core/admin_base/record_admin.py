@@ -16,9 +16,9 @@ from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link
 from apps.core.admin_base.exports import ExportAdmin
-from apps.core.admin_base.filters import ArchivedFilter, CappedPaginator
+from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import RESTORED, LocalTimeField, RecordForm, fieldset
-from apps.core.admin_base.pages import Page
+from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
 from apps.core.services import Service, service_of
@@ -56,9 +56,6 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     menu_title: ClassVar[str | None] = None
     icon: ClassVar[str] = "description"
 
-    show_full_result_count = False
-    list_per_page = 50
-    paginator = CappedPaginator
     list_filter: ClassVar[Any] = (ArchivedFilter,)
     list_filter_submit = True
     #: Columns with numbers, which are found however they are written.
@@ -282,8 +279,7 @@ class LookupAdmin(RecordAdmin):
 
 def is_autocomplete(request: HttpRequest) -> bool:
     """Whether records are searched to refer to one of them."""
-    match = request.resolver_match
-    return match is not None and match.url_name == "autocomplete"
+    return is_page(request, "autocomplete")
 
 
 class RecordAutocompleteView(AutocompleteJsonView):

@@ -217,7 +217,7 @@ def recognise_columns(
         if member is None and (not text or index in mapped or text in unread):
             continue
         if member is None:
-            unknown.append(described(index, header, table) + suggestion(header, by_spelling))
+            unknown.append(quote_header(index, header, table) + suggestion(header, by_spelling))
         elif member.is_read_only:
             read_only.append(header)
         else:
@@ -293,13 +293,13 @@ def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:
         if first is not column:
             other = f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header
             raise ImportFileError(
-                f"{described(first.index, first.header, table)} and"
-                f" {described(column.index, column.header, table)} both give {member.name};"
+                f"{quote_header(first.index, first.header, table)} and"
+                f" {quote_header(column.index, column.header, table)} both give {member.name};"
                 f' leave one of them out (--map "{other}=").'
             )
 
 
-def described(index: int, header: str, table: Table) -> str:
+def quote_header(index: int, header: str, table: Table) -> str:
     text = header.strip()
     short = text if len(text) <= 40 else f"{text[:39]}…"
     return f"column {column_letters(index)} “{short}”" if table.has_cell_addresses else f"“{short}”"

@@ -24,7 +24,6 @@ from apps.core.admin_base import (
 )
 from apps.core.admin_base.display import (
     admin_url,
-    count_days,
     format_amount,
     link,
     list_url,
@@ -35,6 +34,7 @@ from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
 from apps.odata import clock
+from apps.odata.errors import plural
 from apps.people.models import Client, Contact
 
 
@@ -156,10 +156,7 @@ class ClientEngagementAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         plans = super().get_queryset(request)
-        match = request.resolver_match
-        if match is None or match.url_name != "engagements_clientengagement_changelist":
-            return plans
-        return plans.prefetch_related("bookings", "category_budgets")
+        return plans.prefetch_related("bookings", "category_budgets") if self.is_list(request) else plans
 
     # --- columns
 
@@ -198,13 +195,13 @@ class ClientEngagementAdmin(RecordAdmin):
         """(colour of the label, words)"""
         days_to_start = (plan.plan_start_date - clock.today()).days
         if days_to_start > 0:
-            return "coming", f"Starts in {count_days(days_to_start)}"
+            return "coming", f"Starts in {plural(days_to_start, 'day')}"
         if not plan.is_current:
             return "ended", f"Ended {short_day(plan.last_day)}"
         if plan.days_left == 0:
             return "soon", "Last day"
         colour = "soon" if plan.days_left <= DAYS_LEFT_WARNING else "later"
-        return colour, f"{count_days(plan.days_left)} left"
+        return colour, f"{plural(plan.days_left, 'day')} left"
 
     # --- the page of a plan
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from unfold.contrib.filters.admin import (
@@ -158,8 +157,7 @@ def age_conditions(column: str) -> Conditions:
 
 def over_business_days(number: int) -> dt.datetime:
     """The moment before which something has waited for more than so many business days."""
-    day = business_days_before(clock.today(), number)
-    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+    return clock.start_of_day(business_days_before(clock.today(), number))
 
 
 class WarningFilter(DropdownFilter):
@@ -340,8 +338,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The list has the warnings of its rows."""
         found = super().get_queryset(request)
-        match = request.resolver_match
-        if match is None or match.url_name != self.url_name("changelist"):
+        if not self.is_list(request):
             return found
         warnings = AcknowledgedWarning.objects.only("code", str(self.opts.model_name))
         return found.prefetch_related(Prefetch("acknowledged_warnings", warnings))

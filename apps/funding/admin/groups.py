@@ -1,6 +1,5 @@
 """Groups of the claims or invoices that a list's filters leave, by month or status, with their sums."""
 
-import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from unfold.utils import parse_date_str
 from apps.core.admin_base import Page
 from apps.core.admin_base.list_views import filters_of
 from apps.core.admin_base.pages import PageAdmin
-from apps.funding.admin.month_end import Cell
+from apps.funding.admin.month_end import Cell, entered_in
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
 from apps.funding.statuses import RESUBMITTABLE, STATUSES
@@ -88,10 +87,7 @@ def group_filters(query: QueryDict, by: str, value: Any) -> str:
         if value in RESUBMITTABLE:
             filters.setdefault("resubmitted", "all")  # else its list leaves out those that were
         return filters.urlencode()
-    first = value.date()
-    last = (first + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
-    for end, day, narrower in (("from", first, max), ("to", last, min)):
-        name = f"creation_date_{end}"
+    for (name, day), narrower in zip(entered_in(value.date()).items(), (max, min), strict=True):
         given = parse_date_str(filters.get(name, ""))
         filters[name] = str(narrower(day, given) if given else day)
     return filters.urlencode()

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, Count, IntegerField, Q, QuerySet, Sum, Value, When
-from django.utils import timezone
 
 from apps.core.admin_base.display import list_url
 from apps.funding.choices import ClaimStatus
@@ -75,7 +74,7 @@ def last_months(count: int = MONTHS) -> list[dt.date]:
 
 def group_by_month(months: Sequence[dt.date]) -> QuerySet[Claim, Any]:
     """Current claims entered in the months, the newest first: (status, number of the month, count)."""
-    starts = [timezone.make_aware(dt.datetime.combine(month, dt.time.min)) for month in months]
+    starts = [clock.start_of_day(month) for month in months]
     # Compared with the start of each month: to truncate each moment in the zone takes three times as long.
     is_in = [When(creation_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
     month = Case(*is_in, output_field=IntegerField())
@@ -102,7 +101,7 @@ def rows_by_age() -> list[Row]:
     Of a claim that was resubmitted, it is expected of the new one.
     """
     first_days = [clock.today() - dt.timedelta(days=days) for days in AGES]
-    starts = [timezone.make_aware(dt.datetime.combine(day, dt.time.min)) for day in first_days]
+    starts = [clock.start_of_day(day) for day in first_days]
     limits = [When(status_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
     age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
     resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)

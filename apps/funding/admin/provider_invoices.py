@@ -156,8 +156,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         found = super().get_queryset(request)
-        match = request.resolver_match
-        if match is None or match.url_name != "funding_providerinvoice_changelist":
+        if not self.is_list(request):
             return found
         claims = Claim.objects.filter(archive_date=None).only("claim_number", "provider_invoice")
         return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date"), "current_claims"))

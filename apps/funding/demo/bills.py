@@ -21,7 +21,7 @@ from apps.funding.choices import (
     TaxChoice,
     Unit,
 )
-from apps.funding.demo.price_books import PriceBooks, rounded
+from apps.funding.demo.price_books import PriceBooks
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -30,6 +30,7 @@ from apps.funding.models import (
     InvoiceLine,
     Product,
     ProviderInvoice,
+    to_cents,
 )
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
@@ -161,7 +162,7 @@ class BillFactory:
                 days = self.choose_days(plan)
                 lines = list(self.lines(ClaimLine, plan, days, 1 + self.chance.randrange(3)))
                 if lines:
-                    total = sum((rounded(line.quantity * line.price) for line in lines), ZERO)
+                    total = sum((to_cents(line.quantity * line.price) for line in lines), ZERO)
                     yield Support(plan, days, lines, total, plan.reusable)
                     break
 
@@ -183,7 +184,7 @@ class BillFactory:
             quantity = self.choose_quantity(product, price, budget.left)
             while (product, day, quantity) in plan.claimed:
                 quantity += Decimal("0.25")
-            total = rounded(quantity * price)
+            total = to_cents(quantity * price)
             if total > budget.left:
                 continue
             plan.claimed.add((product, day, quantity))
@@ -208,7 +209,7 @@ class BillFactory:
         if product.unit in (Unit.MONTH, Unit.WEEK):
             return Decimal(1)
         if product.type == ItemType.UNIT_PRICE:
-            return rounded(amount)
+            return to_cents(amount)
         if product.unit == Unit.HOUR:
             return min(max(Decimal(int(amount / price * 4)) / 4, Decimal("0.25")), Decimal(8))
         return max(Decimal(int(amount / price)), Decimal(1))

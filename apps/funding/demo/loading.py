@@ -14,9 +14,9 @@ from apps.core.demo import YEARS, Context, DemoSet, Size, existing, read_data
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, InvoiceClaimType
 from apps.funding.demo.bills import BillFactory, load_plans
-from apps.funding.demo.price_books import load_price_books, rounded
+from apps.funding.demo.price_books import load_price_books
 from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
-from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
+from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice, to_cents
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
 from apps.funding.services.recurring import create_recurring_invoices
@@ -166,7 +166,7 @@ class Timeline:
         amounts = None
         if name == TransitionName.PAY_IN_PART:
             totals = model._default_manager.filter(pk__in=keys).values_list("pk", "total")
-            amounts = {key: rounded(total * PAID_IN_PART) for key, total in totals}
+            amounts = {key: to_cents(total * PAID_IN_PART) for key, total in totals}
         staff = None if name in SYSTEM else self.factory.choose_staff()
         reason = self.factory.chance.choice(REASONS[name]) if name in REASONS else None
         result = apply_transition(model, keys, name, staff, reason, amounts)

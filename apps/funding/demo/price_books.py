@@ -4,7 +4,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from apps.core.demo import Context, load_lookups
 from apps.core.importing.file_formats import open_table
 from apps.core.models import normalised
 from apps.funding.choices import ItemType
-from apps.funding.models import CENT, CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product, to_cents
 from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.price_guide import import_guide
@@ -102,10 +102,6 @@ def read_guide_file(name: str) -> Guide:
     return read_guide(open_table(Path(__file__).with_name(name)))
 
 
-def rounded(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, ROUND_HALF_UP)
-
-
 def book_exists(name: str) -> bool:
     return PriceBook.objects.filter(name_key=normalised(name)).exists()
 
@@ -124,7 +120,7 @@ def guide_of_year(guide: Guide, start: dt.date, factor: Decimal) -> Guide:
             continue
         is_fixed = row.item.get("type") == ItemType.UNIT_PRICE
         amounts = {
-            zone: amount if amount is None or is_fixed else rounded(amount * factor)
+            zone: amount if amount is None or is_fixed else to_cents(amount * factor)
             for zone, amount in row.amounts.items()
         }
         rows[code] = [replace(row, start_date=start, end_date=None, amounts=amounts)]

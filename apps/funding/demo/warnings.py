@@ -14,8 +14,8 @@ from typing import Any
 from apps.core.demo import Context, draft_of
 from apps.funding.choices import ClaimType
 from apps.funding.demo.bills import DAY, DemoPlan
-from apps.funding.demo.price_books import PriceBooks, first_days, rounded
-from apps.funding.models import Claim, ClaimLine, ProviderInvoice
+from apps.funding.demo.price_books import PriceBooks, first_days
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice, to_cents
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices
@@ -109,7 +109,7 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
         return weekday_before(context.day(ago), plan)
 
     cap = books.price(books.products[USUAL], plan.region, day(5)) or Decimal(0)
-    overpriced = {"price": rounded(cap * Decimal("1.15"))}
+    overpriced = {"price": to_cents(cap * Decimal("1.15"))}
     travel = {"claim_type": ClaimType.PROVIDER_TRAVEL.value}
     sunday = context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY
     one = Decimal(1)
@@ -149,7 +149,7 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
         examples.append(Example("OutsidePlan", each.participant, before))
     for each in current[1:2]:
         left = sum((budget.left for budget in each.budgets), Decimal(1000))
-        examples.append(Example("OverBudget", each.participant, day(10), quantity=rounded(left / 20)))
+        examples.append(Example("OverBudget", each.participant, day(10), quantity=to_cents(left / 20)))
     self_managed = [each for each in usual if each.engagement.is_self_managed]
     for each in [each for each in self_managed if each.first_day < day(10) < each.last_day][:1]:
         examples.append(Example("WrongManagement", each.participant, day(10)))

@@ -10,6 +10,7 @@ from apps.funding.models.claims import (
     InvoiceLine,
     LineItem,
     resubmission_exists,
+    to_cents,
 )
 from apps.funding.models.moves import AcknowledgedWarning, NumberSequence, StatusMove
 from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEntry, Product
@@ -35,4 +36,5 @@ __all__ = [
     "ProviderInvoice",
     "StatusMove",
     "resubmission_exists",
+    "to_cents",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
@@ -31,6 +31,10 @@ from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
 ZERO, CENT = Decimal("0.00"), Decimal("0.01")
+
+
+def to_cents(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, ROUND_HALF_UP)
 
 
 def money(label: str | None = None, **options: Any) -> models.DecimalField:

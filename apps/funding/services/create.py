@@ -5,7 +5,7 @@ then the warnings are stored as acknowledged. Keys come in the order of the draf
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -18,13 +18,13 @@ from apps.core.models import Subscriber, normalised
 from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillContext
 from apps.funding.models import (
-    CENT,
     ZERO,
     AcknowledgedWarning,
     Claim,
     Invoice,
     NumberSequence,
     ProviderInvoice,
+    to_cents,
 )
 from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
@@ -191,7 +191,7 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
         line.fill("notes", product and product.long_description)
     total = None
     if quantity is not None and price is not None:
-        total = (quantity * price).quantize(CENT, ROUND_HALF_UP)
+        total = to_cents(quantity * price)
         total = -total if line.get("is_credit_item") else total
     calculated = {"first_day": first_day, "last_day": last_day, "total": total}
     missing = [name for name, value in calculated.items() if value is None]

@@ -136,7 +136,7 @@ def payment_date(bill: Claim | Invoice, day: dt.date | dt.datetime | None) -> dt
         return moment
     if moment == clock.today():
         return clock.now()
-    return timezone.make_aware(dt.datetime.combine(moment, dt.time.min))
+    return clock.start_of_day(moment)
 
 
 def as_day(moment: dt.date | dt.datetime) -> dt.date:

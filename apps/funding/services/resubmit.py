@@ -9,7 +9,7 @@ from uuid import UUID
 from apps.core import history, saving
 from apps.core.models import new_guid
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import CENT, ZERO, Claim, Invoice
+from apps.funding.models import ZERO, Claim, Invoice, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
@@ -84,7 +84,7 @@ def reduce_to_gap(line: Any) -> None:
         (line.quantity, round_fine(missing / line.quantity)),
         (round_fine(missing / line.price), line.price),
     ):
-        if quantity > 0 and (quantity * price).quantize(CENT, ROUND_HALF_UP) == missing:
+        if quantity > 0 and to_cents(quantity * price) == missing:
             line.quantity, line.price = quantity, price
             return
     line.quantity, line.price = Decimal(1), missing

@@ -19,6 +19,7 @@ from apps.odata.metadata.csdl import document, is_enumeration, limits, primitive
 Json = dict[str, Any]
 
 TEXT: Json = {"type": "string"}
+GUID: Json = {"type": "string", "format": "uuid"}
 URI: Json = {"type": "string", "format": "uri"}
 COUNT: Json = {"type": "integer", "minimum": 0}
 YES_OR_NO: Json = {"type": "boolean"}
@@ -41,8 +42,8 @@ def object_schema(properties: Json, required: Sequence[str] = ()) -> Json:
     }
 
 
-def list_schema(items: Json, **limits: int) -> Json:
-    return {"type": "array", "items": items, **limits}
+def list_schema(items: Json, **more: int | str) -> Json:
+    return {"type": "array", "items": items, **more}
 
 
 def reference(name: str) -> Json:

@@ -42,6 +42,7 @@ from apps.odata.metadata.openapi_components import (
     make_error_responses,
     make_parameters,
     parameter_refs,
+    security,
     security_schemes,
     service_paths,
 )
@@ -230,7 +231,7 @@ class Operation:
             ],
             **({"requestBody": {"required": True, "content": self.body(entity_set)}} if self.body else {}),
             "responses": self.responses(entity_set) | error_responses(*errors),
-            "security": security(entity_set, self.scope),
+            "security": security(entity_set.path, self.scope),
         }
 
 
@@ -317,12 +318,6 @@ OPERATIONS = {
         errors=("400", "401", "403", "404", "409", "412", "429"),
     ),
 }
-
-
-def security(entity_set: EntitySet, scope: str) -> list[Json]:
-    """The ways to authenticate; the scope for all resources or for this one is enough."""
-    tokens: list[Json] = [{"oauth2": [scope]}, {"oauth2": [f"{entity_set.path.lower()}.{scope}"]}]
-    return [*tokens, {"basic": []}, {"session": []}] if scope == "read" else tokens
 
 
 # --- parameters ---------------------------------------------------------------------------------------

@@ -22,6 +22,12 @@ TOKEN_ADDRESS = "/connect/token"  # noqa: S105  (an address)
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 
 
+def security(path: str, scope: str) -> list[Json]:
+    """The ways to authenticate; the scope for all resources or for the one at the path is enough."""
+    tokens: list[Json] = [{"oauth2": [scope]}, {"oauth2": [f"{path.lower()}.{scope}"]}]
+    return [*tokens, {"basic": []}, {"session": []}] if scope == "read" else tokens
+
+
 # --- parameters ---------------------------------------------------------------------------------------
 
 

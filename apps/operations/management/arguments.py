@@ -2,9 +2,9 @@
 
 from django.core.management.base import CommandParser
 
-from apps.core.models import normalised
 from apps.operations.tables import OperationError
 from apps.people.models import Staff
+from apps.people.services import find_staff
 
 
 def add_person_arguments(parser: CommandParser) -> None:
@@ -19,7 +19,7 @@ def add_person_arguments(parser: CommandParser) -> None:
 
 def staff_member(login: str) -> Staff:
     """The staff member of that login, which is open. Raises ``OperationError`` otherwise."""
-    found = Staff.objects.filter(primary_email_key=normalised(login)).first()
+    found = find_staff(login)
     if found is None or not found.is_active:
         raise OperationError(f"Nobody signs in as {login}.")
     return found

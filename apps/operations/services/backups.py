@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from apps.core.database.migrations import Migrations, applied_migrations
 from apps.documents.models import Document
 from apps.documents.storage import read_file
 from apps.operations.backup_files import (
@@ -24,10 +25,8 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
-    Migrations,
     OperationError,
     Table,
-    applied_migrations,
     load_tables,
     read_last_number,
     read_rows,

@@ -19,12 +19,12 @@ from django.db import connection, models, transaction
 from django.db.models import ProtectedError
 
 from apps.core import history
+from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, TimestampedModel, normalised
 from apps.core.notices import delete_notices
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.odata import clock
-from apps.operations.personal_records import batches
 from apps.operations.services.erasure_plans import (
     KEPT_COLUMNS,
     RECORD_COLUMNS,
@@ -131,7 +131,7 @@ def make_certificate(plan: ErasurePlan, by: Staff) -> Certificate:
 def hash_rows(model: type[models.Model], keys: list[Any]) -> str:
     """SHA-256 of the rows in the order of their keys: each a JSON list of texts and a line feed."""
     total = hashlib.sha256()
-    for batch in batches(keys):
+    for batch in in_batches(keys):
         for row in model._base_manager.filter(pk__in=batch).order_by("pk").values_list():
             texts = [None if value is None else str(history.json_value(value)) for value in row]
             total.update((json.dumps(texts, ensure_ascii=False) + "\n").encode())
@@ -143,11 +143,11 @@ def remove_records(plan: ErasurePlan) -> None:
     for model, keys in plan.keys.items():
         delete_notices(model, keys)
         if model in KEPT_COLUMNS:
-            update_all(model, keys, cleared_columns(model) | owned_by(model, plan.person))
+            update_all(model, keys, cleared_columns(model) | columns_of_owner(model, plan.person))
     try:
         for model, keys in reversed(plan.keys.items()):
             if model not in KEPT_COLUMNS:
-                for batch in batches(keys):
+                for batch in in_batches(keys):
                     model._base_manager.filter(pk__in=batch).delete()
     except ProtectedError as error:
         names = ", ".join(sorted({str(each._meta.verbose_name) for each in error.protected_objects}))
@@ -156,11 +156,11 @@ def remove_records(plan: ErasurePlan) -> None:
 
 
 def update_all(model: type[models.Model], keys: Iterable[Any], values: dict[str, Any]) -> None:
-    for batch in batches(list(keys)):
+    for batch in in_batches(keys):
         model._base_manager.filter(pk__in=batch).update(**values)
 
 
-def owned_by(model: type[models.Model], person: Contact) -> dict[str, Any]:
+def columns_of_owner(model: type[models.Model], person: Contact) -> dict[str, Any]:
     """A provider invoice that named no participant names the contact now: it must name something."""
     return {"contact": person} if model is ProviderInvoice else {}
 

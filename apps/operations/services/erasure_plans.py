@@ -9,13 +9,14 @@ from django.db import models
 from django.db.models import Max
 from django.utils.text import capfirst
 
+from apps.core.bulk_insert import in_batches
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.statuses import ENDED, SETTLED
 from apps.odata import clock
 from apps.odata.errors import plural
-from apps.operations.personal_records import RecordKeys, batches, find_history, find_records, load_keys
+from apps.operations.personal_records import RecordKeys, find_history, find_records, load_keys
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact
 
@@ -127,7 +128,7 @@ def last_service(keys: RecordKeys) -> dt.date | None:
     days = [
         model._base_manager.filter(pk__in=batch).aggregate(day=Max(column))["day"]
         for model, column in SERVICE_DAYS.items()
-        for batch in batches(keys.get(model, []))
+        for batch in in_batches(keys.get(model, []))
     ]
     return max((day for day in days if day is not None), default=None)
 
@@ -167,7 +168,7 @@ def bills_are_closed(plan: ErasurePlan) -> str | None:
     open_bills = [
         str(each)
         for model in (Claim, Invoice)
-        for batch in batches(plan.keys.get(model, []))
+        for batch in in_batches(plan.keys.get(model, []))
         for each in model._base_manager.filter(pk__in=batch, archive_date=None)
         if each.funding_status not in CLOSED
     ]

@@ -8,13 +8,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Min
 
+from apps.core.database.migrations import applied_migrations
 from apps.core.models import Change, Subscriber
 from apps.odata import clock
 from apps.operations.backup_files import Manifest, new_backup
 from apps.operations.services.backups import lock_tables, write_table
 from apps.operations.services.erasure_plans import years_after
 from apps.operations.services.verification import verify_backup
-from apps.operations.tables import OperationError, applied_migrations, load_tables, snapshot
+from apps.operations.tables import OperationError, load_tables, snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.core.database.configuration import read_database_url
+from apps.core.database.migrations import applied_migrations
 from apps.operations.backup_files import TableContent
 from apps.operations.services.restores import loaded_database
 from apps.operations.tables import (
     ContentSum,
     OperationError,
-    applied_migrations,
     load_tables,
     read_last_number,
     read_rows,
@@ -37,8 +37,7 @@ def move_database(url: str) -> dict[str, TableContent]:
         tables = {table.name: table for table in load_tables(migrations)}
         contents = {}
         for table in tables.values():
-            total = ContentSum()
-            total.consume(read_rows(source, table))
+            total = ContentSum.of(read_rows(source, table))
             last_number = read_last_number(source, table) if table.number_column else None
             contents[table.name] = TableContent(table.columns, total.rows, total.sha256, last_number)
         with (

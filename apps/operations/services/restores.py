@@ -14,6 +14,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from apps.core.database.migrations import Migrations, applied_migrations, known_migrations
 from apps.core.models import Change
 from apps.documents.storage import UploadStream, delete_files, document_storage, read_file, sync_to_disk
 from apps.operations.backup_files import (
@@ -26,11 +27,8 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
-    Migrations,
     OperationError,
     Table,
-    applied_migrations,
-    known_migrations,
     load_tables,
     read_rows,
     write_last_number,
@@ -79,9 +77,7 @@ def restore_document(key: str, content: FileContent, chunks: Iterable[bytes]) ->
     """Put the file of a document into the storage, unless it is there already."""
     storage = document_storage()
     if storage.exists(key):
-        existing = ContentSum()
-        existing.consume(read_file(key))
-        if existing.sha256 == content.sha256:
+        if ContentSum.of(read_file(key)).sha256 == content.sha256:
             return
         storage.delete(key)
     stream: Any = UploadStream(chunks, limit=content.size)
@@ -179,8 +175,7 @@ def check_tables(
 ) -> None:
     """Raises ``OperationError`` when a table is not what was to be loaded."""
     for table in tables:
-        total, expected = ContentSum(), contents[table.name]
-        total.consume(read_rows(connection, table))
+        total, expected = ContentSum.of(read_rows(connection, table)), contents[table.name]
         if (total.rows, total.sha256) != (expected.rows, expected.sha256):
             raise OperationError(
                 f"{table.name}: {total.rows:,} rows with SHA-256 {total.sha256} were loaded instead of"

@@ -16,7 +16,8 @@ from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from apps.core.database.configuration import read_database_url
-from apps.operations.tables import OperationError, applied_migrations, known_migrations
+from apps.core.database.migrations import applied_migrations, known_migrations
+from apps.operations.tables import OperationError
 
 #: What every subscriber has for itself, and no two share.
 OWN_SETTINGS = ("DATABASE_URL", "VAR_DIR", "SECRET_KEY", "PORT", "ALLOWED_HOSTS")

@@ -6,20 +6,13 @@ from pathlib import Path
 
 from django.db import Error, connection, transaction
 
+from apps.core.database.migrations import applied_migrations
 from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import read_file
 from apps.funding.services.effects import recount_budgets
 from apps.operations.backup_files import BackupReader, document_file
-from apps.operations.tables import (
-    ContentSum,
-    OperationError,
-    Table,
-    applied_migrations,
-    load_tables,
-    read_rows,
-    snapshot,
-)
+from apps.operations.tables import ContentSum, OperationError, Table, load_tables, read_rows, snapshot
 
 # --- a backup -------------------------------------------------------------------------------------------
 
@@ -38,18 +31,16 @@ def find_wrong_contents(reader: BackupReader) -> Iterator[str]:
         yield f"manifest: {error}"
         return
     for name, table in manifest.tables.items():
-        total = ContentSum()
         try:
-            total.consume(reader.read_table(name))
+            total = ContentSum.of(reader.read_table(name))
         except OperationError as error:
             yield f"table {name}: {error}"
             continue
         if (total.rows, total.sha256) != (table.rows, table.sha256):
             yield f"table {name}: its rows are not those of the manifest"
     for key, content in manifest.documents.items():
-        total = ContentSum()
         try:
-            total.consume(reader.read(document_file(key)))
+            total = ContentSum.of(reader.read(document_file(key)))
         except OperationError as error:
             yield f"document {key}: {error}"
             continue
@@ -79,7 +70,7 @@ def reading_error(table: Table) -> str | None:
     """Why some row of a table cannot be read; ``None`` when all can."""
     try:
         with snapshot() as source:
-            ContentSum().consume(read_rows(source, table))
+            ContentSum.of(read_rows(source, table))
     except (Error, ValueError) as error:  # a value that no column of its kind can hold
         return f"cannot be read: {error}".strip()
     return None
@@ -132,9 +123,8 @@ def find_damaged_documents() -> Iterator[str]:
     """Documents whose file is missing, cannot be read, or has other bytes than were uploaded."""
     columns = Document.objects.order_by("storage_key").values_list("storage_key", "sha256")
     for key, sha256 in columns.iterator():
-        total = ContentSum()
         try:
-            total.consume(read_file(key))
+            total = ContentSum.of(read_file(key))
         except FileNotFoundError:
             yield f"document {key}: the file is missing"
         except Exception as error:  # whatever the client of the storage raises

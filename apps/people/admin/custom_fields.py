@@ -27,7 +27,7 @@ from apps.people.services import answers_of
 YES_OR_NO = [("", "Select value"), ("Yes", "Yes"), ("No", "No")]
 
 
-class AnsweredForm(RecordForm):
+class CustomFieldsForm(RecordForm):
     """A form with a field for each custom field; its draft has their answers."""
 
     custom_fields: ClassVar[Sequence[CustomField]] = ()
@@ -41,17 +41,17 @@ class AnsweredForm(RecordForm):
         return draft
 
 
-class AnsweredAdmin(RecordAdmin):
+class CustomFieldsAdmin(RecordAdmin):
     """A page whose form has the custom fields as well, each by its kind."""
 
-    form = AnsweredForm
+    form = CustomFieldsForm
     applies_to: ClassVar[AppliesTo]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         custom_fields = self.custom_fields()
         answers = answers_of(obj) if obj is not None else {}
         fields = {name_of(each): form_field(each, answers.get(each.pk, [])) for each in custom_fields}
-        form = type("CustomFieldsForm", (self.form,), {**fields, "custom_fields": custom_fields})
+        form = type("FormOfRecord", (self.form,), {**fields, "custom_fields": custom_fields})
         return super().get_form(request, obj, change=change, **{"form": form, **options})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -11,9 +11,10 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core.admin_base import Page
-from apps.core.admin_base.display import count_records, record_link
+from apps.core.admin_base.display import record_link
+from apps.odata.errors import plural
 from apps.odata.write.drafts import ValidationFailed
-from apps.people.admin.custom_fields import AnsweredAdmin
+from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 
 MERGE = Page("merge", "Merge", permission="change", is_minor=True)
@@ -30,10 +31,10 @@ class DuplicateForm(forms.Form):
         self.fields["duplicate"] = forms.ModelChoiceField(others, label="Duplicate", widget=widget)
 
 
-class MergingAdmin(AnsweredAdmin):
+class MergingAdmin(CustomFieldsAdmin):
     """Records of which two may be one person or organisation."""
 
-    record_pages: ClassVar[Any] = (MERGE, *AnsweredAdmin.record_pages)
+    record_pages: ClassVar[Any] = (MERGE, *CustomFieldsAdmin.record_pages)
 
     def merge_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """Choose the duplicate, compare both, and merge it into this record; of a merged one, undo that."""
@@ -65,7 +66,7 @@ class MergingAdmin(AnsweredAdmin):
             return False
         undo = format_html('<a class="rs-link" href="{}">Undo</a>', self.page_url("merge", duplicate.pk))
         text = format_html(
-            "{} is merged into {}; {} moved. {}", duplicate, record, count_records(count), undo
+            "{} is merged into {}; {} moved. {}", duplicate, record, plural(count, "record"), undo
         )
         self.message_user(request, text, messages.SUCCESS)
         return True
@@ -80,7 +81,7 @@ class MergingAdmin(AnsweredAdmin):
         except ValidationFailed as failed:
             self.show_issues(request, (issue for _, issue in failed.issues))
         else:
-            text = f"{record} is a record of its own again; {count_records(count)} moved back."
+            text = f"{record} is a record of its own again; {plural(count, 'record')} moved back."
             self.message_user(request, text, messages.SUCCESS)
         return redirect(self.page_url("change", record.pk))
 

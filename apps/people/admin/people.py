@@ -12,7 +12,7 @@ from apps.core.admin_base import OVERVIEW, ArchivedFilter, RecordLink, fieldset,
 from apps.core.admin_base.display import admin_url, link, list_url
 from apps.core.models import PersonalDataRead, Subscriber
 from apps.odata.write.drafts import Draft, Issue
-from apps.people.admin.custom_fields import AnsweredAdmin, AnsweredForm
+from apps.people.admin.custom_fields import CustomFieldsAdmin, CustomFieldsForm
 from apps.people.admin.merging import MergingAdmin
 from apps.people.choices import AppliesTo
 from apps.people.duplicates import MESSAGE, describe, find_duplicates
@@ -74,7 +74,7 @@ PERSONAL = fieldset(
 # --- people -------------------------------------------------------------------------------------------
 
 
-class PersonForm(AnsweredForm):
+class PersonForm(CustomFieldsForm):
     """Scheme numbers are accepted as people write them, and stored as the scheme does."""
 
     def clean_scheme_number(self) -> str | None:
@@ -96,13 +96,13 @@ class ContactForm(PersonForm):
         return draft
 
 
-class PersonAdmin(AnsweredAdmin):
+class PersonAdmin(CustomFieldsAdmin):
     """What the pages of staff and contacts have in common."""
 
     palette_names = ("first_name", "last_name")
     palette_columns = ("first_name", "last_name", "scheme_number", "unique_code")
     form = PersonForm
-    record_pages = (OVERVIEW, *AnsweredAdmin.record_pages)
+    record_pages = (OVERVIEW, *CustomFieldsAdmin.record_pages)
     main_page = "overview"
     warnings = PERSON_WARNINGS
 

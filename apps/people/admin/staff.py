@@ -15,9 +15,10 @@ from unfold.decorators import action, display
 
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordLink, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
-from apps.core.admin_base.display import count_records, list_url
+from apps.core.admin_base.display import list_url
 from apps.core.models import Change, PersonalDataRead
 from apps.odata import clock
+from apps.odata.errors import plural
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
 from apps.people.admin.roles import CoveredAdmin
@@ -245,5 +246,5 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
             self.show_issues(request, (issue for _, issue in failed.issues))
             return False
         done = "" if record.is_archived else f"{record} is archived and can no longer sign in. "
-        self.message_user(request, f"{done}{count_records(count)} handed over.", messages.SUCCESS)
+        self.message_user(request, f"{done}{plural(count, 'record')} handed over.", messages.SUCCESS)
         return True

@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from apps.access.throttling import client_address
-from apps.core.models import Subscriber, normalised
+from apps.core.models import Subscriber
 from apps.people.authentication.attempts import remember_device
-from apps.people.models import Staff
+from apps.people.services import find_staff
 
 BACKEND = "apps.people.authentication.StaffBackend"
 CLOSED = "This login is disabled, or its role has no access to the back office."
@@ -87,7 +87,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
         email = address.email if address else ""
         if address and not address.verified and not settings.OIDC_TRUSTS_EMAIL:
             raise ImmediateHttpResponse(refuse(request, UNVERIFIED.format(email=email)))
-        staff = Staff.objects.select_related("role").filter(primary_email_key=normalised(email)).first()
+        staff = find_staff(email)
         if not email or staff is None:
             raise ImmediateHttpResponse(refuse(request, UNKNOWN.format(email=email or "that it gives")))
         sociallogin.connect(request, staff)

@@ -28,7 +28,7 @@ from apps.access.throttling import RATE_LIMITER, LimitReached
 from apps.core import history
 from apps.core.models import normalised
 from apps.people.models import Staff
-from apps.people.services import change_logins
+from apps.people.services import change_logins, find_staff
 
 #: Codes that are tried for one person: 200 of a million a day.
 CODES = Limits(per_minute=5, per_day=200)
@@ -122,8 +122,9 @@ class PasswordLinkForm(PasswordResetForm):
             RATE_LIMITER.take_permit(f"mails to:{normalised(email)}"[:80], MAILS)
         except LimitReached:
             return
-        found = Staff.objects.select_related("role").filter(primary_email_key=normalised(email))
-        yield from (staff for staff in found if staff.is_active and staff.is_staff)
+        staff = find_staff(email)
+        if staff is not None and staff.is_active and staff.is_staff:
+            yield staff
 
     def save(self, **options: Any) -> None:
         subject, text = "people/password_mail_subject.txt", "people/password_mail.txt"

@@ -10,13 +10,15 @@ from apps.core.notices import DUE_NOTICES, NewNotice
 from apps.sales.models import Opportunity
 
 #: Of what is overdue for longer nobody is told for the first time.
-LOOKED_BACK = dt.timedelta(days=7)
+OVERDUE_PERIOD = dt.timedelta(days=7)
 
 
 def due_follow_ups(today: dt.date) -> Iterator[NewNotice]:
     """Each follow-up once, on its day, or on the first day after it that a worker runs."""
     due = Opportunity.objects.filter(
-        archive_date=None, follow_up_date__range=(today - LOOKED_BACK, today), follow_up_staff__isnull=False
+        archive_date=None,
+        follow_up_date__range=(today - OVERDUE_PERIOD, today),
+        follow_up_staff__isnull=False,
     )
     for opportunity in due.order_by("pk"):
         yield NewNotice(

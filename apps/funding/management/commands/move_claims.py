@@ -21,8 +21,8 @@ from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.validation.transitions import AnyBill, transitions_of
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
-from apps.people.management.commands.create_staff_login import find_staff
 from apps.people.models import Staff
+from apps.people.services import find_staff
 
 #: What was paid of a bill by its number; ``None`` when no amount is given.
 Payments = dict[str, Decimal | None]
