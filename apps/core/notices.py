@@ -3,13 +3,15 @@
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
-from django.urls import reverse
+from django.db.models import Model
+from django.urls import NoReverseMatch, reverse
 from django_tasks import task
 
 from apps.core import history
@@ -53,6 +55,15 @@ def write_notices(notices: Sequence[NewNotice]) -> int:
         if notice.staff_id in by_mail:
             mail_notice.enqueue(notice.pk)
     return len(new)
+
+
+def delete_notices(model: type[Model], keys: Iterable[Any]) -> None:
+    """Delete the notices that lead to these records: their texts name what they are about."""
+    # Behind a prefix the addresses of notices begin with it, those of a command do not.
+    page = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+    for key in keys:
+        with suppress(NoReverseMatch):
+            Notice.objects.filter(url__endswith=reverse(page, args=[key])).delete()
 
 
 @task()

@@ -7,8 +7,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import Sum
+from django.urls import reverse
 
-from apps.core.models import Change
+from apps.core.models import Change, Notice
+from apps.core.notices import NewNotice, write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
 from apps.engagements.models import ClientEngagement
@@ -19,6 +21,7 @@ from apps.odata.declaration.service import get_service
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import KEPT_COLUMNS, years_after
 from apps.people.models import Contact
+from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
 from tests.api.followers import Follower
 from tests.engagements.builders import a_plan
@@ -58,10 +61,12 @@ def rows_with(*texts):
     ]
 
 
-def test_no_row_of_any_table_holds_anything_of_the_person(participant, erase):
+def test_no_row_of_any_table_holds_anything_of_the_person(participant, staff, erase):
     texts = (NAME, BIRTHDAY.isoformat())
+    page = reverse("admin:sales_opportunity_change", args=participant.keys[Opportunity])
+    write_notices([NewNotice(staff.pk, Notice.Kind.DUE, f"Follow up on {NAME}", page)])
     tables = {table for table, _ in rows_with(*texts)}
-    assert {"people_contact", "funding_claim", "documents_document", "core_change"} <= tables
+    assert {"people_contact", "funding_claim", "documents_document", "core_change", "core_notice"} <= tables
     erase(participant.contact)
     assert rows_with(*texts) == []
 

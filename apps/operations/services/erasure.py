@@ -21,6 +21,7 @@ from django.db.models import ProtectedError
 from apps.core import history
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, TimestampedModel, normalised
+from apps.core.notices import delete_notices
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.odata import clock
@@ -140,6 +141,7 @@ def hash_rows(model: type[models.Model], keys: list[Any]) -> str:
 def remove_records(plan: ErasurePlan) -> None:
     """Clear the columns of what stays first: it refers to what is deleted then, owners last."""
     for model, keys in plan.keys.items():
+        delete_notices(model, keys)
         if model in KEPT_COLUMNS:
             update_all(model, keys, cleared_columns(model) | columns_of_owner(model, plan.person))
     try:
