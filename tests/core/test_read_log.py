@@ -54,6 +54,16 @@ def test_models_about_people_are_logged_and_no_others():
     assert logged == personal | {Staff}
 
 
+def test_the_answer_to_a_change_is_a_read(api):
+    mia = a_contact(first_name="Mia")
+    version = {"version": "2.1"}
+    ok(api.patch(f"contact({mia.pk})", {}, version, if_match="*"))
+    assert entries() == [("Record", "people.contact", {mia.pk}, "version=?")]
+    minimal = {"if_match": "*", "prefer": "return=minimal"}
+    assert api.patch(f"contact({mia.pk})", {}, version, **minimal).status_code == 204
+    assert entries() == []
+
+
 def test_reads_of_an_application_have_its_name_the_keys_and_no_values(api):
     mia, max_ = a_contact(first_name="Mia"), a_contact(first_name="Max")
     ok(api.get("contact", {"$filter": "startswith(FirstName,'M')", "FirstName": "Mia", "$search": "mia"}))

@@ -8,6 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+    accepted = {'BREAKS': 'it concerns a column that the running version does not write'}
 
     dependencies = [
         ('core', '0012_saved_filters'),
@@ -50,7 +51,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='savedfilter',
             name='is_default',
-            field=models.BooleanField(default=False, help_text="The person's list is opened with them"),
+            field=models.BooleanField(db_default=False, default=False, help_text="The person's list is opened with them"),
         ),
         migrations.AddConstraint(
             model_name='savedfilter',

@@ -26,7 +26,9 @@ class SavedFilter(ListChoice):
     name = models.CharField(max_length=60)
     query = models.CharField(max_length=2_000, blank=True, help_text="As in the address of the list")
     is_shared = models.BooleanField("shared with my teams", default=False)
-    is_default = models.BooleanField(default=False, help_text="The person's list is opened with them")
+    is_default = models.BooleanField(
+        default=False, db_default=False, help_text="The person's list is opened with them"
+    )
 
     class Meta(ListChoice.Meta):
         ordering = ("name", "pk")

@@ -414,6 +414,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         headers = {"ETag": make_etag(modified), "Preference-Applied": applied}
         if is_minimal:
             return respond(headers, status=204)
+        # A change of nothing shows a record as a GET does, and the history has no entry of it.
+        self.log_records([record])
         return respond(headers, self.rendered(reader, [record], bare=True))
 
     def check_if_match(self, record: Any) -> None:

@@ -50,7 +50,7 @@ def query_option(name: str, description: str, schema: Json) -> Json:
 VERSION_NAMES = {V2_0: ["2", "2.0"], V2_1: [V2_1]}
 VERSION_NOTES = {
     V2_0: (
-        "The version; there is one. Also the header api-version.",
+        "The version that this document describes; 2.1 has another. Also the header api-version.",
         "The version, as the parameter of that name.",
     ),
     V2_1: (
