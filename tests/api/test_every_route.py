@@ -42,6 +42,7 @@ FOR_ALL_STAFF = {
     "/admin/autocomplete/": "suggests records that the role may see; tested below",
     "/admin/search/": "finds pages of the menu that the role may see",
     **{f"/admin/core/notice/{page}": "one's own notices" for page in ("", "read-all/", "preference/")},
+    "/admin/core/fileexport/": "one's own exports",
     "/admin/account/confirm/": "asks for one's own password again",
     "/admin/account/sessions/": "one's own sessions",
     **{f"/admin/account/factors/{name}": "one's own second factors" for name in OWN_FACTORS},

@@ -141,7 +141,7 @@ def test_values_inside_complex_properties_have_addresses(api, records):
         ("LineItems()", 400),
         ("LineItems/$value", 404),
         ("LineItems/$count/$value", 404),
-        ("LineItems/$ref", 400),
+        ("LineItems/$ref", 404),
         ("Total(1)", 404),
         ("Total/$count", 404),
         ("Total/x", 404),
