@@ -99,7 +99,7 @@ MIDDLEWARE = [
     "apps.core.middleware.SettingsMiddleware",
     "apps.core.middleware.BrowserSessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "apps.core.middleware.BrowserCsrfMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
     "apps.people.authentication.sessions.StaffAuthenticationMiddleware",
     "apps.core.middleware.BackOfficeAuthorMiddleware",
     "apps.core.middleware.BrowserMessageMiddleware",

@@ -13,7 +13,6 @@ from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
@@ -45,7 +44,7 @@ class ContentPolicyMiddleware(CSPMiddleware):
 
 
 class BrowserMiddleware(MiddlewareMixin):
-    """The base of middleware of sessions and forms: requests to the API with credentials have neither."""
+    """The base of middleware of sessions and messages: requests to the API with credentials have neither."""
 
     def __call__(self, request: HttpRequest) -> Any:
         if "HTTP_AUTHORIZATION" in request.META and request.path_info.lower().startswith("/api/"):
@@ -55,10 +54,6 @@ class BrowserMiddleware(MiddlewareMixin):
 
 class BrowserSessionMiddleware(BrowserMiddleware, SessionMiddleware):
     """Django's sessions."""
-
-
-class BrowserCsrfMiddleware(BrowserMiddleware, CsrfViewMiddleware):
-    """Django's protection of forms."""
 
 
 class BrowserMessageMiddleware(BrowserMiddleware, MessageMiddleware):

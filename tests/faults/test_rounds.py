@@ -4,16 +4,26 @@ import psycopg
 import pytest
 
 from tests.faults import rounds
+from tests.faults.deployment import Deployment
 
 pytestmark = [
     pytest.mark.postgres("SQLite is no server"),
     pytest.mark.django_db,  # only so that a run of PostgreSQL alone has it
 ]
 
+#: One of each kind that needs no rights of root; `./run test faults` has all.
+FAULTS = (
+    Deployment.worker_killed,
+    Deployment.server_killed,
+    Deployment.postgresql_restarted_immediately,
+    Deployment.connections_cut_before_commit,
+    Deployment.connections_cut_after_commit,
+)
 
-def test_each_fault_loses_doubles_and_halves_nothing_and_the_check_would_tell(tmp_path):
+
+def test_faults_lose_double_and_halve_nothing_and_the_check_would_tell(tmp_path):
     with rounds.deployment(tmp_path, seed=1) as running:
-        report = rounds.run_rounds(running, len(running.FAULTS))
+        report = rounds.run_rounds(running, len(FAULTS), FAULTS)
         assert report.is_clean, report
         assert report.statuses["201"] > len(report.recoveries)
         names = ["Writer 0 write 0", "Writer 1 write 0", "Writer 2 write 0"]
