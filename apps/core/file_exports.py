@@ -47,7 +47,7 @@ def start_file_export(model: type[Model], file_name: str, query: str, staff_id: 
         "staff_id": staff_id,
     }
     for running in FileExport.objects.filter(status=Status.EXPORTING, **wanted):
-        note_dead_task(running)
+        note_dead_export(running)
         if running.is_running:
             return running
     file_export = FileExport.objects.create(**wanted)
@@ -56,14 +56,14 @@ def start_file_export(model: type[Model], file_name: str, query: str, staff_id: 
     return file_export
 
 
-def note_dead_task(file_export: FileExport) -> None:
+def note_dead_export(file_export: FileExport) -> None:
     """Say so where the task of a running export has failed without a word."""
     if file_export.is_running and has_failed(file_export.task_id):
-        finish(file_export, Status.FAILED, "It ended unexpectedly. Export the list again.")
+        finish_export(file_export, Status.FAILED, "It ended unexpectedly. Export the list again.")
 
 
 @transaction.atomic
-def finish(file_export: FileExport, status: Status, message: str = "") -> None:
+def finish_export(file_export: FileExport, status: Status, message: str = "") -> None:
     """Store how it ended, and let its person know."""
     file_export.status, file_export.message = status, message
     file_export.finished_at = timezone.now()
@@ -85,15 +85,15 @@ def process_file_export(guid: str) -> None:
     with task_author(Author(Change.Channel.BACK_OFFICE, file_export.staff_id, request_id=guid)):
         try:
             with TemporaryFile() as file:
-                write_file(file_export, file)
+                write_table(file_export, file)
                 file.seek(0)
                 store_file(file_export, file)
         except ImportFileError as error:
-            finish(file_export, Status.FAILED, str(error))
+            finish_export(file_export, Status.FAILED, str(error))
         READ_LOG.write()  # the thread that writes it is the server's
 
 
-def write_file(file_export: FileExport, file: IO[bytes]) -> None:
+def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     """Write what the list would show its person now, as far as they may view it."""
     model, staff = cast(Any, (model_of(file_export.record_type), file_export.staff))
     page: Any = admin.site.get_model_admin(model)
@@ -123,7 +123,7 @@ def with_progress(file_export: FileExport, records: Iterator[str]) -> Iterator[s
 def store_file(file_export: FileExport, file: IO[bytes]) -> None:
     while content := file.read(PART_SIZE):
         FileExportPart.objects.create(file_export=file_export, content=content)
-    finish(file_export, Status.READY)
+    finish_export(file_export, Status.READY)
 
 
 def read_parts(file_export: FileExport) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.exports import FILE_TYPES
 from apps.core.admin_base.pages import OwnRecordsAdmin
-from apps.core.file_exports import note_dead_task, read_parts
+from apps.core.file_exports import note_dead_export, read_parts
 from apps.core.history_display import model_of
 from apps.core.models import FileExport
 from apps.core.read_log import READ_LOG, is_logged
@@ -64,7 +64,7 @@ class FileExportAdmin(OwnRecordsAdmin):
 
     def file_page(self, request: HttpRequest, record: FileExport) -> HttpResponse:
         """How far the export is, or the link to its file."""
-        note_dead_task(record)
+        note_dead_export(record)
         return self.render_page(
             request,
             "admin/file_export.html",
@@ -76,7 +76,7 @@ class FileExportAdmin(OwnRecordsAdmin):
         )
 
     def progress_page(self, request: HttpRequest, record: FileExport) -> JsonResponse:
-        note_dead_task(record)
+        note_dead_export(record)
         return JsonResponse(
             {"running": record.is_running, "done": record.rows_done, "total": record.rows_total}
         )
