@@ -1,0 +1,25 @@
+"""An idle connection is asked whether it lives without a query."""
+
+import time
+
+import pytest
+from django.db import connection
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres("SQLite is no server")]
+
+
+def test_a_connection_is_usable_until_the_server_ends_it():
+    idle = connection.copy()
+    with idle.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (process,) = cursor.fetchone()
+    try:
+        assert idle.is_usable()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [process])
+        until = time.monotonic() + 20
+        while idle.is_usable() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not idle.is_usable()
+    finally:
+        idle.close()
