@@ -175,8 +175,16 @@ def execute_statements(cursor: Any, statements: Sequence[Statement]) -> None:
         # With their values written in: psycopg takes its time to read a long statement with many places, and
         # keeps what it read of short ones.
         mogrify = ClientCursor(connection.connection).mogrify
-        texts = [mogrify(by_name(connection, "write", each.sql), each.params) for each in statements]
+        texts = [
+            mogrify(by_name(connection, first_words(each.sql), each.sql), each.params) for each in statements
+        ]
         cursor.execute("; ".join(texts))
+
+
+@lru_cache(maxsize=256)
+def first_words(sql: str) -> str:
+    """What names a statement in logs: which table it writes, without quotes and values."""
+    return sql.replace('"', "").partition("(")[0].partition("%")[0].strip()
 
 
 @lru_cache(maxsize=256)
