@@ -4,17 +4,13 @@ import codecs
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from django.conf import settings
-from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.utils.deprecation import MiddlewareMixin
 
 from apps.core import history
 from apps.core.database import deadline
@@ -41,23 +37,6 @@ class ContentPolicyMiddleware(CSPMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         return response if HEADER in response else super().process_response(request, response)
-
-
-class BrowserMiddleware(MiddlewareMixin):
-    """The base of middleware of sessions and messages: requests to the API with credentials have neither."""
-
-    def __call__(self, request: HttpRequest) -> Any:
-        if "HTTP_AUTHORIZATION" in request.META and request.path_info.lower().startswith("/api/"):
-            return self.get_response(request)
-        return super().__call__(request)
-
-
-class BrowserSessionMiddleware(BrowserMiddleware, SessionMiddleware):
-    """Django's sessions."""
-
-
-class BrowserMessageMiddleware(BrowserMiddleware, MessageMiddleware):
-    """Django's messages."""
 
 
 class BrowserPolicyMiddleware:
