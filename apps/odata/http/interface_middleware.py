@@ -20,7 +20,6 @@ class InterfaceMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if "HTTP_AUTHORIZATION" not in request.META or not request.path_info.lower().startswith("/api/"):
             return self.get_response(request)
-        request.get_host()  # DisallowedHost, whichever address it is
         response = call_view(request)
         if isinstance(response, HttpResponse):
             response.headers.setdefault("Content-Length", str(len(response.content)))
