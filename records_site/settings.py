@@ -9,7 +9,6 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
-from django.conf.locale.en_AU import formats
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse_lazy
@@ -170,8 +169,8 @@ TIME_ZONE = "Australia/Sydney"
 USE_TZ = True
 USE_I18N = True
 #: The library of the back office reads the days of filters by these, and not by the language.
-DATE_INPUT_FORMATS = [*formats.DATE_INPUT_FORMATS, "%Y-%m-%d"]
-DATETIME_INPUT_FORMATS = formats.DATETIME_INPUT_FORMATS
+DATE_INPUT_FORMATS = ["%d/%m/%Y", "%d/%m/%y", "%Y-%m-%d"]
+DATETIME_INPUT_FORMATS = [f"{day} {time}" for day in DATE_INPUT_FORMATS for time in ("%H:%M", "%H:%M:%S")]
 
 # --- people who sign in -------------------------------------------------------------------------------
 
