@@ -169,6 +169,9 @@ LANGUAGE_CODE = "en-au"
 TIME_ZONE = "Australia/Sydney"
 USE_TZ = True
 USE_I18N = True
+#: The library of the back office reads the days of filters by these, and not by the language.
+DATE_INPUT_FORMATS = ["%d/%m/%Y", "%d/%m/%y", "%Y-%m-%d"]
+DATETIME_INPUT_FORMATS = [f"{day} {time}" for day in DATE_INPUT_FORMATS for time in ("%H:%M", "%H:%M:%S")]
 
 # --- people who sign in -------------------------------------------------------------------------------
 
@@ -278,6 +281,8 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 #: Days after which exports that a worker wrote are deleted.
 EXPORT_FILE_DAYS = env.int("EXPORT_FILE_DAYS", 7)
+#: Days after which notices are deleted; those of what is due are written once only, so longer than a plan.
+NOTICE_DAYS = env.int("NOTICE_DAYS", 730)
 
 #: What a worker does again and again: service, and the seconds between two calls.
 PERIODIC_SERVICES = {

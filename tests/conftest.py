@@ -17,6 +17,7 @@ from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
 from apps.odata import clock
+from tests import races
 from tests.any_day import MOMENT
 from tests.chromium import find_chromium, launch
 from tests.engines import in_ci
@@ -72,6 +73,14 @@ def clean_cache():
     cache.clear()
     yield
     cache.clear()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """Nobody uses the database of the tests any more when it is deleted."""
+    yield
+    with django_db_blocker.unblock():
+        races.close_connections()
 
 
 @pytest.fixture(autouse=True, scope="session")

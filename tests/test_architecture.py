@@ -92,12 +92,15 @@ MODEL_SIGNALS = "django.db.models.signals"
 
 # Imports that must wait until a function runs, each with the reason: {(module, imported): reason}.
 LATE_IMPORTS = {
-    ("records_site.server.supervisor", name): "the parent of the workers must not load the site"
-    for name in (
-        "records_site.wsgi.application",
-        "records_site.server.worker.Server",
-        "records_site.server.worker.load_views",
-    )
+    **{
+        ("records_site.server.supervisor", name): "the parent of the workers must not load the site"
+        for name in (
+            "records_site.wsgi.application",
+            "records_site.server.worker.Server",
+            "records_site.server.worker.load_views",
+        )
+    },
+    ("apps.funding.admin.invoices", "apps.funding.invoice_pdf.invoices_pdf"): "reportlab is slow to load",
 }
 # And the one function in which Django asks for them: models can be imported only when every app is loaded.
 READY = "ready"

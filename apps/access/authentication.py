@@ -28,9 +28,9 @@ from apps.access.callers import (
 from apps.access.throttling import count_failure
 from apps.core import history
 from apps.odata import clock
+from apps.odata.batched_queries import by_name
 from apps.odata.errors import Forbidden, Unauthenticated
 from apps.odata.http.batch.batched_request import BatchedRequest
-from apps.odata.prepared_statements import by_name
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'

@@ -18,7 +18,7 @@ Callers begin at the same moment, each in a thread and on a connection of its ow
 exactly one has what only one can have, or the others are not told why.
 """
 #: Trials of each race in one run of pytest, all on one server.
-BATCH = 25
+BATCH = 200
 #: Of each module: what must hold whatever comes first.
 RACES = {
     "tests/api/test_races.py": (

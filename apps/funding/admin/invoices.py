@@ -15,7 +15,6 @@ from apps.core.read_log import log_export
 from apps.documents.downloads import content_disposition
 from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
-from apps.funding.invoice_pdf import invoices_pdf
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.recurring import next_invoice_day
 
@@ -101,6 +100,9 @@ class InvoiceAdmin(BillAdmin):
 
 
 def pdf_response(selected: QuerySet[Any], file_name: str) -> HttpResponse:
+    # Imported with the first PDF: reportlab is a twelfth of a worker's start.
+    from apps.funding.invoice_pdf import invoices_pdf
+
     keys = list(selected.values_list("pk", flat=True)[:PDF_LIMIT])
     invoices = selected.filter(pk__in=keys).select_related("contact")
     log_export(invoices)
