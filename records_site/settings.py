@@ -84,25 +84,26 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "records_site.request_log.RequestLogMiddleware",
-    # Outside of SecurityMiddleware, whose redirect to https has these headers too.
     "apps.core.middleware.ContentPolicyMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
     "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "apps.odata.http.compression.CompressionMiddleware",
-    "apps.core.middleware.PageCompressionMiddleware",
     "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
-    "apps.core.middleware.BrowserSessionMiddleware",
+    "apps.odata.http.interface_middleware.InterfaceMiddleware",
+    # From here on only pages, and requests to the interface without credentials.
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "apps.core.middleware.PageCompressionMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "apps.people.authentication.sessions.StaffAuthenticationMiddleware",
     "apps.core.middleware.BackOfficeAuthorMiddleware",
-    "apps.core.middleware.BrowserMessageMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -168,6 +169,9 @@ LANGUAGE_CODE = "en-au"
 TIME_ZONE = "Australia/Sydney"
 USE_TZ = True
 USE_I18N = True
+#: The library of the back office reads the days of filters by these, and not by the language.
+DATE_INPUT_FORMATS = ["%d/%m/%Y", "%d/%m/%y", "%Y-%m-%d"]
+DATETIME_INPUT_FORMATS = [f"{day} {time}" for day in DATE_INPUT_FORMATS for time in ("%H:%M", "%H:%M:%S")]
 
 # --- people who sign in -------------------------------------------------------------------------------
 
@@ -277,6 +281,8 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
 #: Days after which exports that a worker wrote are deleted.
 EXPORT_FILE_DAYS = env.int("EXPORT_FILE_DAYS", 7)
+#: Days after which notices are deleted; those of what is due are written once only, so longer than a plan.
+NOTICE_DAYS = env.int("NOTICE_DAYS", 730)
 
 #: What a worker does again and again: service, and the seconds between two calls.
 PERIODIC_SERVICES = {
@@ -332,20 +338,25 @@ PERMISSIONS_POLICY = (
 )
 #: What a browser may do with data: nothing.
 DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
-#: Headers of what the server refuses before any middleware is called.
-REFUSAL_HEADERS = {
+#: Headers of every response.
+BROWSER_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": X_FRAME_OPTIONS,
     "Referrer-Policy": SECURE_REFERRER_POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": PERMISSIONS_POLICY,
+}
+#: Headers of every response to a request over TLS.
+TLS_HEADERS = {}
+if SECURE_HSTS_SECONDS:
+    TLS_HEADERS["Strict-Transport-Security"] = f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
+#: Headers of what the server refuses before any middleware is called.
+REFUSAL_HEADERS = {
+    **BROWSER_HEADERS,
+    **TLS_HEADERS,
     "Content-Security-Policy": DATA_SECURITY_POLICY,
     "Cache-Control": "no-store",
 }
-if SECURE_HSTS_SECONDS:
-    REFUSAL_HEADERS["Strict-Transport-Security"] = (
-        f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
-    )
 #: Origins whose browser programs may call the interface with a token ("https://app.example.org").
 CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
 if any(not re.fullmatch(r"https?://[^/*\s]+", origin) for origin in CORS_ALLOWED_ORIGINS):

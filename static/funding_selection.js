@@ -7,7 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!sums || !form) return;
     const output = form.querySelector("[data-selected]");
     if (!output) return; // who may not change anything selects nothing
-    const cents = (text) => BigInt(text.replace(".", ""));
+    const cents = (text) => BigInt(text.replace(/[.,]/g, ""));
 
     function formatCents(amount) {
         const digits = String(amount < 0n ? -amount : amount).padStart(3, "0");
@@ -19,7 +19,7 @@ document.addEventListener("DOMContentLoaded", () => {
         const rows = [...form.querySelectorAll("input.action-select:checked")].map((box) => box.closest("tr") || box.closest("tbody"));
         const isAll = form.querySelector("input.select-across")?.value === "1";
         const count = isAll ? Number(sums.dataset.count) : rows.length;
-        const amounts = rows.map((row) => row.querySelector("[data-amount]")?.dataset.amount || "0.00");
+        const amounts = rows.map((row) => row.querySelector("[data-amount]")?.textContent || "0.00");
         const sum = isAll ? cents(sums.dataset.sum) : amounts.reduce((total, amount) => total + cents(amount), 0n);
         const warned = isAll ? 0 : rows.filter((row) => row.querySelector("[data-warnings]")).length;
         output.hidden = count === 0;

@@ -26,6 +26,7 @@ from apps.core import archive, saving
 from apps.core.file_exports import delete_file_exports
 from apps.core.file_imports import delete_import_files
 from apps.core.models import PersonalDataRead
+from apps.core.notices import delete_old_notices
 from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
@@ -118,5 +119,6 @@ def purge_expired() -> dict[str, int]:
         "finished tasks": delete_finished_tasks(),
         "files of imports": delete_import_files(),
         "exports": delete_file_exports(),
+        "notices": delete_old_notices(),
         "webhook messages": delete_old_messages(),
     }

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import Model
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django_tasks import task
 
 from apps.core import history
@@ -46,7 +46,13 @@ def write_notices(notices: Sequence[NewNotice]) -> int:
     known = set(Notice.objects.filter(key__in=keys).values_list("key", flat=True)) if keys else set()
     new = [notice for notice in notices if notice.key is None or notice.key not in known]
     written = Notice.objects.bulk_create(
-        Notice(staff_id=each.staff_id, kind=each.kind, text=each.text[:300], url=each.url, key=each.key)
+        Notice(
+            staff_id=each.staff_id,
+            kind=each.kind,
+            text=each.text[:300],
+            url=each.url.removeprefix(get_script_prefix().rstrip("/")),
+            key=each.key,
+        )
         for each in new
     )
     wanted = NoticePreference.objects.filter(staff__in={each.staff_id for each in new}, by_mail=True)
@@ -59,7 +65,7 @@ def write_notices(notices: Sequence[NewNotice]) -> int:
 
 def delete_notices(model: type[Model], keys: Iterable[Any]) -> None:
     """Delete the notices that lead to these records: their texts name what they are about."""
-    # Behind a prefix the addresses of notices begin with it, those of a command do not.
+    # Those of earlier versions begin with the prefix of the site.
     page = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
     for key in keys:
         with suppress(NoReverseMatch):
@@ -122,3 +128,11 @@ def write_due_notices() -> None:
     with task_author(history.SYSTEM_AUTHOR):
         today = clock.today()
         write_notices([notice for find in DUE_NOTICES for notice in find(today)])
+
+
+# --- the end of notices ---------------------------------------------------------------------------------
+
+
+def delete_old_notices() -> int:
+    """Delete notices after ``NOTICE_DAYS``; how many there were."""
+    return Notice.objects.filter(at__lt=clock.now() - dt.timedelta(days=settings.NOTICE_DAYS)).delete()[0]

@@ -291,6 +291,10 @@ def exported(client, **query):
     return list(csv.DictReader(b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()))
 
 
+#: The two changes as the list shows them.
+WALSH, HARBOUR = ("Matilda Walsh", "Cora Smith"), ("=Harbour Physio", "Xero sync")
+
+
 @pytest.fixture
 def changes(ada, at):
     """Changes by two people and an application, of two kinds of record, on two days."""
@@ -306,14 +310,33 @@ def changes(ada, at):
     return cora, matilda, harbour
 
 
-def test_changes_are_found_by_person_application_kind_of_record_and_day(client, changes):
+def test_changes_are_found_by_person_application_and_kind_of_record(client, changes):
     cora, _, _ = changes
-    walsh, harbour = ("Matilda Walsh", "Cora Smith"), ("=Harbour Physio", "Xero sync")
-    assert shown(client, staff__guid__exact=str(cora.pk)) == {walsh}
-    assert shown(client, application__icontains="xero") == {harbour}
-    assert shown(client, record_kind="people.contact") == {walsh}
-    assert shown(client, at_from="2026-11-19", at_to="2026-11-19") == {walsh}
-    assert shown(client, at_from="2026-11-20", at_to="2026-11-20") == {harbour}
+    assert shown(client, staff__guid__exact=str(cora.pk)) == {WALSH}
+    assert shown(client, application__icontains="xero") == {HARBOUR}
+    assert shown(client, record_kind="people.contact") == {WALSH}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "found"),
+    [
+        ("2026-11-19", "2026-11-19", {WALSH}),
+        ("20/11/2026", "20/11/26", {HARBOUR}),
+        ("19/11/2026 23:30", "19/11/2026 23:30", {WALSH}),
+        ("19/11/2026 23:31", "20/11/2026 00:29", set()),
+        (" 19/11/2026 23:31:00 ", "20/11/2026", {HARBOUR}),
+    ],
+)
+def test_changes_between_two_days_or_moments_are_shown(client, changes, first, last, found):
+    assert shown(client, at_from=first, at_to=last) == found
+
+
+@pytest.mark.parametrize("text", ["yesterday", "31/02/2026", "20/11/2026 25:00", "31/12/9999 23:59"])
+def test_a_text_that_is_no_day_does_not_filter_and_is_named(client, changes, text):
+    page = client.get("/admin/core/change/", {"at_from": text, "at_to": "19/11/2026"}).content.decode()
+    assert f"“{text}” does not filter the list: write 31/12/2026 or 31/12/2026 14:30." in page
+    assert "Matilda Walsh" in page
+    assert "=Harbour Physio" not in page
 
 
 def test_changes_are_searched_by_the_names_of_records(client, changes):

@@ -4,6 +4,8 @@ import re
 
 import pytest
 from django.contrib import admin
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.core.admin_base.list_views import ListViewAdmin
 from apps.core.models import ChosenColumns, SavedFilter
@@ -84,7 +86,9 @@ def test_a_person_chooses_the_columns_of_a_list(client, ada):
     a_contact(suburb="Fitzroy")
     chosen = {"columns": ["suburb", "person", "password", "nothing"], "query": "q=mia"}
     assert client.post(f"{LIST}columns/", chosen).url == f"{LIST}?q=mia"
-    page = client.get(LIST)
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get(LIST)
+    assert sum("core_chosencolumns" in each["sql"] for each in queries) == 1
     assert page.context["cl"].list_display == ["person", "suburb"]
     assert "Fitzroy" in page.content.decode()
     assert client.get(f"{LIST}?archived=all").context["cl"].list_display[-1] == "archived"

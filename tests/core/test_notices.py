@@ -5,13 +5,16 @@ import datetime as dt
 import pytest
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import clear_script_prefix, set_script_prefix
 from django.utils.module_loading import import_string
 
+from apps.access.services import purge_expired
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
 from apps.core.notices import NewNotice, write_due_notices, write_notices
 from apps.engagements.models import ServiceBooking
 from apps.engagements.services import create_budgets
+from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.handover import TEAMS, hand_over
 from apps.people.models import Team
@@ -57,6 +60,25 @@ def test_one_sees_ones_own_notices_and_reading_one_marks_it(client, ada):
     client.post(f"{NOTICES}read-all/")
     others.refresh_from_db()
     assert others.read_at is None
+
+
+@pytest.mark.parametrize("written_at", ["/", "/records/"])
+def test_a_notice_leads_to_its_page_behind_a_prefix(client, ada, settings, written_at):
+    settings.TRUST_PROXY = True
+    set_script_prefix(written_at)
+    write_notices([NewNotice(ada.pk, Notice.Kind.DUE, "Due", f"{written_at}admin/people/contact/")])
+    clear_script_prefix()
+    notice = Notice.objects.get()
+    assert notice.url == "/admin/people/contact/"
+    answer = client.get(f"{NOTICES}{notice.pk}/visit/", headers={"X-Forwarded-Prefix": "/records"})
+    assert answer["Location"] == "/records/admin/people/contact/"
+
+
+def test_old_notices_are_deleted(ada, settings):
+    a_notice(ada, at=clock.now() - dt.timedelta(days=settings.NOTICE_DAYS + 1))
+    recent = a_notice(ada)
+    assert purge_expired()["notices"] == 1
+    assert list(Notice.objects.all()) == [recent]
 
 
 def test_all_notices_are_marked_as_read_at_once(client, ada):

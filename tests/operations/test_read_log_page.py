@@ -1,9 +1,11 @@
 """The page of reads of personal data: whose records somebody read, and who read somebody's."""
 
 import csv
+import datetime as dt
 from urllib.parse import urlencode
 
 import pytest
+from django.utils import timezone
 
 from apps.core import history, read_log
 from apps.core.history import Author
@@ -63,6 +65,10 @@ def test_whose_records_somebody_read_in_some_days(client, reads):
     cora, matilda, joe, claim = reads
     assert shown(client, staff__guid__exact=cora.pk) == [("Cora Smith", [str(matilda), str(joe)])]
     assert shown(client, staff__guid__exact=cora.pk, at_from="2026-11-20") == []
+    read_at = timezone.localtime(PersonalDataRead.objects.get(staff=cora).at)
+    minute, minute_before = (f"{read_at - dt.timedelta(minutes=n):%d/%m/%Y %H:%M}" for n in (0, 1))
+    assert len(shown(client, staff__guid__exact=cora.pk, at_from=minute, at_to=minute)) == 1
+    assert shown(client, staff__guid__exact=cora.pk, at_to=minute_before) == []
     assert shown(client, application__icontains="report") == [("Reports", [str(claim)])]
     page = client.get(PAGE).content.decode()
     assert f'<a class="rs-link" href="/admin/people/contact/{matilda.pk}/overview/"' in page

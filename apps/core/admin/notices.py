@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import get_script_prefix
 from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
@@ -58,7 +59,8 @@ class NoticeAdmin(OwnRecordsAdmin):
 
     def visit_page(self, request: HttpRequest, record: Notice) -> HttpResponse:
         Notice.objects.filter(pk=record.pk, read_at=None).update(read_at=timezone.now())
-        return redirect(record.url)
+        prefix = get_script_prefix().rstrip("/")
+        return redirect(prefix + record.url.removeprefix(prefix))
 
     def read_all_page(self, request: HttpRequest) -> HttpResponse:
         self.get_queryset(request).filter(read_at=None).update(read_at=timezone.now())

@@ -6,6 +6,7 @@ from apps.core.admin_base.filters import (
     ArchivedFilter,
     ConditionFilter,
     Conditions,
+    DateRangeFilter,
     DateTimeRangeFilter,
 )
 from apps.core.admin_base.forms import RecordForm, fieldset
@@ -22,6 +23,7 @@ __all__ = [
     "AuditAdmin",
     "ConditionFilter",
     "Conditions",
+    "DateRangeFilter",
     "DateTimeRangeFilter",
     "Figure",
     "FigureGroup",

@@ -66,9 +66,7 @@ def amount_cell(amount: Decimal | None) -> str | None:
     """An amount in a list; the script of the list sums those of the selected rows."""
     if amount is None:
         return None
-    return format_html(
-        '<span class="rs-amount" data-amount="{}">{}</span>', f"{amount:.2f}", format_amount(amount)
-    )
+    return format_html("<span data-amount>{}</span>", format_amount(amount))
 
 
 def two_lines(first: Any, second: Any) -> str:

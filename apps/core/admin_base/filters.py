@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import Any, ClassVar
 
+from django.contrib import messages
 from django.contrib.admin import ModelAdmin
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.functional import cached_property
 from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
-from unfold.utils import parse_date_str
+from unfold.contrib.filters.forms import RangeDateForm
+from unfold.utils import parse_date_str, parse_datetime_str
 
 from apps.odata import clock
 
@@ -51,18 +54,61 @@ class ArchivedFilter(ConditionFilter):
         return {"": ("Current", current), "yes": ("Archived", ~current), "all": ("All", Q())}
 
 
-class DateTimeRangeFilter(RangeDateFilter):
-    """From the start of the first day to the end of the last, in the subscriber's time zone."""
+class DateRangeFilter(RangeDateFilter):
+    """From the first day to the last. A text that is no day does not filter, and a message says so."""
+
+    examples: ClassVar[str] = "31/12/2026"
+
+    def limits(self, text: str) -> tuple[Any, Any] | None:
+        """What a text begins with, and what comes after it; none of a text that cannot be read."""
+        day = parse_date_str(text)
+        return (day, day + dt.timedelta(days=1)) if day is not None and day < dt.date.max else None
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        first, last = (self.used_parameters.get(f"{self.parameter_name}_{end}") for end in ("from", "to"))
-        for operator, text, days in (("gte", first, 0), ("lt", last, 1)):
-            day = parse_date_str(text) if isinstance(text, str) else None
-            if day is not None and day < dt.date.max:
-                # Moments rather than days are compared, so that an index finds them.
-                start = clock.start_of_day(day + dt.timedelta(days=days))
-                queryset = queryset.filter(**{f"{self.parameter_name}__{operator}": start})
+        for operator, end in (("gte", "from"), ("lt", "to")):
+            text = self.used_parameters.get(f"{self.parameter_name}_{end}")
+            if not isinstance(text, str) or not text.strip():
+                continue
+            limits = self.limits(text.strip())
+            if limits is None:
+                # The worker that writes an export has nobody to show it to.
+                message = f"“{text}” does not filter the list: write {self.examples}."
+                messages.warning(request, message, fail_silently=True)
+            else:
+                queryset = queryset.filter(**{f"{self.parameter_name}__{operator}": limits[end == "to"]})
         return queryset
+
+
+class DateTimeRangeForm(RangeDateForm):
+    """Two days, each with or without a time of day."""
+
+    def __init__(self, name: str, *args: Any, **options: Any) -> None:
+        super().__init__(name, *args, **options)
+        for end in ("from", "to"):
+            self.fields[f"{name}_{end}"].widget.attrs["placeholder"] = (
+                f"{end.capitalize()}: day, or day and time"
+            )
+
+
+class DateTimeRangeFilter(DateRangeFilter):
+    """From the first moment to the last, in the subscriber's time zone.
+
+    A day without a time begins with its first moment and ends with its last; a minute likewise.
+    """
+
+    form_class = DateTimeRangeForm
+    examples = "31/12/2026 or 31/12/2026 14:30"
+
+    def limits(self, text: str) -> tuple[Any, Any] | None:
+        days = super().limits(text)
+        if days is not None:
+            # Moments rather than days are compared, so that an index finds them.
+            return clock.start_of_day(days[0]), clock.start_of_day(days[1])
+        minute = parse_datetime_str(text)
+        if minute is None or minute.year in (dt.MINYEAR, dt.MAXYEAR):
+            return None
+        start = timezone.make_aware(minute)
+        return start, start + dt.timedelta(minutes=1)
 
 
 # --- pages of a list ------------------------------------------------------------------------------------

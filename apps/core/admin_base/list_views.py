@@ -156,6 +156,10 @@ class ListViewAdmin(PageAdmin):
         query = filters_of(QueryDict(request.POST.get("query", "")))
         return redirect(f"{self.page_url('changelist')}?{query}")
 
+    def get_sortable_by(self, request: HttpRequest) -> Sequence[Any]:
+        """Every column, so that those which the person chose are read once for a list."""
+        return self.available_columns() or super().get_sortable_by(request)
+
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         known = self.available_columns()
         if not known:

@@ -14,7 +14,7 @@ from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
 
 from apps.core.admin_base.filters import COUNT_LIMIT
-from apps.core.admin_base.panels import cell_text, column_kind
+from apps.core.admin_base.panels import cell_classes, cell_text, column_kind
 
 #: Pages whose records are read with all that they show at once; of later ones the keys are read first.
 JOINED_PAGES = 10
@@ -22,16 +22,11 @@ JOINED_PAGES = 10
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a row shows in a column; with a ``url``, as a link.
+    """What a row shows in a column; with a ``url``, as a link."""
 
-    ``kind`` is that of the column (``column_kind``).
-    """
-
-    name: str
     text: Any
     url: str
-    kind: str
-    is_empty: bool
+    classes: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +93,13 @@ class RecordChangeList(ChangeList):
             linked = [name for name in columns if name in self.list_display_links] or columns[:1]
         # The form returns to the list with the same filters.
         query = f"?{self.preserved_filters}" if self.preserved_filters else ""
-        nothing = (None, "", self.model_admin.get_empty_value_display())
         for record in self.result_list:
             url = self.url_for_result(record) + query if linked else ""
             cells = []
             for name in columns:
                 text = cell_text(self.model_admin, record, name)
-                cell_url = url if name in linked else ""
-                cells.append(Cell(name, text, cell_url, self.kinds.get(name, ""), text in nothing))
+                classes = cell_classes(self.model_admin, self.kinds.get(name, ""), text)
+                cells.append(Cell(text, url if name in linked else "", classes))
             yield ListRow(record, cells)
 
     def url_for_result(self, result: Any) -> str:

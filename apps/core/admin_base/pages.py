@@ -72,6 +72,7 @@ class PageAdmin(ModelAdmin):
     #: The page that a link to a record opens: the form, or one of ``record_pages``.
     main_page: ClassVar[str] = "change"
 
+    list_filter_submit = True
     list_per_page = 50
     paginator = CappedPaginator
     show_full_result_count = False
@@ -179,8 +180,6 @@ class PageAdmin(ModelAdmin):
 
 class ReadOnlyAdmin(PageAdmin):
     """A list of what the service writes: nobody adds, changes or deletes it here."""
-
-    list_filter_submit = True
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

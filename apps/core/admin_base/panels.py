@@ -15,7 +15,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import label_for_field, lookup_field
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import DecimalField, F, IntegerField, Model, Q, QuerySet
+from django.db.models import DateTimeField, DecimalField, F, IntegerField, Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from unfold.utils import display_for_field, display_for_header, display_for_label, display_for_value
@@ -86,7 +86,8 @@ def record_panel(
 
         def cells(row: Any) -> list[tuple[Any, str]]:
             texts = [cell_text(page, row, name) for name in columns]
-            return list(zip(texts, kinds, strict=True))
+            classes = [cell_classes(page, kind, text) for kind, text in zip(kinds, texts, strict=True)]
+            return list(zip(texts, classes, strict=True))
 
         return {
             "count": len(rows) if len(rows) <= ROW_LIMIT else records(record).count(),
@@ -115,7 +116,7 @@ def register_panels(model: type[Model], *panels: Panel) -> None:
 
 
 def column_kind(page: Any, name: str) -> str:
-    """``figure`` of a column that sorts by a number, ``status`` of one of badges."""
+    """``figure`` of a column that sorts by a number, ``moment`` by a time, ``status`` of one of badges."""
     _, attribute = label_for_field(name, page.model, page, return_attr=True)
     if getattr(attribute, "label", None):
         return "status"
@@ -123,7 +124,15 @@ def column_kind(page: Any, name: str) -> str:
         column = page.opts.get_field(str(getattr(attribute, "admin_order_field", name)))
     except FieldDoesNotExist:
         return ""
+    if isinstance(column, DateTimeField) and column.name == name:
+        return "moment"
     return "figure" if isinstance(column, DecimalField | IntegerField) and not column.choices else ""
+
+
+def cell_classes(page: Any, kind: str, text: Any) -> str:
+    """The class names of a cell: of the kind of its column, and ``rs-none`` where it has nothing to show."""
+    is_empty = text in (None, "", page.get_empty_value_display())
+    return " ".join([f"rs-{kind}"] * bool(kind) + ["rs-none"] * is_empty)
 
 
 def cell_text(page: Any, row: Any, name: str) -> Any:

@@ -57,7 +57,6 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     icon: ClassVar[str] = "description"
 
     list_filter: ClassVar[Any] = (ArchivedFilter,)
-    list_filter_submit = True
     #: Columns with numbers, which are found however they are written.
     number_columns: ClassVar[Sequence[str]] = ()
     actions: ClassVar[Any] = ("archive_selected", "restore_selected")

@@ -25,7 +25,7 @@ class LogEntry(models.Model):
         IMPORT = "Import"
         COMMAND = "Command"
 
-    at = models.DateTimeField(db_index=True)
+    at = models.DateTimeField("time", db_index=True)
     staff = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -96,7 +96,6 @@ class PersonalDataRead(LogEntry):
         EXPORT = "Export"
         DOWNLOAD = "Download"
 
-    at = models.DateTimeField("time", db_index=True)
     kind = models.CharField(max_length=8, choices=Kind)
     record_count = models.PositiveIntegerField("records")
     record_keys = models.BinaryField(

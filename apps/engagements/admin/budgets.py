@@ -22,7 +22,7 @@ from apps.core.admin_base import (
     RecordLink,
     fieldset,
 )
-from apps.core.admin_base.display import admin_url, format_amount, link
+from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
@@ -119,7 +119,7 @@ class BudgetAdmin(RecordAdmin):
 
     @display(description="left")
     def remaining(self, budget: Budget) -> str | None:
-        return format_amount(budget.remaining)
+        return amount_cell(budget.remaining)
 
     @display(description="spent")
     def spending(self, budget: Budget) -> str:

@@ -266,7 +266,7 @@ class ActionAdmin(RecordAdmin):
             summary = self.record_summary(record)
             context = self.question_context(record, name)
             return self.question_page(
-                request, button, form, str(record), summary=summary, back=back, **context
+                request, button, form, str(record), record=record, summary=summary, back=back, **context
             )
         try:
             outcome = self.run_action(request, [record.pk], name, form.cleaned_data if form else {})

@@ -14,12 +14,17 @@ from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     DropdownFilter,
     RadioFilter,
-    RangeDateFilter,
     RangeNumericFilter,
 )
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, DateTimeRangeFilter
+from apps.core.admin_base import (
+    ArchivedFilter,
+    ConditionFilter,
+    Conditions,
+    DateRangeFilter,
+    DateTimeRangeFilter,
+)
 from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
 from apps.core.admin_base.searching import search_records, searched_digits, with_small_letters
 from apps.core.models import normalised
@@ -243,7 +248,7 @@ def find_budget(key: str | None) -> Budget | None:
     return booking or CategoryBudget.objects.filter(pk=guid).select_related(*related).first()
 
 
-class ServicesFilter(RangeDateFilter):
+class ServicesFilter(DateRangeFilter):
     """When the services began."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -291,6 +296,9 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
             at = columns.index("status")
             columns[at : at + 1] = ["hold_reason"] if is_on_hold else []
         return columns
+
+    def get_sortable_by(self, request: HttpRequest) -> Sequence[Any]:
+        return [*super().get_sortable_by(request), "hold_reason"]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -349,7 +357,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
 
     @display(description="number")
     def number(self, bill: Any) -> str:
-        return format_html('<span class="fu-nowrap">{}</span>', bill)
+        return str(bill)
 
     @display(description="provider", ordering="provider__business_name")
     def provider_name(self, claim: Claim) -> str:

@@ -6,11 +6,12 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import (
     ArchivedFilter,
+    DateRangeFilter,
     LookupAdmin,
     RecordAdmin,
     RecordLink,
@@ -91,7 +92,7 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
         ("team", RelatedDropdownFilter),
         ("source", ChoicesDropdownFilter),
         ("outcome", ChoicesDropdownFilter),
-        ("follow_up_date", RangeDateFilter),
+        ("follow_up_date", DateRangeFilter),
     )
     search_fields = ("name", "source_details", "referrer_last_name", "referrer_organisation")
     search_help_text = "Name, source details or referrer"

@@ -9,8 +9,8 @@ from apps.access.services import purge_expired
 
 class Command(BaseCommand):
     help = (
-        "Delete expired access tokens, idempotency keys, usage counts, finished tasks, files of imports and "
-        "entries of the read log. Run it once a day."
+        "Delete expired access tokens, idempotency keys, usage counts, finished tasks, files of imports, "
+        "exports, notices and entries of the read log. Run it once a day."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
