@@ -96,6 +96,7 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     takers_before, locked, contacts, providers, takers, permissions, prices, predecessors, *rows = fetch_all(
         queries
     )
+    reference_issues = references.attach(rows[: len(references.queries)])
     now = clock.now()
     return Records(
         provider_invoices=build_provider_invoices(locked, contacts, providers),
@@ -108,7 +109,7 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         },
         prices=PriceTable(prices),
         own_bills=own | {bill_type.model._meta.pk.to_python(key) for (key,) in predecessors},
-        reference_issues=references.attach(rows[: len(references.queries)]),
+        reference_issues=reference_issues,
         conflicts=conflicts.issues(rows[len(references.queries) :]),
     )
 
