@@ -264,12 +264,12 @@ def acknowledge_warnings(
     """Store which warnings were ignored and by whom."""
     if not warnings:
         return
-    rows = (acknowledged(bill_type, keys[number], issue) for number, issue in warnings)
+    rows = dict.fromkeys(acknowledged(bill_type, keys[number], issue) for number, issue in warnings)
     author = history.author()
     batch.insert(
         AcknowledgedWarning,
         (f"{bill_type.name}_id", "code", "place", "message", "at", "staff_id", "application"),
-        [(*row, batch.moment, author.staff_id, author.application) for row in dict.fromkeys(rows)],
+        [(*row, batch.moment, author.staff_id, author.application) for row in rows],
     )
 
 

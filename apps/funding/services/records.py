@@ -96,8 +96,9 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     takers_before, locked, contacts, providers, takers, permissions, prices, predecessors, *rows = fetch_all(
         queries
     )
-    reference_issues = references.attach(rows[: len(references.queries)])
     now = clock.now()
+    reference_issues = references.attach(rows[: len(references.queries)])
+    conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
         provider_invoices=build_provider_invoices(locked, contacts, providers),
         takers={invoice: (key, number) for invoice, key, number in takers},
@@ -110,7 +111,7 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         prices=PriceTable(prices),
         own_bills=own | {bill_type.model._meta.pk.to_python(key) for (key,) in predecessors},
         reference_issues=reference_issues,
-        conflicts=conflicts.issues(rows[len(references.queries) :]),
+        conflicts=conflict_issues,
     )
 
 
