@@ -84,7 +84,7 @@ def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: 
     for number, record in enumerate(records):
         target = record_target(number, bare)
         if len(body.faults) >= MAX_FAULTS:
-            sentence = f"The records from here on were not read: those before have {len(body.faults):,} faults."
+            sentence = f"Not read, with all behind it: those before have {len(body.faults):,} faults."
             body.faults.append((number, ErrorDetail("NotRead", target, sentence)))
             break
         draft, contents = reader.read(record, target)
