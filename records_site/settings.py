@@ -84,25 +84,26 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "records_site.request_log.RequestLogMiddleware",
-    # Outside of SecurityMiddleware, whose redirect to https has these headers too.
     "apps.core.middleware.ContentPolicyMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
     "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "apps.odata.http.compression.CompressionMiddleware",
-    "apps.core.middleware.PageCompressionMiddleware",
     "apps.odata.http.cross_origin.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
-    "apps.core.middleware.BrowserSessionMiddleware",
+    "apps.odata.http.interface_middleware.InterfaceMiddleware",
+    # From here on only pages, and requests to the interface without credentials.
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "apps.core.middleware.PageCompressionMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "apps.people.authentication.sessions.StaffAuthenticationMiddleware",
     "apps.core.middleware.BackOfficeAuthorMiddleware",
-    "apps.core.middleware.BrowserMessageMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -337,20 +338,25 @@ PERMISSIONS_POLICY = (
 )
 #: What a browser may do with data: nothing.
 DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
-#: Headers of what the server refuses before any middleware is called.
-REFUSAL_HEADERS = {
+#: Headers of every response.
+BROWSER_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": X_FRAME_OPTIONS,
     "Referrer-Policy": SECURE_REFERRER_POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": PERMISSIONS_POLICY,
+}
+#: Headers of every response to a request over TLS.
+TLS_HEADERS = {}
+if SECURE_HSTS_SECONDS:
+    TLS_HEADERS["Strict-Transport-Security"] = f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
+#: Headers of what the server refuses before any middleware is called.
+REFUSAL_HEADERS = {
+    **BROWSER_HEADERS,
+    **TLS_HEADERS,
     "Content-Security-Policy": DATA_SECURITY_POLICY,
     "Cache-Control": "no-store",
 }
-if SECURE_HSTS_SECONDS:
-    REFUSAL_HEADERS["Strict-Transport-Security"] = (
-        f"max-age={SECURE_HSTS_SECONDS}; includeSubDomains; preload"
-    )
 #: Origins whose browser programs may call the interface with a token ("https://app.example.org").
 CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
 if any(not re.fullmatch(r"https?://[^/*\s]+", origin) for origin in CORS_ALLOWED_ORIGINS):

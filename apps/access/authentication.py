@@ -11,7 +11,7 @@ import uuid
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -28,9 +28,9 @@ from apps.access.callers import (
 from apps.access.throttling import count_failure
 from apps.core import history
 from apps.odata import clock
+from apps.odata.batched_queries import by_name
 from apps.odata.errors import Forbidden, Unauthenticated
 from apps.odata.http.batch.batched_request import BatchedRequest
-from apps.odata.prepared_statements import by_name
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'
@@ -173,9 +173,10 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     The token is looked up by its hash. How far two hashes agree reveals nothing about a token, so the
     comparison in the index need not be in constant time.
     """
-    with connection.cursor() as cursor:
-        now = connection.ops.adapt_datetimefield_value(clock.now())
-        cursor.execute(by_name(connection, "find token", _BY_BEARER), [hash_secret(token), now])
+    database = connections[DEFAULT_DB_ALIAS]  # looked up once: ``connection`` does so for each attribute
+    with database.cursor() as cursor:
+        now = database.ops.adapt_datetimefield_value(clock.now())
+        cursor.execute(by_name(database, "find token", _BY_BEARER), [hash_secret(token), now])
         row = cursor.fetchone()
     if row is None:
         return None

@@ -14,9 +14,8 @@ from django.db import connection, models
 from psycopg import ClientCursor
 from psycopg.types.json import Jsonb
 
-from apps.odata.batched_queries import array_of_guids
+from apps.odata.batched_queries import Statement, array_of_guids, by_name
 from apps.odata.declaration.schema import final_field
-from apps.odata.prepared_statements import by_name
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
 FEW = 3
@@ -25,14 +24,6 @@ FEW = 3
 BATCH = 2_000
 
 Adapter = Callable[[Any], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement of SQL."""
-
-    sql: str
-    params: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +57,10 @@ class WriteBatch:
         Columns that are not named get the field's default, normalised columns the form of their text, keys
         that the database numbers their number. The rows are taken when the batch is sent.
         """
-        fields = {field.attname: field for field in model._meta.concrete_fields}
-        makers = value_makers(fields, columns)
+        fields, makers = written_fields(model, tuple(columns))
         if makers:
-            rows = ((*row, *[make(row) for make in makers.values()]) for row in rows)
-        written = tuple(fields[name] for name in (*columns, *makers))
-        self.writes.append(Insert(model._meta.db_table, written, rows))
+            rows = ((*row, *[make(row) for make in makers]) for row in rows)
+        self.writes.append(Insert(model._meta.db_table, fields, rows))
 
     def set_flag(self, model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
         """Add that a boolean column becomes true in the records with these guids."""
@@ -111,11 +100,19 @@ def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterabl
     batch.send()
 
 
-def value_makers(
-    fields: dict[str, models.Field], columns: Sequence[str]
-) -> dict[str, Callable[[Sequence[Any]], Any]]:
-    """What makes the values of columns that the rows lack, by column: normalised texts, and defaults."""
-    makers: dict[str, Callable[[Sequence[Any]], Any]] = {}
+ValueMaker = Callable[[Sequence[Any]], Any]
+
+
+@lru_cache(maxsize=256)
+def written_fields(
+    model: type[models.Model], columns: tuple[str, ...]
+) -> tuple[tuple[models.Field, ...], tuple[ValueMaker, ...]]:
+    """The fields of these columns, then those of columns that rows lack; and what makes the values of these.
+
+    Rows lack normalised texts, and columns that have a default.
+    """
+    fields = {field.attname: field for field in model._meta.concrete_fields}
+    makers: dict[str, ValueMaker] = {}
     for name, field in fields.items():
         text_field = getattr(field, "text_field", None)
         if name in columns:
@@ -124,14 +121,14 @@ def value_makers(
             makers[name] = normalised_maker(field, columns.index(str(text_field)))
         elif field.has_default():
             makers[name] = default_maker(field)
-    return makers
+    return tuple(fields[name] for name in (*columns, *makers)), tuple(makers.values())
 
 
-def normalised_maker(field: Any, position: int) -> Callable[[Sequence[Any]], Any]:
+def normalised_maker(field: Any, position: int) -> ValueMaker:
     return lambda row: field.normalise(row[position])
 
 
-def default_maker(field: models.Field) -> Callable[[Sequence[Any]], Any]:
+def default_maker(field: models.Field) -> ValueMaker:
     if callable(field.default):
         return lambda row: field.get_default()
     constant = plain(field.get_default())

@@ -4,17 +4,13 @@ import codecs
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from django.conf import settings
-from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.utils.deprecation import MiddlewareMixin
 
 from apps.core import history
 from apps.core.database import deadline
@@ -34,6 +30,7 @@ TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 
 #: Answered even when there is no database to read the settings from.
 HEALTH_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
+STATIC_PATH = "/static/"
 
 
 class ContentPolicyMiddleware(CSPMiddleware):
@@ -43,25 +40,8 @@ class ContentPolicyMiddleware(CSPMiddleware):
         return response if HEADER in response else super().process_response(request, response)
 
 
-class BrowserMiddleware(MiddlewareMixin):
-    """The base of middleware of sessions and messages: requests to the API with credentials have neither."""
-
-    def __call__(self, request: HttpRequest) -> Any:
-        if "HTTP_AUTHORIZATION" in request.META and request.path_info.lower().startswith("/api/"):
-            return self.get_response(request)
-        return super().__call__(request)
-
-
-class BrowserSessionMiddleware(BrowserMiddleware, SessionMiddleware):
-    """Django's sessions."""
-
-
-class BrowserMessageMiddleware(BrowserMiddleware, MessageMiddleware):
-    """Django's messages."""
-
-
 class BrowserPolicyMiddleware:
-    """Headers that restrict browsers, where they differ from the site's content security policy.
+    """Headers that restrict browsers, on every response, whoever makes it.
 
     The interface library of the back office evaluates expressions in its markup, so its pages may; and they
     show personal data, so nothing caches them.
@@ -72,10 +52,11 @@ class BrowserPolicyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
-        # SecurityMiddleware sets these, but not on what is refused before or by it: plain HTTP, other hosts.
-        for name in ("X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy"):
-            response.headers.setdefault(name, settings.REFUSAL_HEADERS[name])
+        headers = settings.BROWSER_HEADERS
+        if request.is_secure():
+            headers = headers | settings.TLS_HEADERS
+        for name, value in headers.items():
+            response.headers.setdefault(name, value)
         if request.path_info.startswith("/admin/"):
             response["Cache-Control"] = "no-store, private"
             # The attribute by which django-csp's own decorators change a policy.
@@ -101,7 +82,7 @@ class RequestContextMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("X-Request-ID", "")
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
         request.request_id = request_id  # type: ignore[attr-defined]
         with history.as_author(history.Author(channel="API", request_id=request_id)):
@@ -120,7 +101,8 @@ class SettingsMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.rstrip("/") in HEALTH_PATHS:
+        path = request.path_info
+        if path.rstrip("/") in HEALTH_PATHS or path.startswith(STATIC_PATH):
             return self.get_response(request)
         # Python has codecs of other things than texts, such as base64; Django would take one for a form's.
         if request.encoding and codecs.lookup(request.encoding).name not in TEXT_ENCODINGS:

@@ -1,12 +1,10 @@
 """Coverage of supports: the plan of a support's day and the booking or category budget that pays for it.
 
-Nothing of claims is known here. Callers send the queries with their own (``fetch_all``) and pass the rows on,
-in two trips, whatever the number of supports::
+Nothing of claims is known here. Callers send the query for plans with their own (``fetch_all``); the budgets
+take one more trip, whatever the number of supports::
 
     [plan_rows] = fetch_all([plan_query({support.contact for support in supports})])
-    matches = match_plans(supports, plan_rows)
-    bookings, category_budgets = fetch_all(budget_queries(matches))
-    coverages = choose_budgets(matches, bookings, category_budgets)
+    coverages = load_coverages(supports, plan_rows)
 
 What was claimed is posted afterwards by ``services.record_amounts``.
 """
@@ -29,17 +27,16 @@ from apps.engagements.models import (
     ServiceBooking,
     budget_label,
     last_day_of_plan,
-    support_item,
 )
-from apps.odata.batched_queries import AnyOf, BoundQuery, Rows, prepared_query
+from apps.odata.batched_queries import AnyOf, Rows, fetch_all, prepared_query
 
 
 class Support(NamedTuple):
     """A support given to a contact on a day.
 
-    ``item`` is a code of the price guide. ``category`` is the number of its category, read from the code when
-    omitted; ``pace_category`` the one that PACE plans count it by, ``category`` when omitted. ``management``
-    prefers a booking of that management type where several fit.
+    ``item`` is a code of the price guide, ``category`` the number of its category; ``pace_category`` is the
+    one that PACE plans count it by, ``category`` when omitted. ``management`` prefers a booking of that
+    management type where several fit.
     """
 
     contact: UUID
@@ -48,13 +45,6 @@ class Support(NamedTuple):
     category: int | None = None
     management: str | None = None
     pace_category: int | None = None
-
-    @property
-    def category_number(self) -> int | None:
-        if self.category is not None:
-            return self.category
-        item = support_item(self.item)
-        return None if item is None else item.category
 
 
 class CoveringPlan(NamedTuple):
@@ -92,16 +82,14 @@ class CoveringBudget(NamedTuple):
 
 
 class PlanMatch(NamedTuple):
-    """A support, its participant's plans (the newest first), and the one that covers the day, if any does."""
+    """A support, the plan that covers its day if any does, and the plans whose budgets are read.
+
+    Budgets are many: those of all plans of the participant are read only where no plan covers the day.
+    """
 
     support: Support
-    plans: Sequence[CoveringPlan]
     plan: CoveringPlan | None
-
-    @property
-    def searched_plans(self) -> Sequence[CoveringPlan]:
-        """The plans whose budgets are read: budgets are many, so all only where no plan covers the day."""
-        return self.plans if self.plan is None else (self.plan,)
+    plans: Sequence[CoveringPlan]
 
 
 class Coverage(NamedTuple):
@@ -116,23 +104,13 @@ class Coverage(NamedTuple):
     nearest_plan: CoveringPlan | None = None
     nearest_budget: CoveringBudget | None = None
 
-    @property
-    def booking(self) -> CoveringBudget | None:
-        """The service booking that covers the support; PACE plans have none."""
-        return self.budget if self.budget is not None and self.budget.model is ServiceBooking else None
-
-    @property
-    def category_budget(self) -> CoveringBudget | None:
-        """The category budget that covers the support; only PACE plans have one."""
-        return self.budget if self.budget is not None and self.budget.model is CategoryBudget else None
-
 
 # --- first trip: plans ----------------------------------------------------------------------------------
 
 
 @prepared_query
 def plan_query(contacts: Any) -> QuerySet[Any, Any]:
-    """The unarchived plans of participants, the newest first; rows for ``match_plans``."""
+    """The unarchived plans of participants, the newest first; rows for ``load_coverages``."""
     field = ClientEngagement._meta.get_field("participant")
     rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
@@ -150,8 +128,8 @@ def match_plans(supports: Iterable[Support], rows: Rows) -> list[PlanMatch]:
     matches = []
     for support in supports:
         of_contact = plans.get(support.contact, ())
-        covering = (plan for plan in of_contact if plan.first_day <= support.day <= plan.last_day)
-        matches.append(PlanMatch(support, of_contact, next(covering, None)))
+        covering = [plan for plan in of_contact if plan.first_day <= support.day <= plan.last_day][:1]
+        matches.append(PlanMatch(support, covering[0] if covering else None, covering or of_contact))
     return matches
 
 
@@ -177,38 +155,31 @@ BOOKING_COLUMNS = (
 
 
 @prepared_query
-def _booking_query(plans: Any) -> QuerySet[Any, Any]:
+def booking_query(plans: Any) -> QuerySet[Any, Any]:
     rows = ServiceBooking.objects.filter(AnyOf(ServiceBooking._meta.get_field("engagement"), plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS, *BOOKING_COLUMNS)
 
 
 @prepared_query
-def _category_budget_query(plans: Any) -> QuerySet[Any, Any]:
+def category_budget_query(plans: Any) -> QuerySet[Any, Any]:
     rows = CategoryBudget.objects.filter(AnyOf(CategoryBudget._meta.get_field("engagement"), plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS)
 
 
-def budget_queries(matches: Iterable[PlanMatch]) -> list[BoundQuery]:
-    """The queries for service bookings and for category budgets, whose rows ``choose_budgets`` takes."""
-    plans = {plan.pk for match in matches for plan in match.searched_plans}
-    return [_booking_query(plans), _category_budget_query(plans)]
-
-
-def choose_budgets(
-    matches: Sequence[PlanMatch],
-    booking_rows: Rows,
-    category_budget_rows: Rows,
-    released: Mapping[UUID, Decimal] | None = None,
+def load_coverages(
+    supports: Iterable[Support], plan_rows: Rows, released: Mapping[UUID, Decimal] | None = None
 ) -> list[Coverage]:
-    """The coverage of each support, in the order of ``matches``.
+    """The coverage of each support, in the order of the supports; ``plan_rows`` are those of ``plan_query``.
 
     ``released``, by the key of a budget, counts as remaining again: what a bill that is being replaced had
     claimed on it.
     """
-    plans = {plan.pk: plan for match in matches for plan in match.searched_plans}
+    matches = match_plans(supports, plan_rows)
+    plans = {plan.pk: plan for match in matches for plan in match.plans}
+    queries = [booking_query(plans), category_budget_query(plans)] if plans else [None, None]
     budgets: dict[UUID, list[CoveringBudget]] = defaultdict(list)
     models: tuple[type[Budget], ...] = (ServiceBooking, CategoryBudget)
-    for model, rows in zip(models, (booking_rows, category_budget_rows), strict=True):
+    for model, rows in zip(models, fetch_all(queries), strict=True):
         for key, plan_key, management, category, name, budget, elsewhere, claimed, waiting, *booking in rows:
             plan = plans[plan_key]
             start, end, *labels = booking or (None, None)
@@ -227,11 +198,9 @@ def choose_budgets(
 
 def find_coverage(match: PlanMatch, budgets: Mapping[UUID, Sequence[CoveringBudget]]) -> Coverage:
     """The plan of a support's day and the budget that covers it, or those that come closest."""
-    support, plans, plan = match
+    support, plan, plans = match
     suitable = [
-        budget
-        for each in match.searched_plans
-        for budget in filter_budgets(support, budgets.get(each.pk, ()), each.is_pace)
+        budget for each in plans for budget in filter_budgets(support, budgets.get(each.pk, ()), each.is_pace)
     ]
     covering = [budget for budget in suitable if budget.first_day <= support.day <= budget.last_day]
     if plan is not None and covering:
@@ -253,7 +222,7 @@ def filter_budgets(
     support: Support, budgets: Iterable[CoveringBudget], is_pace: bool
 ) -> list[CoveringBudget]:
     """The budgets for the support's item, or for the whole of its category."""
-    category = support.category_number
+    category = support.category
     if is_pace and support.pace_category is not None:
         category = support.pace_category
     return [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from decimal import Decimal
 from functools import partial
@@ -214,36 +214,35 @@ def record_amounts(
     if not changes:
         return
     own_batch = batch or WriteBatch()
-    for sql, params in amount_statements(model, sorted(changes.items(), key=itemgetter(0))):
-        own_batch.execute(sql, params)
-    if batch is None:
-        with saving.in_transaction():
-            own_batch.send()
-
-
-def amount_statements(
-    model: type[Budget], changes: Sequence[tuple[UUID, Amounts]]
-) -> Iterator[tuple[str, list[Any]]]:
     table = connection.ops.quote_name(model._meta.db_table)
+    in_order = sorted(changes.items(), key=itemgetter(0))
     if connection.vendor == "postgresql":
+        keys = [key for key, _ in in_order]
         params: list[Any] = [
-            [key for key, _ in changes],
-            *([getattr(amounts, name) for _, amounts in changes] for name in AMOUNT_COLUMNS),
+            keys,
+            *([getattr(amounts, name) for _, amounts in in_order] for name in AMOUNT_COLUMNS),
         ]
-        if len(changes) > 1:
+        if len(keys) > 1:
             # An UPDATE locks rows in the order it meets them: several rows are locked in key order before.
-            yield f"SELECT FROM {table} WHERE guid = ANY(%s::uuid[]) ORDER BY guid FOR UPDATE", params[:1]
+            own_batch.execute(
+                f"SELECT FROM {table} WHERE guid = ANY(%s::uuid[]) ORDER BY guid FOR UPDATE",
+                [keys],
+            )
         arrays = "%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[]"
         rows = f"unnest({arrays}) _change (guid, claimed, paid, waiting)"
     else:
         names = enumerate(("guid", *AMOUNT_COLUMNS))
         members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
         rows = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
-        texts = [[key.hex, *map(str, astuple(amounts))] for key, amounts in changes]
-        params = [json.dumps(texts)]
+        params = [json.dumps([[key.hex, *map(str, astuple(amounts))] for key, amounts in in_order])]
     sums = ", ".join(f"{name} = _budget.{name} + _change.{name}" for name in AMOUNT_COLUMNS)
-    update = f"UPDATE {table} AS _budget SET {sums} FROM {rows}"  # noqa: S608  our own names
-    yield f"{update} WHERE _budget.guid = _change.guid", params
+    own_batch.execute(
+        f"UPDATE {table} AS _budget SET {sums} FROM {rows} WHERE _budget.guid = _change.guid",  # noqa: S608  our own names
+        params,
+    )
+    if batch is None:
+        with saving.in_transaction():
+            own_batch.send()
 
 
 @transaction.atomic

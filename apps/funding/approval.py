@@ -44,6 +44,7 @@ def action_body() -> EntitySet:
     return bind_resource(ActionBody)
 
 
+@dispatch.retry_on_conflict
 def apply_action(
     key: Any,
     raw: bytes,
@@ -58,20 +59,17 @@ def apply_action(
     as every write does.
     """
 
-    def write() -> None:
-        record = records.order_by().select_for_update(of=("self",)).filter(pk=key).first()
-        if record is None:
-            raise NotFound(f"There is no {name} {key}.")
-        check(record)
-        body = read_record(action_body(), raw, BodyKind.NEW)
-        issues = attach_references(action_body().type, body.drafts)
-        dispatch.run_service(action_body(), body, issues, act)
-
     def act(drafts: Sequence[Draft]) -> None:
         for refusal in act_on_provider_invoices([key], drafts[0]).refused:
             raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
 
-    dispatch.retry_on_conflict(write)
+    record = records.order_by().select_for_update(of=("self",)).filter(pk=key).first()
+    if record is None:
+        raise NotFound(f"There is no {name} {key}.")
+    check(record)
+    body = read_record(action_body(), raw, BodyKind.NEW)
+    issues = attach_references(action_body().type, body.drafts)
+    dispatch.run_service(action_body(), body, issues, act)
 
 
 # --- OpenAPI --------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Batched queries: several prepared queries in one trip to the database.
 
 Making the text of a query costs Python several times what sending it does, and every trip to PostgreSQL
-costs as much again. A prepared query keeps its text; ``fetch_all`` sends several at once::
+costs as much again. A prepared query keeps its text, a connection to PostgreSQL the plan of it; ``fetch_all``
+sends several at once::
 
     @prepared_query
     def staff_names(keys):
@@ -14,16 +15,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import count
+from typing import Any
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from django.db import connections, models
 from django.db.models.expressions import F, Func
 
 from apps.odata.declaration.schema import final_field
-from apps.odata.prepared_statements import by_name
 
 Rows = list[tuple[Any, ...]]
 
@@ -33,16 +35,13 @@ class Statement:
     """SQL with its parameters, and how values of its rows become those of Python.
 
     ``converters`` are Django's, by the position of their column: functions (value, expression, connection).
-    A statement with a ``label`` is prepared, where that is possible.
+    A statement with a ``label`` is prepared, where that is possible (``by_name``).
     """
 
     sql: str
     params: Sequence[Any]
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]] = field(default_factory=dict)
     label: str = ""
-
-    def text(self, connection: Any) -> str:
-        return by_name(connection, self.label, self.sql) if self.label else self.sql
 
     def convert(self, rows: Rows, connection: Any) -> Rows:
         if not self.converters:
@@ -53,23 +52,6 @@ class Statement:
                 for function in functions:
                     row[position] = function(row[position], expression, connection)
         return [tuple(row) for row in converted]
-
-
-class Query(Protocol):
-    """Something that ``fetch_all`` can send."""
-
-    def statement(self, alias: str) -> Statement: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RawQuery:
-    """A query in SQL; its rows are as the driver reads them."""
-
-    sql: str
-    params: Sequence[Any]
-
-    def statement(self, alias: str) -> Statement:
-        return Statement(self.sql, self.params)
 
 
 @dataclass(eq=False, slots=True)
@@ -124,15 +106,19 @@ class BoundQuery:
             param.adapt(self.values[param.number]) if isinstance(param, Placeholder) else param
             for param in prepared.params
         ]
-        return replace(prepared, params=params)
+        return Statement(prepared.sql, params, prepared.converters, prepared.label)
 
 
-def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[Rows]:
+def fetch_all(queries: Sequence[BoundQuery | Statement | None], alias: str = "default") -> list[Rows]:
     """The rows of each query: one trip to PostgreSQL, one statement after the other on SQLite.
 
     ``None`` stands for a query that is not needed: it has no rows.
     """
-    statements = [query.statement(alias) for query in queries if query is not None]
+    statements = [
+        query.statement(alias) if isinstance(query, BoundQuery) else query
+        for query in queries
+        if query is not None
+    ]
     if not statements:
         return [[] for _ in queries]
     connection = connections[alias]
@@ -140,7 +126,7 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             params = [param for statement in statements for param in statement.params]
-            texts = [statement.text(connection) for statement in statements]
+            texts = [by_name(connection, statement.label, statement.sql) for statement in statements]
             cursor.execute("; ".join(texts), params)
             found.append(cursor.fetchall())
             while cursor.nextset():
@@ -153,6 +139,55 @@ def fetch_all(queries: Sequence[Query | None], alias: str = "default") -> list[R
         statement.convert(rows, connection) for statement, rows in zip(statements, found, strict=True)
     )
     return [[] if query is None else next(by_query) for query in queries]
+
+
+# --- statements that a connection plans once ------------------------------------------------------------
+
+# Planning is most of what PostgreSQL does for a statement on few records. ``PREPARE`` and ``EXECUTE`` are
+# SQL, so that several statements go in one trip, which the driver's own prepared statements do not.
+
+#: A connection keeps the plans of so many statements; others are planned each time, as usual.
+MAX_STATEMENTS = 200
+#: The longest identifier of PostgreSQL.
+MAX_NAME = 63
+
+_numbers = count(1)
+#: The names of the statements that each connection of the driver has prepared.
+_names: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+
+def by_name(connection: Any, label: str, sql: str) -> str:
+    """``EXECUTE`` of a statement with the same parameters, for which ``sql`` has placeholders and no values.
+
+    ``label`` is the name in logs. The statement itself where it has none, or cannot be prepared: on SQLite,
+    and behind a pooler that gives each transaction another connection, for which server-side cursors are
+    disabled too.
+    """
+    if not label or connection.vendor != "postgresql":
+        return sql
+    if connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+        return sql
+    connection.ensure_connection()
+    names = _names.setdefault(connection.connection, set())
+    name, call, definition = texts_of(label, sql)
+    if name not in names:
+        if len(names) >= MAX_STATEMENTS:
+            return sql
+        with connection.wrap_database_errors:
+            connection.connection.execute(definition)
+        names.add(name)
+    return call
+
+
+@lru_cache(maxsize=2 * MAX_STATEMENTS)
+def texts_of(label: str, sql: str) -> tuple[str, str, str]:
+    """The name of a statement, its EXECUTE and its PREPARE."""
+    number = next(_numbers)
+    name = f"{label[: MAX_NAME - 10]} {number}"
+    places = sql.replace("%%", "").count("%s")
+    arguments = f"({', '.join(['%s'] * places)})" if places else ""
+    body = sql % tuple(f"${place}" for place in range(1, places + 1))
+    return name, f'EXECUTE "{name}"{arguments}', f'PREPARE "{name}" AS {body}'
 
 
 # --- lists of values ------------------------------------------------------------------------------------

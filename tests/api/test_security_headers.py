@@ -140,7 +140,7 @@ def https(monkeypatch, tmp_path):
     monkeypatch.setenv("HTTPS", "true")
     monkeypatch.setenv("VAR_DIR", str(tmp_path))
     chosen = runpy.run_path(str(ROOT / "records_site" / "settings.py"))
-    starts = ("SECURE_", "SESSION_", "CSRF_COOKIE", "DEVICE_", "REFUSAL_")
+    starts = ("SECURE_", "SESSION_", "CSRF_COOKIE", "DEVICE_", "REFUSAL_", "TLS_")
     names = [name for name in chosen if name.startswith(starts)]
     with override_settings(HTTPS=True, **{name: chosen[name] for name in names}):
         yield

@@ -17,11 +17,10 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connections, transaction
 
-from apps.documents import services, storage
+from apps.documents import services, storage, uploads
 from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import DocumentFolder, FileBatch
-from apps.odata.write import dispatch
 from apps.odata.write.drafts import Draft
 from tests.api.caller import an_application, refused
 from tests.documents.builders import PDF, a_category, a_document, a_file, fields, files, form
@@ -86,10 +85,10 @@ def test_a_database_that_fails_leaves_nothing(post, lists, nothing_is_left, monk
 
 @pytest.mark.django_db
 def test_a_file_of_an_uncertain_commit_is_left_to_the_sweep(post, lists, folder, monkeypatch):
-    def lost(write):
+    def lost(*args, **options):
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(dispatch, "retry_on_conflict", lost)
+    monkeypatch.setattr(uploads, "create", lost)
     assert post(a_file(), *lists).status_code == 503
     assert len(stored(folder)) == 1
     assert len(sweep(ANY_AGE).keys) == 1

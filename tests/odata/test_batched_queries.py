@@ -4,9 +4,8 @@ import pytest
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
-from apps.odata import prepared_statements
-from apps.odata.batched_queries import AnyOf, RawQuery, fetch_all, prepared_query
-from apps.odata.prepared_statements import by_name
+from apps.odata import batched_queries
+from apps.odata.batched_queries import AnyOf, Statement, by_name, fetch_all, prepared_query
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 
@@ -86,7 +85,7 @@ def test_a_query_that_is_not_needed_has_no_rows_and_makes_no_trip():
 
 
 def test_a_query_in_sql_has_the_rows_of_the_driver():
-    assert fetch_all([RawQuery("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
+    assert fetch_all([Statement("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no PREPARE")
@@ -94,7 +93,7 @@ def test_postgresql_plans_a_query_once_but_not_behind_a_pooler(monkeypatch):
     client = a_client()
     found = [[(client.pk, client.business_name)]]
     # Tests before this one may have filled what a connection keeps.
-    monkeypatch.setattr(prepared_statements, "MAX_STATEMENTS", 10_000)
+    monkeypatch.setattr(batched_queries, "MAX_STATEMENTS", 10_000)
     for _ in range(3):
         assert fetch_all([clients_of([client.pk])]) == found
     sql, label = clients_of.statements["default"].sql, "tests.odata.test_batched_queries.clients_of"

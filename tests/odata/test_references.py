@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.odata import clock
-from apps.odata.batched_queries import RawQuery, fetch_all
+from apps.odata.batched_queries import Statement, fetch_all
 from apps.odata.write.bodies import read_records
 from apps.odata.write.drafts import Draft, wire_target
 from apps.odata.write.references import References, attach_references
@@ -178,7 +178,7 @@ def test_a_service_may_send_the_queries_of_references_with_its_own():
     ).drafts
     references = References(entity_set("staff").type, [draft])
     with CaptureQueriesContext(connection) as queries:
-        _, *reference_rows = fetch_all([RawQuery("SELECT 1", ()), *references.queries])
+        _, *reference_rows = fetch_all([Statement("SELECT 1", ()), *references.queries])
     assert references.attach(reference_rows) == []
     assert (draft.role, draft.teams) == (role, [team])
     if connection.vendor == "postgresql":

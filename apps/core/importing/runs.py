@@ -171,19 +171,20 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
 
 def import_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list[ReadRecord]:
     """Import a batch in one transaction, and again when another writer interfered."""
-
-    def write() -> list[ReadRecord]:
-        if connection.vendor == "postgresql":
-            # Batches of two imports take turns: rows are found by values that need not be unique, so that
-            # both would create what neither finds. SQLite has one writer.
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [importer.entity_set.path])
-        clock.reset_now()
-        return importer.import_batch(records)
-
     try:
-        return retry_on_conflict(write)
+        return write_batch(importer, records)
     except Conflict:
         raise ImportFileError(
             "Others write the same records just now. Import the file again: what is in remains unchanged."
         ) from None
+
+
+@retry_on_conflict
+def write_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list[ReadRecord]:
+    if connection.vendor == "postgresql":
+        # Batches of two imports take turns: rows are found by values that need not be unique, so that
+        # both would create what neither finds. SQLite has one writer.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [importer.entity_set.path])
+    clock.reset_now()
+    return importer.import_batch(records)

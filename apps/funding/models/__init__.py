@@ -1,8 +1,6 @@
 """The models of funding: prices, provider invoices, claims and invoices, and their status history."""
 
 from apps.funding.models.claims import (
-    CENT,
-    ZERO,
     Bill,
     Claim,
     ClaimLine,
@@ -10,10 +8,18 @@ from apps.funding.models.claims import (
     InvoiceLine,
     LineItem,
     resubmission_exists,
-    to_cents,
 )
 from apps.funding.models.moves import AcknowledgedWarning, NumberSequence, StatusMove
-from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEntry, Product
+from apps.funding.models.prices import (
+    CENT,
+    ZERO,
+    CostCentre,
+    Price,
+    PriceBook,
+    PriceBookEntry,
+    Product,
+    to_cents,
+)
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, ProviderInvoice
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.core.validators import MinValueValidator
@@ -24,17 +24,11 @@ from apps.funding.choices import (
     SendPaymentTo,
     TaxChoice,
 )
-from apps.funding.models.prices import CostCentre, PriceBook, Product
+from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
 from apps.funding.statuses import SETTLED, STATUSES, Status
 from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
-
-ZERO, CENT = Decimal("0.00"), Decimal("0.01")
-
-
-def to_cents(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, ROUND_HALF_UP)
 
 
 def money(label: str | None = None, **options: Any) -> models.DecimalField:

@@ -4,7 +4,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,12 @@ from apps.core.models import Lookup, NormalisedField, Record, optional_text
 from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.odata.batched_queries import AnyOf, fetch_all, prepared_query
+
+ZERO, CENT = Decimal("0.00"), Decimal("0.01")
+
+
+def to_cents(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, ROUND_HALF_UP)
 
 
 def flag(label: str) -> models.CharField:
@@ -80,8 +86,10 @@ class Product(Record):
     @property
     def category(self) -> int | None:
         """The number of its category; read from the code where the price guide gives none."""
+        if self.category_number is not None:
+            return self.category_number
         item = support_item(self.code)
-        return self.category_number if self.category_number is not None or item is None else item.category
+        return None if item is None else item.category
 
     @property
     def support_purpose(self) -> str | None:

@@ -9,18 +9,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import (
-    Coverage,
-    Support,
-    budget_queries,
-    choose_budgets,
-    match_plans,
-    plan_query,
-)
+from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
@@ -88,10 +82,7 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     released_sums: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
     for booking, category_budget, total in released:
         released_sums[booking or category_budget] += total
-    matches = match_plans(supports, plans)
-    bookings, category_budgets = fetch_all(budget_queries(matches)) if matches else ([], [])
-    coverages = choose_budgets(matches, bookings, category_budgets, released_sums)
-    add_lines(bills, coverages, records.prices)
+    add_lines(bills, load_coverages(supports, plans, released_sums), records.prices)
     find_takers(bills, records)
     find_reference_owners(referring, invoices, claims)
     find_duplicate_references(referring, claims, records.own_bills)
@@ -194,7 +185,10 @@ def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices:
 
 
 def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
-    """Current lines for any of these participants, products and first days, as ``line_key`` and a number."""
+    """What current lines for any of these participants, products and first days claim, and the first number.
+
+    Rows as ``find_duplicate_lines`` compares them, each once: thousands of lines may be alike.
+    """
     is_claim = line_model is ClaimLine
     bill, bill_model = ("claim", Claim) if is_claim else ("invoice", Invoice)
     provider_or_credit = "claim__provider" if is_claim else "is_credit_item"
@@ -210,10 +204,11 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
             archive_date=None,
             **{f"{bill}__in": current},
         )
-        return lines.order_by().values_list(
-            *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day"),
-            *("quantity", "claim_type", f"{bill}__{bill}_number"),
+        claimed = lines.order_by().values_list(
+            *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day", "quantity"),
+            Coalesce("claim_type", Value("None")),
         )
+        return claimed.annotate(number=Min(f"{bill}__{bill}_number"))
 
     return rows
 
@@ -223,10 +218,7 @@ LINES_OF_DAY = {each.name: lines_of_day_query(each.line_model) for each in (CLAI
 
 def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: Rows) -> None:
     """Find the lines that claim the same support: those of other bills, and those before it in the body."""
-    existing: dict[tuple[Any, ...], str] = {}
-    for *members, claim_type, bill_number in rows:
-        same = (*members, claim_type or "None")
-        existing[same] = min(bill_number, existing.get(same, bill_number))
+    existing = {tuple(members): bill_number for *members, bill_number in rows}
     first: dict[tuple[Any, ...], tuple[DraftBill, DraftLine]] = {}
     for bill in bills:
         for each in bill.lines:

@@ -167,13 +167,11 @@ def apply_claim_defaults(claim: Draft, records: Records) -> None:
 
 def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: PriceTable) -> Decimal | None:
     """Fill the days, price, notes and total of a line; the total."""
-    try:
-        first_day = line.from_date or bill.start_date
-    except InvalidValue:
-        first_day = None
-    try:
-        last_day = line.to_date or line.from_date or bill.end_date
-    except InvalidValue:
+    from_date, to_date = line.get("from_date"), line.get("to_date")
+    first_day, last_day = from_date, to_date or from_date
+    if from_date is None and "from_date" not in line.invalid:
+        first_day, last_day = bill.get("start_date"), to_date or bill.get("end_date")
+    if "to_date" in line.invalid:
         last_day = None
     product, book = line.get("product"), line.get("price_book")
     quantity, price, book_price = line.get("quantity"), line.get("price"), None
@@ -198,8 +196,8 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
     if not can_be_priced:
         missing.append("book_price")
     line.fill_all({**calculated, "book_price": book_price})
-    for name in missing:
-        line.mark_invalid(name)
+    if missing:
+        line.mark_invalid(*missing)
     return total
 
 

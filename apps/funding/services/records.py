@@ -21,7 +21,7 @@ from apps.funding.validation.bills import (
 )
 from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, PreparedQuery, RawQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, keys_of
 from apps.odata.write.references import References
@@ -188,12 +188,12 @@ def grants(permission: str) -> Exists:
     return Exists(granted)
 
 
-def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> RawQuery:
+def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> Statement:
     """The keys of the bills that these bills resubmit, and that those resubmit."""
     bills = model._default_manager.filter(any_of(model, "guid", keys), resubmission_of__isnull=False)
     # Not public, and the only way to the text of a part of a statement; updates of resubmissions test it.
     sql, params = bills.order_by().values("resubmission_of").query.sql_with_params()
-    return RawQuery(
+    return Statement(
         f"WITH RECURSIVE earlier(guid) AS ({sql} UNION SELECT bill.resubmission_of_id"  # noqa: S608  our own names
         f" FROM {model._meta.db_table} bill JOIN earlier ON bill.guid = earlier.guid)"
         " SELECT guid FROM earlier WHERE guid IS NOT NULL",

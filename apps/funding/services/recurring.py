@@ -217,7 +217,7 @@ def create_batch(
 ) -> Iterator[CreatedInvoice | FailedInvoice]:
     """Create the valid invoices in one transaction; an unexpected fault is narrowed down to its invoice."""
     try:
-        yield from retry_on_conflict(lambda: create_for_periods(periods, until, dry_run))
+        yield from create_for_periods(periods, until, dry_run)
     except PeriodsInvalid as invalid:
         for period, messages in invalid.messages.items():
             yield FailedInvoice(period.number, period.day, " ".join(dict.fromkeys(messages)))
@@ -236,6 +236,7 @@ def create_batch(
         yield FailedInvoice(failed.number, failed.day, f"{type(error).__name__}: {error}".strip())
 
 
+@retry_on_conflict
 @transaction.atomic
 def create_for_periods(periods: Sequence[DuePeriod], until: dt.date, dry_run: bool) -> list[CreatedInvoice]:
     """Create the invoices of those periods that are still due."""

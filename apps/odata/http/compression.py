@@ -38,7 +38,7 @@ class CompressionMiddleware:
 
 
 def accepts_gzip(request: HttpRequest) -> bool:
-    accepted = request.headers.get("Accept-Encoding", "").lower()
+    accepted = request.META.get("HTTP_ACCEPT_ENCODING", "").lower()
     return "gzip" in accepted and not _REFUSED.search(accepted)
 
 

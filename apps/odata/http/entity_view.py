@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 from apps.odata.errors import BadQuery, NotFound
 from apps.odata.http.batch.messages import IndividualRequest
-from apps.odata.http.batch.processing import call_view, split_url
+from apps.odata.http.batch.processing import respond_for, split_url
 from apps.odata.http.views import ODataView
 from apps.odata.query.options import parameters
 
@@ -34,4 +34,4 @@ class EntityView(ODataView):
             if name in ("accept", "prefer", "if-none-match")
         }
         target = IndividualRequest("GET", path, accepted)
-        return call_view(request, request.auth, target, path, urlencode(others).encode())
+        return respond_for(request, request.auth, target, path, urlencode(others).encode())

@@ -1,7 +1,7 @@
 """The router: OData addresses in any case, with or without a trailing slash, keys in both spellings."""
 
 import re
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver
@@ -15,6 +15,8 @@ from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryPar
 from apps.odata.http.service_views import MetadataView, ServiceDocumentView, UnknownAddressView
 from apps.odata.http.viewsets import ODataViewSet
 
+_WORD = re.compile(r"\w*")
+
 
 class CaselessPattern(RegexPattern):
     """A pattern that matches in any case.
@@ -27,28 +29,28 @@ class CaselessPattern(RegexPattern):
         self.regex = re.compile(regex, re.IGNORECASE)
 
 
-class ResourceResolver(URLResolver):
-    """The routes of all resources. An address is compared with those of the resource that it begins with."""
+class ServiceResolver(URLResolver):
+    """All addresses below ``prefix``: those of ``resources`` by the path that they begin with, and others."""
 
-    def __init__(self, routes: dict[str, list[URLPattern]]) -> None:
-        self.by_path = {
-            path: URLResolver(CaselessPattern(f"^{path}"), patterns) for path, patterns in routes.items()
-        }
-        super().__init__(CaselessPattern(""), [*self.by_path.values()])
+    def __init__(self, prefix: str, resources: dict[str, list[URLPattern]], others: list[URLPattern]) -> None:
+        self.resources, self.others = resources, others
+        super().__init__(CaselessPattern(f"^{re.escape(prefix)}"), [*chain(*resources.values()), *others])
 
     def resolve(self, path: Any) -> ResolverMatch:
-        resolver = self.by_path.get(first_word(str(path)).lower())
-        if resolver is None:
+        """As Django's, which compares an address with the routes of all resources."""
+        match = self.pattern.match(str(path))
+        if match is None:
             raise Resolver404({"path": path})
-        match = resolver.resolve(path)
-        # A resolver leaves its own part of the route to the one around it.
-        match.route = f"{resolver.pattern}{match.route.removeprefix('^')}"
-        return match
+        address: str = match[0]
+        for route in (*self.resources.get(first_word(address).lower(), ()), *self.others):
+            if found := route.resolve(address):
+                return found
+        raise Resolver404({"path": path})
 
 
-def make_caseless(pattern: Any, path: str) -> URLPattern:
-    """The same address in any case, below that of its resource."""
-    regex = CaselessPattern(f"^{regex_of(pattern).removeprefix(f'^{path}')}", pattern.name, is_endpoint=True)
+def make_caseless(pattern: Any) -> URLPattern:
+    """The same address in any case."""
+    regex = CaselessPattern(regex_of(pattern), pattern.name, is_endpoint=True)
     return URLPattern(regex, pattern.callback, pattern.default_args, pattern.name)
 
 
@@ -62,7 +64,8 @@ def path_of(pattern: Any) -> str:
 
 
 def first_word(text: str) -> str:
-    return re.split(r"\W", text, maxsplit=1)[0]
+    match = _WORD.match(text)
+    return match[0] if match else ""
 
 
 class ODataRouter(SimpleRouter):
@@ -147,13 +150,8 @@ class ODataRouter(SimpleRouter):
             if action not in writing or method.upper() in supported
         }
 
-    def get_urls(self) -> list[URLPattern | URLResolver]:
-        routes = groupby(super().get_urls(), key=path_of)
-        return [
-            ResourceResolver(
-                {path.lower(): [make_caseless(each, path) for each in patterns] for path, patterns in routes}
-            )
-        ]
+    def get_urls(self) -> list[URLPattern]:
+        return [make_caseless(each) for each in super().get_urls()]
 
 
 def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResolver]:
@@ -162,15 +160,15 @@ def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResol
     def address(regex: str, view: type[Any], name: str | None = None) -> URLPattern:
         return URLPattern(CaselessPattern(regex, name, is_endpoint=True), view.as_view(), None, name)
 
-    urls = [
+    others = [
         address(r"^$", ServiceDocumentView, "service-document"),
         address(r"^\$metadata/?$", MetadataView, "metadata"),
         address(r"^\$batch/?$", BatchView, "batch"),
         address(r"^\$entity/?$", EntityView, "entity"),
-        *router.urls,
         address(r"", UnknownAddressView),
     ]
+    resources = {path.lower(): list(routes) for path, routes in groupby(router.get_urls(), key=path_of)}
     return [
-        URLResolver(CaselessPattern(rf"^{re.escape(prefix)}"), urls),
+        ServiceResolver(prefix, resources, others),
         address(rf"^{re.escape(prefix.rstrip('/'))}$", ServiceDocumentView),
     ]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from django.http import HttpRequest
 from django.urls import get_script_prefix
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -31,6 +32,15 @@ class ODataView(APIView):
     content_negotiation_class: type[BaseContentNegotiation] = ODataContentNegotiation
     #: The query options, without the dollar sign, that the view reads itself.
     own_options: Sequence[str] = ()
+    #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
+    base_url: str
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        if isinstance(request, BatchedRequest):
+            self.base_url = request.base_url
+        else:
+            self.base_url = f"{request.scheme}://{request.get_host()}{get_script_prefix()}api/"
+        return super().initialize_request(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
@@ -56,13 +66,6 @@ class ODataView(APIView):
     def version(self) -> str:
         """The version of the interface that is asked for."""
         return requested_version(self.request)
-
-    @cached_property
-    def base_url(self) -> str:
-        """``https://host/api/``, which all links begin with; behind a proxy with its prefix."""
-        if isinstance(self.request._request, BatchedRequest):
-            return self.request._request.base_url
-        return self.request.build_absolute_uri(f"{get_script_prefix()}api/")
 
     @cached_property
     def query_string(self) -> bytes:

@@ -11,12 +11,11 @@ from urllib.parse import quote
 from django.db import connections, models
 from django.db.models import Func, OuterRef, QuerySet
 
-from apps.odata.batched_queries import AnyOf, array_of_guids
+from apps.odata.batched_queries import AnyOf, array_of_guids, by_name
 from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotFound
-from apps.odata.prepared_statements import by_name
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import RequestContext

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -113,12 +113,13 @@ class RecordContents:
         self.given.add(attribute)
 
     def refuse(self, attribute: str, code: str, target: str, sentence: str) -> None:
-        self.mark_invalid(attribute)
+        self.invalid.add(attribute)
+        self.values.pop(attribute, None)
         self.faults.append(ErrorDetail(code, target, sentence))
 
-    def mark_invalid(self, *attributes: str) -> None:
-        self.invalid.update(attributes)
+    def mark_invalid(self, attributes: Iterable[str]) -> None:
         for attribute in attributes:
+            self.invalid.add(attribute)
             self.values.pop(attribute, None)
 
 
@@ -236,7 +237,7 @@ class EmbeddedMember(NestedMember):
             for attribute, default in self.reader.defaults().items():
                 contents.give(attribute, default)
         if self.name in contents.invalid:
-            contents.mark_invalid(*self.reader.attributes)
+            contents.mark_invalid(self.reader.attributes)
 
 
 class ReferenceMember(NestedMember):
@@ -266,8 +267,9 @@ class ReferenceMember(NestedMember):
         if len(value) > 1 or isinstance(value, RepeatedNames):
             refuse_repeated_within(value, target, contents)
             read_annotations({}, value, f"{target}/", contents.refuse)
-        key, address = value.get(self.key_name), address_in(value)
-        if key is None and address is not None and self.model in get_service().by_model:
+        key = value.get(self.key_name)
+        address = None if key is not None else address_in(value)
+        if address is not None and self.model in get_service().by_model:
             key = key_in(address, self.model)
             if key is None:
                 sentence = f"@id {must_be_address(self.model)}"
@@ -319,7 +321,12 @@ class ContainedMember(NestedMember):
             raise TooLarge(f"{self.name} may hold {settings.API_MAX_LINES:,} items at most.", target=target)
         rows = []
         for at, item in enumerate(value):
-            row, inner = self.read_row(item, f"{target}[{at}]")
+            item_target = f"{target}[{at}]"
+            key = item.get(self.key.name) if self.key and isinstance(item, dict) else None
+            if key is None:
+                row, inner = self.reader.read(item, item_target)
+            else:
+                row, inner = self.read_existing(item, key, item_target)
             rows.append(row)
             contents.unknown += inner.unknown
             if inner.invalid:
@@ -327,18 +334,15 @@ class ContainedMember(NestedMember):
                 contents.faults += inner.faults
         contents.give(self.attribute, rows)
 
-    def read_row(self, item: Any, target: str) -> tuple[Draft, RecordContents]:
-        key = item.get(self.key.name) if self.key and isinstance(item, dict) else None
-        if self.key is None or key is None:
-            return self.reader.read(item, target)
+    def read_existing(self, item: Any, key: Any, target: str) -> tuple[Draft, RecordContents]:
+        assert self.key is not None
         row, contents = self.existing_reader.read(item, target)
         try:
             row.key = reader_of(self.key)(key)
         except WireValueError as error:
             key_target = join_targets(target, self.key.name)
             contents.refuse(self.key.name, error.code, key_target, f"{self.key.name} {error.sentence}")
-            for attribute in self.reader.attributes:
-                row.mark_invalid(attribute)
+            row.mark_invalid(*self.reader.attributes)
         return row, contents
 
 
@@ -387,7 +391,7 @@ class RecordReader:
         else:
             message = f"A {self.type.name} record must be an object."
             contents.faults.append(ErrorDetail("WrongType", target or None, message))
-            contents.mark_invalid(*self.attributes)
+            contents.mark_invalid(self.attributes)
         draft = self.draft_class(contents.values, contents.given, contents.invalid)
         if self.kind is BodyKind.WHOLE:
             draft.give_all(self.attributes)
@@ -408,8 +412,9 @@ class RecordReader:
             contents.unknown += [
                 (prefix + name, one) for name, one in unknown if isinstance(one, dict | list)
             ]
-        if self.required.difference(value):
-            names = [name for name in self.names if name in value or self.is_missing(name, value)]
+        if absent := self.required.difference(value):
+            missing = {name for name in absent if value.keys().isdisjoint(self.by_name[name].spellings)}
+            names = [name for name in self.names if name in value or name in missing]
         if bound_wrongly:
             names = [name for name in names if name not in bound_wrongly]
         if aliases := self.aliases.intersection(names):
@@ -434,9 +439,6 @@ class RecordReader:
                     given.add(member.attribute)
                     continue
             member.read(item, prefix + name, contents)
-
-    def is_missing(self, name: str, value: Mapping[str, Any]) -> bool:
-        return name in self.required and value.keys().isdisjoint(self.by_name[name].spellings)
 
     def refuse_alias(
         self, alias: str, value: Mapping[str, Any], prefix: str, contents: RecordContents

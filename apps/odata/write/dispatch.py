@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
 
@@ -33,12 +33,45 @@ from apps.odata.write.drafts import (
 from apps.odata.write.references import attach_references
 
 Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
 
 #: How often a write is tried that other writers get in the way of.
 ATTEMPTS = 3
 
 UNIQUE_OR_REFERENCE = frozenset({"23503", "23505", "23P01"})
 SERIALIZATION_DEADLOCK_OR_LOCK = frozenset({"40001", "40P01", "55P03"})
+
+
+def retry_on_conflict(write: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let a function write in one transaction, and again when another writer got in the way.
+
+    The next attempt finds the other writer's record, so that the ``Conflict`` names the field; or it finds
+    nothing any more, and the write succeeds.
+    """
+
+    @wraps(write)
+    def write_in_transaction(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        lost: DatabaseError | None = None
+        for _ in range(ATTEMPTS):
+            try:
+                # A transaction of our own checks its foreign keys when it commits.
+                nested = connection.in_atomic_block
+                with transaction.atomic():
+                    written = write(*arguments, **options)
+                    if nested:
+                        check_constraints()
+                return written
+            except InvalidRecords as refused:
+                if lost is None:
+                    raise
+                raise Conflict("Another writer was first.", details=refused.details) from lost
+            except (IntegrityError, OperationalError) as error:
+                if not is_lost_race(error):
+                    raise
+                lost = error
+        raise Conflict("Others write the same records now; send the request again.") from lost
+
+    return write_in_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +82,7 @@ class Created:
     bare: bool
 
 
+@retry_on_conflict
 def create(
     entity_set: EntitySet,
     content: Any,
@@ -66,14 +100,10 @@ def create(
     resource = type(entity_set.resource)
     assert resource.create is not None
     options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
-    service = partial(resource.create, **options)
-
-    def write() -> Created:
-        body = read(entity_set, content)
-        issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
-        return Created(list(run_service(entity_set, body, issues, service)), body.bare)
-
-    return retry_on_conflict(write)
+    body = read(entity_set, content)
+    issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
+    keys = run_service(entity_set, body, issues, partial(resource.create, **options))
+    return Created(list(keys), body.bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +128,7 @@ class Target:
         return record
 
 
+@retry_on_conflict
 def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = False) -> None:
     """Change an existing record as a bare body says, by the resource's service ``update``.
 
@@ -108,21 +139,17 @@ def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = F
     entity_set, resource = target.entity_set, type(target.entity_set.resource)
     assert resource.update is not None
     options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
-    service = partial(resource.update, **options)
-
-    def write() -> None:
-        record = target.read()
-        body = read_record(entity_set, raw, kind)
-        (draft,) = body.drafts
-        draft.key = record.pk
-        if target.check is not None and entity_set.etag_field is not None:
-            draft.fill("expected_change", getattr(record, entity_set.etag_field))
-        issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, record)
-        run_service(entity_set, body, issues, service)
-
-    retry_on_conflict(write)
+    record = target.read()
+    body = read_record(entity_set, raw, kind)
+    (draft,) = body.drafts
+    draft.key = record.pk
+    if target.check is not None and entity_set.etag_field is not None:
+        draft.fill("expected_change", getattr(record, entity_set.etag_field))
+    issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, record)
+    run_service(entity_set, body, issues, partial(resource.update, **options))
 
 
+@retry_on_conflict
 def archive(target: Target) -> None:
     """Archive a record by the resource's service ``archive``, which is called with a queryset of it.
 
@@ -130,21 +157,17 @@ def archive(target: Target) -> None:
     """
     service, stamp = type(target.entity_set.resource).archive, target.entity_set.etag_field
     assert service is not None
-
-    def write() -> None:
-        record = target.read()
-        records = target.records.filter(pk=record.pk)
-        if target.check is not None and stamp is not None:
-            records = records.filter(**{stamp: getattr(record, stamp)})
-        try:
-            count = service(records)
-        except ValidationFailed as failed:
-            details = tuple(ErrorDetail(issue.code, None, issue.message) for _, issue in failed.issues)
-            raise Conflict("The record stays as it is.", details=details) from None
-        if not count:
-            raise PreconditionFailed(RECORD_CHANGED)
-
-    retry_on_conflict(write)
+    record = target.read()
+    records = target.records.filter(pk=record.pk)
+    if target.check is not None and stamp is not None:
+        records = records.filter(**{stamp: getattr(record, stamp)})
+    try:
+        count = service(records)
+    except ValidationFailed as failed:
+        details = tuple(ErrorDetail(issue.code, None, issue.message) for _, issue in failed.issues)
+        raise Conflict("The record stays as it is.", details=details) from None
+    if not count:
+        raise PreconditionFailed(RECORD_CHANGED)
 
 
 def run_service(
@@ -186,33 +209,6 @@ def details_of(entity_set: EntitySet, body: Body, issues: Issues) -> list[tuple[
         target = join_targets(record_target(number, body.bare), inner)
         details.append((number, ErrorDetail(issue.code, target or None, issue.message, issue.severity)))
     return details
-
-
-def retry_on_conflict(write: Callable[[], Result]) -> Result:
-    """Write in one transaction, and again when another writer got in the way.
-
-    The next attempt finds the other writer's record, so that the ``Conflict`` names the field; or it finds
-    nothing any more, and the write succeeds.
-    """
-    lost: DatabaseError | None = None
-    for _ in range(ATTEMPTS):
-        try:
-            # A transaction of our own checks its foreign keys when it commits.
-            nested = connection.in_atomic_block
-            with transaction.atomic():
-                written = write()
-                if nested:
-                    check_constraints()
-            return written
-        except InvalidRecords as refused:
-            if lost is None:
-                raise
-            raise Conflict("Another writer was first.", details=refused.details) from lost
-        except (IntegrityError, OperationalError) as error:
-            if not is_lost_race(error):
-                raise
-            lost = error
-    raise Conflict("Others write the same records now; send the request again.") from lost
 
 
 def check_constraints() -> None:

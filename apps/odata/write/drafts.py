@@ -116,11 +116,12 @@ class Draft:
         self.fill("left_out", frozenset(names) - self.given - self.invalid)
         self.given |= self.left_out
 
-    def mark_invalid(self, name: str) -> None:
-        """Remove the value of an invalid member, or note an invalid item of a list: ``line_items[1]``."""
-        if self.has(name):
-            delattr(self, name)
-        self.invalid |= {name}
+    def mark_invalid(self, *names: str) -> None:
+        """Remove the values of invalid members, or note invalid items of a list: ``line_items[1]``."""
+        self.fill("invalid", self.invalid.union(names))
+        for name in names:
+            if self.has(name):
+                delattr(self, name)
 
 
 def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:

@@ -14,8 +14,6 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from apps.core.middleware import BrowserMiddleware
-
 #: Keys of a session: when it was first used and when it was last used, in seconds of the Unix epoch.
 BEGAN, LAST_USED = "began", "last_used"
 #: Seconds between two notes of the last use: not every request writes.
@@ -25,7 +23,7 @@ NOTE_INTERVAL = 60
 OPEN_PAGES = ("/admin/account/", "/admin/login/", "/admin/logout/", "/admin/jsi18n/")
 
 
-class StaffAuthenticationMiddleware(BrowserMiddleware, AuthenticationMiddleware):
+class StaffAuthenticationMiddleware(AuthenticationMiddleware):
     """Django's, with limits of sessions and with roles that require a second factor."""
 
     def process_request(self, request: HttpRequest) -> None:

@@ -11,8 +11,6 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.template.response import SimpleTemplateResponse
-from django.urls import resolve
 from rest_framework.request import Request
 
 from apps.odata import clock
@@ -37,6 +35,7 @@ from apps.odata.http.batch.messages import (
 )
 from apps.odata.http.batch.references import resolve_references
 from apps.odata.http.exceptions import error_response
+from apps.odata.http.interface_middleware import call_view
 from apps.odata.write.dispatch import is_lost_race
 
 #: Headers that the response to the batch has for all of them.
@@ -125,11 +124,9 @@ class BatchProcessor:
             raise BadQuery("A batch has one Authorization header, its own.", target="Authorization")
         path, query = split_url(request.url, self.batch, self.root)
         clock.reset_now()
-        response = call_view(self.batch, self.current_caller(), request, path, query)
+        response = respond_for(self.batch, self.current_caller(), request, path, query)
         if response.streaming:  # not closed: Django would end the request, and the connection to the database
             raise NotAcceptable("No stream is served in a batch; ask for JSON, or send the request alone.")
-        if isinstance(response, SimpleTemplateResponse):
-            response.render()
         own_address = self.base_url + path.decode("latin-1")
         return read_response(request, response, "" if request.method == "POST" else own_address)
 
@@ -175,14 +172,11 @@ def split_url(url: bytes, sender: Request, root: bytes) -> tuple[bytes, bytes]:
     return path[len(root) :], query
 
 
-def call_view(
+def respond_for(
     sender: Request, caller: Any, request: IndividualRequest, path: bytes, query: bytes
 ) -> HttpResponseBase:
-    """The response of the view at a path below the service, for the caller of the request that names it."""
-    batched = BatchedRequest(batched_environ(sender, request, path, query), sender, caller)
-    batched.resolver_match = match = resolve(batched.path_info)
-    response: HttpResponseBase = match.func(batched, *match.args, **match.kwargs)
-    return response
+    """The response at a path below the service, for the caller of the request that names it."""
+    return call_view(BatchedRequest(batched_environ(sender, request, path, query), sender, caller))
 
 
 def read_response(
