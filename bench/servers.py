@@ -70,11 +70,11 @@ class Samples:
 class Server:
     """One running server."""
 
-    def __init__(self, name: str, token: str) -> None:
+    def __init__(self, name: str, token: str, workers: int = WORKERS) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        command = SERVERS[name][1].format(port=self.port, workers=WORKERS).split()
+        command = SERVERS[name][1].format(port=self.port, workers=workers).split()
         self.name = name
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self.process = subprocess.Popen([sys.executable, *command], start_new_session=True)
@@ -107,12 +107,20 @@ class Server:
 
     def resident_mib(self) -> float:
         """Memory of the server and its workers (Linux only)."""
-        pages = 0
+        pages = sum(int(text.split()[1]) for text in self.read_of_processes("statm"))
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def cpu_seconds(self) -> float:
+        """CPU that the server and its workers have used (Linux only), in steps of a hundredth."""
+        fields = (text.rpartition(")")[2].split() for text in self.read_of_processes("stat"))
+        return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+
+    def read_of_processes(self, name: str) -> Iterator[str]:
+        """A file of /proc of each process of the server."""
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError, ValueError):
                 if os.getsid(int(process.name)) == self.process.pid:
-                    pages += int((process / "statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+                    yield (process / name).read_text()
 
     def load(self, request: Request, clients: int, samples: Samples) -> None:
         """So many clients, one request after the other on a connection each."""
