@@ -14,6 +14,7 @@ from django.db import connection, models
 from psycopg import ClientCursor
 from psycopg.types.json import Jsonb
 
+from apps.odata import clock
 from apps.odata.batched_queries import Statement, array_of_guids, by_name
 from apps.odata.declaration.schema import final_field
 
@@ -39,11 +40,14 @@ class WriteBatch:
     """Inserts and statements that are sent where the code says ``send``, in the order they were added.
 
     On PostgreSQL statements and inserts of few rows go in one trip, many rows by COPY; on SQLite each goes by
-    itself. Nothing is read back, and no history is written: that is the caller's.
+    itself. Nothing is read back, and no history is written: that is the caller's. ``moment`` is the time of
+    all of them.
     """
 
     def __init__(self) -> None:
         self.writes: list[Statement | Insert] = []
+        # On PostgreSQL as a text: else the driver makes the text for each row.
+        self.moment: Any = str(clock.now()) if connection.vendor == "postgresql" else clock.now()
 
     def execute(self, sql: str, params: Sequence[Any]) -> None:
         """Add a statement."""

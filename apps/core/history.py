@@ -13,8 +13,7 @@ from django.apps import apps
 from django.db import connection, models
 from psycopg.types.json import Jsonb
 
-from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert
-from apps.odata import clock
+from apps.core.bulk_insert import FEW, WriteBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ def write_entries(
         f"INSERT INTO core_change ({', '.join(COLUMNS)})"  # noqa: S608  our own names
         " SELECT key, %s, %s, %s, %s, %s, %s, %s, %s FROM unnest(%s::text[]) AS key",
         [
-            *(kind, differences, clock.now(), model._meta.label_lower),
+            *(kind, differences, own_batch.moment, model._meta.label_lower),
             *(who.staff_id, who.application, who.channel, who.request_id),
             "{" + ",".join(map(str, keys)) + "}",
         ],
@@ -173,10 +172,12 @@ def write_changes(
     batch: WriteBatch | None = None,
 ) -> None:
     """An entry for each (key, kind, differences), by the current author; sent with the ``batch`` if given."""
-    who, at, label = author(), clock.now(), model._meta.label_lower
+    own_batch = batch or WriteBatch()
+    who, at, label = author(), own_batch.moment, model._meta.label_lower
     rows = (
         (str(key), kind, changed, at, label, who.staff_id, who.application, who.channel, who.request_id)
         for key, kind, changed in entries
     )
-    insert = bulk_insert if batch is None else batch.insert
-    insert(apps.get_model("core", "Change"), COLUMNS, rows)
+    own_batch.insert(apps.get_model("core", "Change"), COLUMNS, rows)
+    if batch is None:
+        own_batch.send()

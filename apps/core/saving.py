@@ -18,7 +18,7 @@ from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_nam
 from apps.core.models import normalised
 from apps.core.notices import notify_assigned
 from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
 from apps.odata.errors import RECORD_CHANGED, PreconditionFailed
 from apps.odata.write.drafts import (
     Draft,
@@ -144,7 +144,7 @@ class Conflicts:
             numbered = enumerate(map(unique.value_of, drafts))
             if values := [(number, value) for number, value in numbered if value is not None]:
                 self.values[unique] = values
-        self.queries: list[BoundQuery] = [
+        self.queries: list[Statement] = [
             owner_query(model, unique)({value[-1] for _, value in values})
             for unique, values in self.values.items()
         ]
@@ -236,8 +236,7 @@ def insert_rows(
     if not drafts:
         return []
     keys, members = new_keys(model, len(drafts)), drafts[0].member_names()
-    # On PostgreSQL as a text: else the driver makes the text for each row.
-    moment = str(clock.now()) if connection.vendor == "postgresql" else clock.now()
+    own_batch = batch or WriteBatch()
     names = [
         f.name for f in model._meta.concrete_fields if f.name in members and f.name not in SYSTEM_COLUMNS
     ]
@@ -256,7 +255,7 @@ def insert_rows(
         elif text_field is not None:
             values = map(normalised, columns.get(text_field, [None] * len(drafts)))
         elif name not in given:
-            default = moment if field.default is clock.now else plain(field.get_default())
+            default = own_batch.moment if field.default is clock.now else plain(field.get_default())
             values = [default] * len(drafts)
         else:
             values = given[name]
@@ -271,7 +270,6 @@ def insert_rows(
         is_needed = len(drafts) <= FEW or field.has_default() or text_field is not None
         if is_needed or values.count(None) < len(values):
             columns[field.attname] = values
-    own_batch = batch or WriteBatch()
     own_batch.insert(model, tuple(columns), zip(*columns.values(), strict=True))
     if batch is None:
         own_batch.send()

@@ -211,8 +211,6 @@ def record_amounts(
     once lose nothing; rows are locked in the order of their keys, so that two writers never wait for each
     other. The statements, of a constant number, are sent with the ``batch`` when one is given.
     """
-    if not changes:
-        return
     own_batch = batch or WriteBatch()
     table = connection.ops.quote_name(model._meta.db_table)
     in_order = sorted(changes.items(), key=itemgetter(0))

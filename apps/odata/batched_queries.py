@@ -22,7 +22,7 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from django.db import connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models.expressions import F, Func
 
 from apps.odata.declaration.schema import final_field
@@ -44,8 +44,6 @@ class Statement:
     label: str = ""
 
     def convert(self, rows: Rows, connection: Any) -> Rows:
-        if not self.converters:
-            return rows
         converted = [list(row) for row in rows]
         for position, (functions, expression) in self.converters.items():
             for row in converted:
@@ -64,18 +62,26 @@ class PreparedQuery:
 
     make: Callable[..., models.QuerySet[Any, Any]]
     planned_each_time: bool = False
-    statements: dict[str, Statement] = field(default_factory=dict)
+    prepared: Statement | None = None
 
-    def __call__(self, *values: Iterable[Any]) -> BoundQuery:
-        return BoundQuery(self, values)
+    def __call__(self, *values: Iterable[Any]) -> Statement:
+        """The query for these lists of values."""
+        if self.prepared is None:
+            self.prepared = self.prepare()
+        prepared = self.prepared
+        params = [
+            param.adapt(values[param.number]) if isinstance(param, Placeholder) else param
+            for param in prepared.params
+        ]
+        return Statement(prepared.sql, params, prepared.converters, prepared.label)
 
-    def prepare(self, alias: str) -> Statement:
+    def prepare(self) -> Statement:
         """The statement with placeholders as its parameters; other values are part of PostgreSQL's text."""
         count = self.make.__code__.co_argcount
-        compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(alias)
+        compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()
         converters = compiler.get_converters([column[0] for column in compiler.select])
-        connection = connections[alias]
+        connection = connections[DEFAULT_DB_ALIAS]
         if connection.vendor == "postgresql":
             literals = [literal(param, connection) for param in params]
             sql = sql.replace("%%", "%%%%") % tuple(literals)
@@ -91,37 +97,15 @@ prepared_query = PreparedQuery
 query_by_values = partial(PreparedQuery, planned_each_time=True)
 
 
-@dataclass(frozen=True, slots=True)
-class BoundQuery:
-    """A prepared query with its lists of values."""
-
-    query: PreparedQuery
-    values: tuple[Iterable[Any], ...]
-
-    def statement(self, alias: str) -> Statement:
-        prepared = self.query.statements.get(alias)
-        if prepared is None:
-            prepared = self.query.statements[alias] = self.query.prepare(alias)
-        params = [
-            param.adapt(self.values[param.number]) if isinstance(param, Placeholder) else param
-            for param in prepared.params
-        ]
-        return Statement(prepared.sql, params, prepared.converters, prepared.label)
-
-
-def fetch_all(queries: Sequence[BoundQuery | Statement | None], alias: str = "default") -> list[Rows]:
+def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     """The rows of each query: one trip to PostgreSQL, one statement after the other on SQLite.
 
     ``None`` stands for a query that is not needed: it has no rows.
     """
-    statements = [
-        query.statement(alias) if isinstance(query, BoundQuery) else query
-        for query in queries
-        if query is not None
-    ]
+    statements = [query for query in queries if query is not None]
     if not statements:
         return [[] for _ in queries]
-    connection = connections[alias]
+    connection = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -136,7 +120,8 @@ def fetch_all(queries: Sequence[BoundQuery | Statement | None], alias: str = "de
                 cursor.execute(statement.sql, statement.params)
                 found.append(cursor.fetchall())
     by_query = (
-        statement.convert(rows, connection) for statement, rows in zip(statements, found, strict=True)
+        statement.convert(rows, connection) if statement.converters else rows
+        for statement, rows in zip(statements, found, strict=True)
     )
     return [[] if query is None else next(by_query) for query in queries]
 

@@ -82,9 +82,9 @@ class Ledger:
                 self.latest_refused = max(begun, self.latest_refused)
             self.changed.notify_all()
 
-    def wait_for_refusal(self):
-        """Wait until a write that begins from now on is not acknowledged."""
-        self.wait_for(lambda now: self.latest_refused > now, "refused")
+    def wait_for_refusal(self, since):
+        """Wait until a write that began after a moment is not acknowledged."""
+        self.wait_for(lambda _: self.latest_refused > since, "refused")
 
     def seconds_until_acknowledged(self):
         """From now to the acknowledgement of a write that begins from now on."""
@@ -213,18 +213,22 @@ class Deployment:
 
     def disk_of_tables_full(self):
         with self.disks["base"].filled():
-            self.ledger.wait_for_refusal()
+            self.ledger.wait_for_refusal(since=time.monotonic())
         self.database.ensure_running()
 
     def disk_of_documents_full(self):
         with self.disks["documents"].filled():
-            self.ledger.wait_for_refusal()
+            self.ledger.wait_for_refusal(since=time.monotonic())
 
     def disk_of_log_full(self):
-        """PostgreSQL ends when it cannot begin another file of its log; then somebody starts it again."""
+        """PostgreSQL ends when it cannot begin another file of its log; then somebody starts it again.
+
+        Or it recovers by itself, where that makes room.
+        """
         with self.disks["pg_wal"].filled():
+            begun = time.monotonic()
             self.database.use_up_log()
-            self.ledger.wait_for_refusal()
+            self.ledger.wait_for_refusal(since=begun)
         self.database.ensure_running()
 
     def clock_jumped_forward(self):

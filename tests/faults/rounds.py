@@ -19,7 +19,7 @@ from tests.faults import page
 from tests.faults.deployment import LOSSY, RECORDS, SETTINGS, WRITERS, Deployment, Findings, deployment
 
 #: Seconds between two faults.
-FAULT_PAUSE = (0.2, 0.8)
+FAULT_PAUSE = (0.1, 0.4)
 #: Faults of one deployment, which has an empty database at first.
 BATCH = 50
 TITLE = "Faults under load"

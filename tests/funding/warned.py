@@ -5,9 +5,9 @@ from decimal import Decimal
 
 from apps.funding.choices import WarningCode
 from apps.funding.services.context import load_bill_contexts
-from apps.funding.services.create import apply_defaults, find_issues
+from apps.funding.services.create import apply_defaults
 from apps.funding.services.records import CLAIMS, INVOICES, load_records
-from apps.odata.write.drafts import Draft
+from apps.odata.write.drafts import Draft, apply_rules
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
 from tests.people.records import a_client, a_contact
@@ -129,7 +129,7 @@ def warnings_about(*drafts):
     bills = INVOICES if "invoice_claim_type" in drafts[0].given else CLAIMS
     records = load_records(bills, drafts)
     apply_defaults(bills, drafts, records)
-    return list(find_issues(drafts, load_bill_contexts(bills, drafts, records), bills.warnings))
+    return list(apply_rules(drafts, bills.warnings, load_bill_contexts(bills, drafts, records)))
 
 
 def codes(*drafts):

@@ -61,9 +61,9 @@ def test_values_are_never_part_of_the_text():
 def test_the_text_of_a_query_is_made_once():
     keys = [a_client().pk]
     fetch_all([clients_of(keys)])
-    statement = clients_of.statements["default"]
+    statement = clients_of.prepared
     fetch_all([clients_of([])])
-    assert clients_of.statements["default"] is statement
+    assert clients_of.prepared is statement
     assert statement.sql.count("%s") == 1
 
 
@@ -96,7 +96,7 @@ def test_postgresql_plans_a_query_once_but_not_behind_a_pooler(monkeypatch):
     monkeypatch.setattr(batched_queries, "MAX_STATEMENTS", 10_000)
     for _ in range(3):
         assert fetch_all([clients_of([client.pk])]) == found
-    sql, label = clients_of.statements["default"].sql, "tests.odata.test_batched_queries.clients_of"
+    sql, label = clients_of.prepared.sql, "tests.odata.test_batched_queries.clients_of"
     plans = "SELECT count(*), bool_and(generic_plans > 2 AND custom_plans = 0) FROM pg_prepared_statements"
     with connection.cursor() as cursor:
         cursor.execute(f"{plans} WHERE name LIKE %s", [f"{label[:53]} %"])

@@ -471,6 +471,18 @@ def test_every_fault_of_every_record_is_reported_in_order_with_its_target():
     ]
 
 
+def test_behind_many_faults_no_further_record_is_read(monkeypatch):
+    monkeypatch.setattr("apps.odata.write.bodies.MAX_FAULTS", 3)
+    assert faults_of({"Size": True}, {"Lines": [{}, {}]}, {}, {}) == [
+        ("Required", "value[0]/Name"),
+        ("WrongType", "value[0]/Size"),
+        ("Required", "value[1]/Name"),
+        ("Required", "value[1]/Lines[0]/Quantity"),
+        ("Required", "value[1]/Lines[1]/Quantity"),
+        ("NotRead", "value[2]"),
+    ]
+
+
 def test_a_missing_object_or_an_empty_list_is_reported_on_the_member_itself():
     assert faults_of({"Name": "a", "Lines": []}, of=FIRM) == [
         ("Required", "value[0]/Buyer"),

@@ -95,7 +95,7 @@ CALCULATED_MEMBERS = frozenset({"book_price", "last_day", "total"})
 
 
 def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records) -> DraftBill:
-    today, contact, staff = clock.today(), draft.get("contact"), draft.key_of("staff")
+    contact, staff = draft.get("contact"), draft.key_of("staff")
     provider = provider_invoice = reference = None
     if bill_type is CLAIMS:
         provider, provider_invoice = draft.key_of("provider"), draft.get("provider_invoice")
@@ -110,7 +110,7 @@ def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records)
         if contact is not None and line.invalid.isdisjoint(CALCULATED_MEMBERS)
     ]
     context = BillContext(
-        today=today,
+        today=clock.today(),
         permissions=records.permissions.get(staff),
         participant_state=contact and contact.state,
         lines=[None] * len(lines),

@@ -4,7 +4,7 @@ Services raise ``ValidationFailed`` with every issue, and ``WarningsPresent`` un
 then the warnings are stored as acknowledged. Keys come in the order of the drafts.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -16,7 +16,6 @@ from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Subscriber, normalised
 from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
-from apps.funding.drafts import BillContext
 from apps.funding.models import (
     ZERO,
     AcknowledgedWarning,
@@ -30,15 +29,13 @@ from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of, load_records
-from apps.odata import clock
 from apps.odata.batched_queries import PreparedQuery, fetch_all, prepared_query
 from apps.odata.declaration import service
 from apps.odata.write.drafts import (
     Draft,
-    InvalidValue,
     Issue,
-    Rule,
     WarningsPresent,
+    apply_rules,
     raise_if_invalid,
     wire_target,
 )
@@ -95,24 +92,11 @@ def check_bills(bill_type: BillType, drafts: Sequence[Draft]) -> list[tuple[int,
     records = load_records(bill_type, drafts)
     apply_defaults(bill_type, drafts, records)
     contexts = load_bill_contexts(bill_type, drafts, records)
-    issues = [*records.conflicts, *find_issues(drafts, contexts, bill_type.requirements)]
+    issues = [*records.conflicts, *apply_rules(drafts, bill_type.requirements, contexts)]
     if not issues:
-        issues += find_issues(drafts, contexts, bill_type.rules)
+        issues += apply_rules(drafts, bill_type.rules, contexts)
     raise_if_invalid(drafts, [*records.reference_issues, *issues])
-    return list(find_issues(drafts, contexts, bill_type.warnings))
-
-
-def find_issues(
-    drafts: Sequence[Draft], contexts: Sequence[BillContext], rules: Sequence[Rule]
-) -> Iterator[tuple[int, Issue]]:
-    """Apply every rule to every draft and its context."""
-    for number, (draft, context) in enumerate(zip(drafts, contexts, strict=True)):
-        for rule in rules:
-            try:
-                for issue in rule(draft, context):
-                    yield number, issue
-            except InvalidValue:
-                continue
+    return list(apply_rules(drafts, bill_type.warnings, contexts))
 
 
 # --- defaults -------------------------------------------------------------------------------------------
@@ -280,12 +264,12 @@ def acknowledge_warnings(
     """Store which warnings were ignored and by whom."""
     if not warnings:
         return
-    rows = (acknowledged(bill_type, keys[number], issue) for number, issue in warnings)
-    author, now = history.author(), clock.now()
+    rows = dict.fromkeys(acknowledged(bill_type, keys[number], issue) for number, issue in warnings)
+    author = history.author()
     batch.insert(
         AcknowledgedWarning,
         (f"{bill_type.name}_id", "code", "place", "message", "at", "staff_id", "application"),
-        [(*row, now, author.staff_id, author.application) for row in dict.fromkeys(rows)],
+        [(*row, batch.moment, author.staff_id, author.application) for row in rows],
     )
 
 

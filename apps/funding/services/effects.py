@@ -99,8 +99,10 @@ def post_to_budgets(postings: Iterable[BudgetPosting], batch: WriteBatch | None 
             sums[ServiceBooking][booking] += amounts
         elif category_budget is not None:
             sums[CategoryBudget][category_budget] += amounts
-    for model, changes in sums.items():
-        record_amounts({key: change for key, change in changes.items() if change != Amounts()}, model, batch)
+    for model, amounts_by_key in sums.items():
+        changes = {key: amounts for key, amounts in amounts_by_key.items() if amounts != Amounts()}
+        if changes:
+            record_amounts(changes, model, batch)
 
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.

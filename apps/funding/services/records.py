@@ -97,6 +97,8 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         queries
     )
     now = clock.now()
+    reference_issues = references.attach(rows[: len(references.queries)])
+    conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
         provider_invoices=build_provider_invoices(locked, contacts, providers),
         takers={invoice: (key, number) for invoice, key, number in takers},
@@ -108,8 +110,8 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         },
         prices=PriceTable(prices),
         own_bills=own | {bill_type.model._meta.pk.to_python(key) for (key,) in predecessors},
-        reference_issues=references.attach(rows[: len(references.queries)]),
-        conflicts=conflicts.issues(rows[len(references.queries) :]),
+        reference_issues=reference_issues,
+        conflicts=conflict_issues,
     )
 
 

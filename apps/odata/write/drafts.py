@@ -129,7 +129,7 @@ def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
     return {draft.key_of(name) for draft in drafts} - {None}
 
 
-#: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for its rules.
+#: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for each draft.
 Rule = Callable[..., Iterator[Issue]]
 
 #: (number of the draft, issue) pairs.
@@ -154,12 +154,15 @@ class WarningsPresent(ValidationFailed):
         super().__init__((number, replace(issue, severity="warning")) for number, issue in issues)
 
 
-def apply_rules(drafts: Sequence[Any], rules: Sequence[Rule], *context: Any) -> Iterator[tuple[int, Issue]]:
-    """Check every draft against every rule; ``context`` is passed to each rule after the draft."""
-    for number, draft in enumerate(drafts):
+def apply_rules(
+    drafts: Iterable[Any], rules: Sequence[Rule], contexts: Iterable[Any] | None = None
+) -> Iterator[tuple[int, Issue]]:
+    """Check every draft against every rule, which is passed the draft's context as well if there are any."""
+    subjects = zip(drafts, strict=True) if contexts is None else zip(drafts, contexts, strict=True)
+    for number, subject in enumerate(subjects):
         for rule in rules:
             try:
-                for issue in rule(draft, *context):
+                for issue in rule(*subject):
                     yield number, issue
             except InvalidValue:
                 continue

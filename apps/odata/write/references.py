@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import models
 
-from apps.odata.batched_queries import AnyOf, BoundQuery, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
 from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuredType
 from apps.odata.write.drafts import Draft, Issue
@@ -61,7 +61,7 @@ class References:
                 keys[reference.model].update(value if reference.many else (value,))
                 columns[reference.model] |= reference.columns
         self.columns = {model: selected_columns(model, frozenset(columns[model])) for model in keys}
-        self.queries: list[BoundQuery] = [
+        self.queries: list[Statement] = [
             query_by_key(model, *self.columns[model])(named) for model, named in keys.items()
         ]
 
