@@ -180,11 +180,10 @@ PROMISES = (
 )
 
 HEAD = (
-    f"{'':26}{'CPU of Python, ms':^26}{'of PostgreSQL, ms':^20}{'both':>7}{'wall, ms':^20}{'statements':^14}\n"
-    + (
-        f"{'':26}{'ours':>8}{'stock':>9}{'ratio':>9}{'ours':>10}{'stock':>9}{'ratio':>8}{'ours':>11}{'stock':>9}"
-        f"{'ours':>8}{'stock':>7}  promised, of Python"
-    )
+    f"{'':26}{'CPU of Python, ms':^26}{'of PostgreSQL, ms':^20}{'both':>7} {'wall, ms':^20}"
+    f"{'statements':^14}\n"
+    f"{'':26}{'ours':>8}{'stock':>9}{'ratio':>9}{'ours':>10}{'stock':>9}{'ratio':>8}{'ours':>11}{'stock':>9}"
+    f"{'ours':>8}{'stock':>7}  promised, of Python"
 )
 
 
