@@ -4,7 +4,14 @@ import functools
 
 import pytest
 
+from tests.browser.journeys import FINISHED, table
 from tests.people.records import an_administrator
+
+
+def pytest_terminal_summary(terminalreporter):
+    if FINISHED:  # of this process: with ``-n 0``
+        terminalreporter.section("journeys")
+        terminalreporter.write_line(table())
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
-"""The journeys of a day in the back office, each as its role; ``-s`` prints keys, clicks and seconds."""
+"""The journeys of a day in the back office, each as its role; a table of them ends the run (``journeys``)."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
@@ -8,22 +9,16 @@ from apps.funding.choices import ClaimStatus, WarningCode
 from apps.funding.models import AcknowledgedWarning, Claim
 from apps.odata import clock
 from apps.people.demo import load_roles
-from apps.people.models import Contact
-from tests.browser.journeys import FINISHED, Journey, table
+from apps.people.models import Contact, Staff
+from apps.sales.models import Opportunity
+from tests.browser.journeys import Journey
 from tests.browser.test_claims import Scene
-from tests.documents.builders import PDF, a_category
+from tests.documents.builders import PDF, a_category, a_document
 from tests.funding.builders import a_claim
 from tests.people.records import a_contact, a_role, a_staff_member
 from tests.sales.builders import a_stage, an_opportunity
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def printed_table():
-    FINISHED.clear()
-    yield
-    print(f"\n{table()}")
 
 
 @pytest.fixture
@@ -136,3 +131,76 @@ def test_an_administrator_gives_a_role_a_permission(begin):
         journey.click(".rs-matrix input:not(:checked) >> nth=0")
         journey.submit("#submit-row [name=_save]")
     assert role.permissions.count() == 2
+
+
+def test_a_participant_is_found_by_name_and_the_plan_shows_what_is_left(begin):
+    scene = Scene()
+    with begin("Find a participant, see what is left", "Accounts officer", "/admin/") as journey:
+        journey.press("Control+k")
+        journey.wait_for("#search-input-command:focus")
+        journey.type("nguyen, mia")
+        journey.wait_for("#command-results >> text=Mia Nguyen · 430 123 456")
+        journey.press("ArrowDown")
+        with journey.page.expect_navigation():
+            journey.press("Enter")
+        assert journey.page.url.endswith(f"/contact/{scene.mia.pk}/overview/")
+        journey.wait_for("[aria-label='Budgets of the current plan'] >> text=10,000.00")
+
+
+def test_claims_on_hold_for_one_reason_are_released_from_the_home_page(begin):
+    scene = Scene()
+    for reason in ("Plan expired", "Plan expired", "Wrong ABN"):
+        held = {"funding_status": ClaimStatus.ON_HOLD, "status_reason": reason}
+        a_claim(contact=scene.mia, provider=scene.harbour, **held)
+    with begin("Work the hold list by reason", "Accounts officer", "/admin/") as journey:
+        journey.submit("main a >> text=Plan expired")
+        assert journey.page.locator("#result_list tbody tr").count() == 2
+        journey.click("#action-toggle")
+        journey.submit(".fu-actions button >> text=Release")
+        journey.wait_for("text=Release: 2 claims.")
+    assert Claim.objects.get(funding_status=ClaimStatus.ON_HOLD).status_reason == "Wrong ABN"
+
+
+def test_the_work_of_a_leaver_is_handed_over(begin):
+    leaver = a_staff_member(first_name="Lee", last_name="Leaver")
+    contact, claim = a_contact(account_manager=leaver), a_claim(staff=leaver)
+    address = f"/admin/people/staff/{leaver.pk}/change/"
+    with begin("Hand over the work of a leaver", "Administrator", address) as journey:
+        journey.click("summary >> text=More")
+        journey.submit(".rs-more >> text=Leaves")
+        journey.click(".select2-selection >> nth=0")
+        journey.type("robin")
+        journey.wait_for(".select2-results__option--highlighted >> text=Robin Administrator")
+        journey.press("Enter")
+        journey.submit("[name=_leave]")
+    for record in (leaver, contact, claim):
+        record.refresh_from_db()
+    assert leaver.is_archived
+    assert {str(contact.account_manager), str(claim.staff)} == {"Robin Administrator"}
+
+
+def test_a_document_is_found_and_previewed(begin):
+    a_document(file_name="plan.pdf"), a_document(file_name="invoice.pdf")
+    with begin("Find and preview a document", "Plan manager", "/admin/") as journey:
+        journey.submit("#nav-sidebar >> text=Documents")
+        journey.press("/")
+        journey.type("plan")
+        with journey.page.expect_navigation():
+            journey.press("Enter")
+        journey.submit("#result_list >> text=plan.pdf")
+        journey.wait_for("iframe[title='Preview of plan.pdf']")
+
+
+def test_a_follow_up_of_today_is_done_and_the_next_one_set(begin):
+    today = clock.today()
+    opportunity = an_opportunity(stage=a_stage())
+    with begin("Do a follow-up of today", "Support coordinator", "/admin/") as journey:
+        robin = Staff.objects.get(first_name="Robin")
+        due = {"follow_up_staff": robin, "follow_up_date": today, "owner": robin}
+        Opportunity.objects.filter(pk=opportunity.pk).update(**due)
+        journey.submit("#nav-sidebar >> text=My follow-ups")
+        journey.clicks += 1
+        journey.page.fill(".rs-follow-up [name=next_date]", f"{today + dt.timedelta(days=7):%Y-%m-%d}")
+        journey.submit(".rs-follow-up button")
+    opportunity.refresh_from_db()
+    assert opportunity.follow_up_date == today + dt.timedelta(days=7)

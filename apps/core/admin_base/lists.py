@@ -16,7 +16,8 @@ from unfold.views import ChangeList
 from apps.core.admin_base.filters import COUNT_LIMIT
 from apps.core.admin_base.panels import cell_classes, cell_text, column_kind
 
-#: Pages whose records are read with all that they show at once; of later ones the keys are read first.
+#: Pages whose records are read with all that they show at once; of later ones, and of a search, the keys are
+#: read first.
 JOINED_PAGES = 10
 
 
@@ -56,8 +57,8 @@ class RecordChangeList(ChangeList):
             messages.warning(request, f"There is no page {page:,}. {first}")
             self.page_num = 1
             super().get_results(request)
-        if self.page_num > JOINED_PAGES and self.multi_page:
-            # Joined are the records of this page alone, not all of those before it.
+        if (self.page_num > JOINED_PAGES or self.query) and self.multi_page:
+            # Joined are the records of this page alone, not all of those before it or of the search.
             keys = list(self.result_list.values_list("pk", flat=True))  # type: ignore[has-type]
             self.result_list = self.queryset.filter(pk__in=keys)
         self.full_result_count = self.result_count  # else the library shows the count in the heading too

@@ -26,7 +26,12 @@ from apps.core.admin_base import (
     DateTimeRangeFilter,
 )
 from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
-from apps.core.admin_base.searching import search_records, searched_digits, with_small_letters
+from apps.core.admin_base.searching import (
+    search_records,
+    searched_digits,
+    sorted_after_search,
+    with_small_letters,
+)
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
@@ -413,7 +418,7 @@ def find_texts(records: QuerySet[Any], columns: Sequence[str], term: str, others
         reduce(or_, (Q(**{f"{column}_lower__contains": term.strip().lower()}) for column in columns), others)
     )
     if found.order_by()[:KEY_LIMIT].count():
-        return found
+        return sorted_after_search(found)
     spelt = (Q(**{f"{column}_key__contains": normalised(term)}) for column in columns)
     return records.filter(reduce(or_, spelt, others))
 
