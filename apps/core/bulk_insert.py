@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from psycopg import ClientCursor
 from psycopg.types.json import Jsonb
 
@@ -175,9 +175,11 @@ def execute_statements(cursor: Any, statements: Sequence[Statement]) -> None:
     elif statements:
         # With their values written in: psycopg takes its time to read a long statement with many places, and
         # keeps what it read of short ones.
-        mogrify = ClientCursor(connection.connection).mogrify
+        # Taken once: the connection is looked up by thread whenever it is named.
+        database = connections[DEFAULT_DB_ALIAS]
+        mogrify = ClientCursor(database.connection).mogrify
         texts = [
-            mogrify(by_name(connection, first_words(each.sql), each.sql), each.params) for each in statements
+            mogrify(by_name(database, first_words(each.sql), each.sql), each.params) for each in statements
         ]
         cursor.execute("; ".join(texts))
 

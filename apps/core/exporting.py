@@ -52,7 +52,8 @@ def export_file(
             everything = entity_set.resource.visible_to(Operator())
             wanted, records = table_of(entity_set, everything, condition, names)
             counted = CountedRecords(records)
-            write(unfinished, wanted, counted)
+            with unfinished.open("wb") as file:
+                write(file, wanted, counted)
         unfinished.replace(path)
         READ_LOG.write()
     except ODataError as error:
@@ -110,12 +111,7 @@ def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[A
         yield from rows(json.loads(record, parse_float=Decimal), wanted)
 
 
-def write_csv(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
-    with path.open("wb") as file:
-        write_csv_lines(file, wanted, records)
-
-
-def write_csv_lines(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
+def write_csv(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
     file.writelines(line.encode() for line in csv_lines(wanted, records))
 
 
@@ -127,7 +123,7 @@ def csv_lines(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[str]
         yield writer.writerow(map(formula_safe, row))
 
 
-def write_workbook(path: Path | IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
+def write_workbook(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")
     sheet.append([column.name for column in wanted])
@@ -135,7 +131,7 @@ def write_workbook(path: Path | IO[bytes], wanted: Sequence[Column], records: It
         if number >= MAX_ROWS:
             raise ImportFileError(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
         sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
-    book.save(path)
+    book.save(file)
 
 
 class CountedRecords:
@@ -159,17 +155,16 @@ def typed_cell(sheet: Any, column: Column, value: Any) -> Any:
     return text_cell(sheet, value)
 
 
-def write_json(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write('{"value": [')
-        for number, line in enumerate(ndjson_lines(records), start=1):
-            file.write((",\n" if number > 1 else "\n") + line.rstrip("\n"))
-        file.write("\n]}\n")
+def write_json(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
+    file.write(b'{"value": [')
+    for number, line in enumerate(ndjson_lines(records)):
+        file.write(((",\n" if number else "\n") + line.rstrip("\n")).encode())
+    file.write(b"\n]}\n")
 
 
-def write_ndjson(path: Path, wanted: Sequence[Column], records: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(ndjson_lines(records))
+def write_ndjson(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
+    file.writelines(line.encode() for line in ndjson_lines(records))
 
 
+#: What writes records into an open file, by the extension of its name.
 WRITERS = {"csv": write_csv, "xlsx": write_workbook, "json": write_json, "ndjson": write_ndjson}

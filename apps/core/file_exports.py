@@ -2,7 +2,7 @@
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 from uuid import UUID
@@ -28,11 +28,6 @@ from apps.odata.declaration.service import get_service
 
 Status = FileExport.Status
 
-#: What writes a table into an open file, by the extension of its name.
-WRITERS: dict[str, Callable[..., Any]] = {
-    "csv": exporting.write_csv_lines,
-    "xlsx": exporting.write_workbook,
-}
 PART_SIZE = 1024 * 1024
 PROGRESS_SECONDS = 1.0
 
@@ -104,7 +99,7 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     records = page.exported_records(request)
     file_export.rows_done, file_export.rows_total = 0, records.count()
     columns, lines = exporting.table_of(get_service().by_model[page.model], records)
-    write = WRITERS[file_export.file_name.rpartition(".")[2]]
+    write = exporting.WRITERS[file_export.file_name.rpartition(".")[2]]
     write(file, columns, with_progress(file_export, lines))
 
 

@@ -152,7 +152,8 @@ def by_name(connection: Any, label: str, sql: str) -> str:
         return sql
     if connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         return sql
-    connection.ensure_connection()
+    if connection.connection is None:
+        connection.ensure_connection()
     names = _names.setdefault(connection.connection, set())
     name, call, definition = texts_of(label, sql)
     if name not in names:

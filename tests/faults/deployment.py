@@ -36,8 +36,8 @@ RECORDS = 2
 CUTS = 3
 #: MB of the disks for tables, the log of PostgreSQL, and documents.
 DISKS = {"base": 512, "pg_wal": 256, "documents": 16}
-#: The log of PostgreSQL has files of 16 MB, few of which are kept for later.
-SETTINGS = {**postgres.DURABLE, "min_wal_size": "32MB", "max_wal_size": "128MB"}
+#: The log of PostgreSQL has files of 16 MB, few of which are kept for later; ``use_up_log`` needs its level.
+SETTINGS = {**postgres.DURABLE, "wal_level": "replica", "min_wal_size": "32MB", "max_wal_size": "128MB"}
 #: Acknowledged writes reach the log of PostgreSQL seconds later.
 LOSSY = {**SETTINGS, "synchronous_commit": "off", "wal_writer_delay": "10000ms"}
 CLOCK_JUMP_SECONDS = 3600

@@ -159,7 +159,7 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
         last_day = None
     product, book = line.get("product"), line.get("price_book")
     quantity, price, book_price = line.get("quantity"), line.get("price"), None
-    can_be_priced = None not in (product, book, first_day)
+    can_be_priced = product is not None and book is not None and first_day is not None
     if can_be_priced:
         book_price = prices.find(book.pk, product.pk, region, first_day)
     if price is None and "price" not in line.invalid:

@@ -22,7 +22,8 @@ def members_are_given(labels: Mapping[str, str]) -> Rule:
 
     def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
         for name, label in labels.items():
-            if name not in draft.invalid and getattr(draft, name, None) in (None, []):
+            value = draft.get(name)
+            if (value is None or value == []) and name not in draft.invalid:
                 yield Issue("Required", name, f"{label} is required.")
 
     return rule

@@ -55,7 +55,7 @@ class References:
             for reference in references_of(row_type):
                 value = draft.get(reference.attribute)
                 first = value[0] if value and reference.many else value
-                if first in (None, []) or isinstance(first, models.Model):
+                if first is None or isinstance(first, list | models.Model):
                     continue
                 self.named.append((number, path, draft, reference))
                 keys[reference.model].update(value if reference.many else (value,))
@@ -90,15 +90,15 @@ class References:
         """Attach the records of one member of the draft at ``path``; its issues."""
         name, noun = reference.attribute, reference.model._meta.verbose_name
         is_lookup = getattr(reference.model, "is_lookup", False)
-        value = draft.get(name)
-        for at, key in enumerate(value if reference.many else [value]):
+        keys = draft.get(name) if reference.many else [draft.get(name)]
+        found = [records.get(key) for key in keys]
+        for at, (key, record) in enumerate(zip(keys, found, strict=True)):
             field = (*path, name, at) if reference.many else (*path, name)
-            if key not in records:
+            if record is None:
                 yield Issue("NotFound", field, f"There is no {noun} {key}.")
-            elif is_lookup and records[key].archive_date and key not in self.current_keys(reference):
+            elif is_lookup and record.archive_date and key not in self.current_keys(reference):
                 yield Issue("Archived", field, f"The {noun} {key} is archived.")
-        found = [records.get(key) for key in dict.fromkeys(value)] if reference.many else records.get(value)
-        draft.fill(name, found)
+        draft.fill(name, list(dict.fromkeys(found)) if reference.many else found[0])
 
     def current_keys(self, reference: Reference) -> frozenset[Any]:
         """What the record that is being replaced refers to."""

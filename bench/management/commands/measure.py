@@ -17,7 +17,18 @@ from bench.calling import Caller
 from bench.management.commands.fill import machine
 
 ROOT = Path(__file__).resolve().parents[3]
-MEASUREMENTS = ("speed", "bare", "batch", "bounds", "sums", "sync", "read_log", "servers", "frameworks")
+MEASUREMENTS = (
+    "speed",
+    "bare",
+    "batch",
+    "bounds",
+    "sums",
+    "sync",
+    "read_log",
+    "servers",
+    "writes",
+    "frameworks",
+)
 #: The table of the README stands between these lines.
 BEGIN, END = "<!-- written by ./run bench frameworks -->\n", "<!-- until here -->\n"
 
