@@ -64,9 +64,14 @@ def test_only_who_names_the_version_gets_its_methods(api, address_of, way):
     address = address_of("Client")
     for method in ("PUT", "PATCH", "DELETE"):
         answer = api.call(method, address, body={}, If_Match="*")
-        refused(answer, 405, "MethodNotAllowed")
+        message = refused(answer, 405, "MethodNotAllowed")["message"]
+        assert ("Version 2.1 has" in message) == (method in ("PUT", "PATCH")), message
         assert answer["Allow"] == "GET, HEAD, OPTIONS"
         assert "api-version" not in answer.headers
+    # No version has these.
+    for method, other in (("PUT", f"{address}/Address"), ("PATCH", "client")):
+        answer = api.call(method, other, body={})
+        assert "2.1" not in refused(answer, 405, "MethodNotAllowed")["message"]
     answer = api.call("PATCH", address, body={}, If_Match="*", **way)
     ok(answer)
     assert (answer["api-version"], answer["api-supported-versions"]) == ("2.1", "2.0, 2.1")

@@ -43,7 +43,7 @@ def queue_figures(model: type[Model], queues: Iterable[Queue], **filters: Any) -
             queue.count_label,
         )
         for queue in queues
-        if queue.count and queue.status not in SETTLED
+        if queue.count
     ]
 
 
@@ -86,14 +86,16 @@ def claim_queues(request: HttpRequest) -> HomeContent:
         for group in load_hold_reasons(Claim)
         if group["status_reason"]
     ]
-    groups = [FigureGroup("", queue_figures(Claim, load_queues(Claim)), "No claim is open.")]
+    groups = [
+        FigureGroup("", queue_figures(Claim, load_queues(Claim, left_out=SETTLED)), "No claim is open.")
+    ]
     if on_hold:
         groups.append(FigureGroup("On hold by reason", on_hold))
     return HomeContent(groups, links=[("Work queues", admin_url(Claim, "queues"))])
 
 
 def invoice_queues(request: HttpRequest) -> HomeContent | None:
-    figures = queue_figures(Invoice, load_queues(Invoice))
+    figures = queue_figures(Invoice, load_queues(Invoice, left_out=SETTLED))
     return HomeContent([FigureGroup("", figures)]) if figures else None
 
 

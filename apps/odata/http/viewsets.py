@@ -23,7 +23,14 @@ from apps.odata.declaration.resource import V2_1, BodyKind, Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
-from apps.odata.errors import RECORD_CHANGED, BadQuery, NotFound, PreconditionFailed, PreconditionRequired
+from apps.odata.errors import (
+    RECORD_CHANGED,
+    BadQuery,
+    MethodNotAllowed,
+    NotFound,
+    PreconditionFailed,
+    PreconditionRequired,
+)
 from apps.odata.etags import make_etag, matches_etag
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
@@ -80,9 +87,14 @@ class ODataViewSet(GenericViewSet, ODataView):
         return super().initialize_request(request, *args, **kwargs)
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """As DRF's, but an invalid version is reported first, where another one has the method."""
+        """As DRF's, but a method of version 2.1 alone is named as such, once the version itself is valid."""
         if request.method in self.resource.methods_of_2_1:
             self.refuse_plain_filters()
+            address = request.resolver_match
+            is_record = address is not None and address.url_name == f"{self.basename}-detail"
+            if is_record and self.version != V2_1:
+                message = f"Version {V2_1} has {request.method} here: send the header api-version: {V2_1}."
+                raise MethodNotAllowed(message, headers={"Allow": ", ".join(self.allowed_methods)})
         return super().http_method_not_allowed(request, *args, **kwargs)
 
     @cached_property
