@@ -79,7 +79,7 @@ class PageAdmin(ModelAdmin):
 
     @property
     def media(self) -> Media:
-        """Django's scripts but those that make addresses from titles, which no form has; labels of select2."""
+        """Django's scripts but those that make addresses from titles; names for the fields of select2."""
         names = ("vendor/jquery/jquery.min", "jquery.init", "core", "admin/RelatedObjectLookups", "actions")
         return Media(js=[*(f"admin/js/{name}.js" for name in names), "select_labels.js"])
 
