@@ -18,8 +18,8 @@ from apps.odata import clock
 from apps.odata.batched_queries import Statement, array_of_guids, by_name
 from apps.odata.declaration.schema import final_field
 
-#: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, which takes two trips.
-FEW = 3
+#: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
+FEW = 10
 
 #: Keys named in one statement; far below what either engine takes.
 BATCH = 2_000

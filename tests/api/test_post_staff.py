@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.core.bulk_insert import FEW
 from apps.core.models import Change, Subscriber
 from apps.people.models import Staff
 from tests.api.caller import faults, ok
@@ -134,7 +135,7 @@ def test_the_history_names_the_application(api):
     assert (line.kind, line.application, line.channel) == ("Created", "Integration", "API")
 
 
-def test_fifty_staff_take_no_more_statements_than_five(api, statements):
+def test_fifty_staff_take_no_more_statements_than_a_dozen(api, statements):
     role, position, location, team = a_role(), a_position(), a_location(), a_team()
     manager = str(a_staff_member(role=role).pk)
 
@@ -153,4 +154,4 @@ def test_fifty_staff_take_no_more_statements_than_five(api, statements):
         return len(statements(lambda: ok(api.post("staff", {"value": bodies}), 201)))
 
     ok(post(api), 201)
-    assert posting(50) <= posting(5) <= 18
+    assert posting(50) <= posting(FEW + 1) <= 18

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.db.models import CharField
 
+from apps.core import history
 from apps.people.models import Client, Contact
 from tests.people.records import a_client, a_contact, a_staff_member
 
@@ -140,3 +141,24 @@ def test_a_telephone_shows_every_page_without_scrolling_sideways(open_window, ad
     page.get_by_role("link", name="Archive", exact=True).click()
     page.wait_for_selector("button >> text=Archive")
     assert (page.errors, page.elsewhere) == ([], [])
+
+
+def test_a_list_is_filtered_by_a_person_who_is_looked_up_and_a_day_of_the_calendar(open_window, ada):
+    with history.as_author(history.Author("Back office", staff_id=ada.pk)):
+        record = a_contact(first_name="Mia", last_name="Nguyen")
+    page = open_window()
+    page.goto("/admin/core/change/")
+    page.click("text=Filters")
+    page.click(".datetimeshortcuts a >> nth=-1")
+    page.click(".calendarbox td:not(.nonday) a >> text=/^13$/ >> visible=true")
+    day = page.input_value("[name=at_to]")
+    assert re.fullmatch(r"13/\d\d/\d{4}", day)
+    page.fill("[name=at_to]", "")
+    page.click("[aria-labelledby*=staff__guid]")
+    page.keyboard.type("byron")
+    page.click(".select2-results__option >> text=Ada Byron")
+    with page.expect_navigation():
+        page.click("text=Apply Filters")
+    assert page.locator("#result_list tbody tr").all_inner_texts()[0].split("\t")[1] == str(record)
+    assert page.locator("#result_list tbody tr").count() == 1
+    assert page.errors == []

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.core.bulk_insert import FEW
 from apps.core.models import Change
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
 from apps.funding.services import create
@@ -484,7 +485,7 @@ def many(folder, number):
 
 def test_the_statements_of_a_batch_are_as_many_for_many_claims_as_for_few(tmp_path):
     counts = []
-    for number in (2, 100):
+    for number in (FEW + 1, 100):
         path = many(tmp_path, number)
         with CaptureQueriesContext(connection) as asked:
             result = imported("claim", path, "--ignore-warnings", "--dry-run")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
+from django.forms import Media
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -109,6 +111,24 @@ class DateTimeRangeFilter(DateRangeFilter):
             return None
         start = timezone.make_aware(minute)
         return start, start + dt.timedelta(minutes=1)
+
+
+# --- scripts of filters ---------------------------------------------------------------------------------
+
+
+def filter_media(filters: Iterable[Any]) -> Media:
+    """The scripts and style sheets of the fields of filters, by the forms that have those fields.
+
+    The library names a larger script than the forms of records load.
+    """
+    media = Media()
+    for each in filters:
+        filter_class = each[1] if isinstance(each, tuple | list) else each
+        declared = getattr(getattr(filter_class, "form_class", None), "Media", None)
+        if declared is not None:
+            names = [name.replace("select2.full.js", "select2.full.min.js") for name in declared.js]
+            media += Media(js=names, css=getattr(declared, "css", {}))
+    return media
 
 
 # --- pages of a list ------------------------------------------------------------------------------------

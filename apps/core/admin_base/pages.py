@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.admin import ModelAdmin
 
-from apps.core.admin_base.filters import CappedPaginator
+from apps.core.admin_base.filters import CappedPaginator, filter_media
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.models import Subscriber
 
@@ -82,6 +82,12 @@ class PageAdmin(ModelAdmin):
         """The scripts of Django's pages, without those that make addresses from titles: no form has such."""
         names = ("vendor/jquery/jquery.min", "jquery.init", "core", "admin/RelatedObjectLookups", "actions")
         return Media(js=[f"admin/js/{name}.js" for name in names])
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        media = self.media + filter_media(self.get_list_filter(request))
+        return super().changelist_view(request, {"media": media, **(extra_context or {})})
 
     def is_list(self, request: HttpRequest) -> bool:
         """Whether the list is shown, which may need more of its records than other pages."""
