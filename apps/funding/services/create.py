@@ -44,37 +44,37 @@ from apps.odata.write.drafts import (
 Acknowledged = tuple[Any, str, str | None, str]
 
 
+@saving.in_transaction()
 def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
     """Store new bills with their lines, history and warnings; post them to budgets and provider invoices.
 
     Locks provider invoices, then the running number, then budgets; each in the order of their keys.
     """
-    with saving.in_transaction():
-        warnings = check_bills(bill_type, drafts)
-        if warnings and not ignore_warnings:
-            raise WarningsPresent(warnings)
-        assign_numbers(bill_type.model, drafts)
-        batch, author = WriteBatch(), history.author().staff_id
-        # What an application sends was entered by the staff member in charge.
-        entered_by = [author or draft.staff.pk for draft in drafts]
-        keys = saving.insert_records(bill_type.model, drafts, {"entered_by": entered_by}, batch)
-        lines = [line for draft in drafts for line in draft.line_items]
-        line_columns = {
-            bill_type.name: [key for key, draft in zip(keys, drafts, strict=True) for _ in draft.line_items],
-            "position": [position for draft in drafts for position, _ in enumerate(draft.line_items)],
-        }
-        saving.insert_rows(bill_type.line_model, lines, line_columns, batch)
-        acknowledge_warnings(bill_type, warnings, keys, batch)
-        if bill_type is CLAIMS:
-            invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
-            unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
-            batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
-        status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
-        post_to_budgets([line_posting(line, status) for line in lines], batch)
-        batch.send()
-        if bill_type is CLAIMS:
-            apply_claim_effects(drafts)
-        return keys
+    warnings = check_bills(bill_type, drafts)
+    if warnings and not ignore_warnings:
+        raise WarningsPresent(warnings)
+    assign_numbers(bill_type.model, drafts)
+    batch, author = WriteBatch(), history.author().staff_id
+    # What an application sends was entered by the staff member in charge.
+    entered_by = [author or draft.staff.pk for draft in drafts]
+    keys = saving.insert_records(bill_type.model, drafts, {"entered_by": entered_by}, batch)
+    lines = [line for draft in drafts for line in draft.line_items]
+    line_columns = {
+        bill_type.name: [key for key, draft in zip(keys, drafts, strict=True) for _ in draft.line_items],
+        "position": [position for draft in drafts for position, _ in enumerate(draft.line_items)],
+    }
+    saving.insert_rows(bill_type.line_model, lines, line_columns, batch)
+    acknowledge_warnings(bill_type, warnings, keys, batch)
+    if bill_type is CLAIMS:
+        invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
+        unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
+        batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
+    status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
+    post_to_budgets([line_posting(line, status) for line in lines], batch)
+    batch.send()
+    if bill_type is CLAIMS:
+        apply_claim_effects(drafts)
+    return keys
 
 
 create_claims = partial(create_bills, CLAIMS)

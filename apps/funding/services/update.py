@@ -50,29 +50,29 @@ CALCULATED = {
 }
 
 
+@saving.in_transaction()
 def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
     """Change bills, their lines, and what those post to budgets.
 
     Locks as ``create_bills`` does, the bills after the provider invoices they are built on.
     """
-    with saving.in_transaction():
-        existing = load_existing_bills(bill_type, drafts)
-        raise_if_invalid_updates(drafts, existing)
-        keys = [draft.key for draft in drafts]
-        warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts))
-        if warnings and not ignore_warnings:
-            raise WarningsPresent(warnings)
-        batch = WriteBatch()
-        acknowledge_warnings(bill_type, warnings, keys, batch)
-        line_history = update_lines(bill_type, drafts, existing, batch)
-        batch.send()
-        for draft in drafts:
-            draft.given |= CALCULATED[bill_type.name]
-        records = {key: bill.record for key, bill in existing.items()}
-        changed = saving.save_changes(bill_type.model, drafts, records, line_history)
-        if bill_type is CLAIMS:
-            apply_claim_effects(drafts)
-        return changed
+    existing = load_existing_bills(bill_type, drafts)
+    raise_if_invalid_updates(drafts, existing)
+    keys = [draft.key for draft in drafts]
+    warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts))
+    if warnings and not ignore_warnings:
+        raise WarningsPresent(warnings)
+    batch = WriteBatch()
+    acknowledge_warnings(bill_type, warnings, keys, batch)
+    line_history = update_lines(bill_type, drafts, existing, batch)
+    batch.send()
+    for draft in drafts:
+        draft.given |= CALCULATED[bill_type.name]
+    records = {key: bill.record for key, bill in existing.items()}
+    changed = saving.save_changes(bill_type.model, drafts, records, line_history)
+    if bill_type is CLAIMS:
+        apply_claim_effects(drafts)
+    return changed
 
 
 @transaction.atomic
