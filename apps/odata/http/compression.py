@@ -12,7 +12,6 @@ from typing import cast
 
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.cache import patch_vary_headers
 
 #: Less fits into one packet.
 MIN_BYTES = 1_400
@@ -29,10 +28,8 @@ class CompressionMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if not request.path_info.lower().startswith("/api/"):
-            return response
-        patch_vary_headers(response, ("Accept-Encoding",))
-        if accepts_gzip(request) and is_compressible(response):
+        is_data = request.path_info.lower().startswith("/api/")
+        if is_data and accepts_gzip(request) and is_compressible(response):
             compress(response)
         return response
 

@@ -131,5 +131,5 @@ def add_protocol_headers(response: Response, version: str = V2_0) -> Response:
         response["api-version"], response["api-supported-versions"] = version, ", ".join(VERSIONS)
     response.headers.setdefault("Cache-Control", "no-store")
     response.headers.setdefault("Content-Security-Policy", settings.DATA_SECURITY_POLICY)
-    response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion"
+    response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion, Accept-Encoding"
     return response

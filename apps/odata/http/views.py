@@ -55,6 +55,11 @@ class ODataView(APIView):
             super().finalize_response(request, response, *args, **kwargs), self.version
         )
 
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        """As DRF's, without its Vary, which all responses of the interface have."""
+        return {"Allow": ", ".join(self.allowed_methods)}
+
     def get_throttles(self) -> list[BaseThrottle]:
         """None for a request of a batch, which was counted with it before a transaction was open."""
         return [] if isinstance(self.request._request, BatchedRequest) else super().get_throttles()
