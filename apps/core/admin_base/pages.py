@@ -79,9 +79,9 @@ class PageAdmin(ModelAdmin):
 
     @property
     def media(self) -> Media:
-        """The scripts of Django's pages, without those that make addresses from titles: no form has such."""
+        """Django's scripts but those that make addresses from titles; names for the fields of select2."""
         names = ("vendor/jquery/jquery.min", "jquery.init", "core", "admin/RelatedObjectLookups", "actions")
-        return Media(js=[f"admin/js/{name}.js" for name in names])
+        return Media(js=[*(f"admin/js/{name}.js" for name in names), "select_labels.js"])
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

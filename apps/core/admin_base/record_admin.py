@@ -67,9 +67,6 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     #: The columns at the top of the record's overview.
     overview_fields: ClassVar[Sequence[str]] = ()
 
-    class Media:
-        js = ("select_labels.js",)
-
     # --- the list and the form
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
