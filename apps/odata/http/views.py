@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import get_script_prefix
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -35,7 +36,7 @@ class ODataView(APIView):
     #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
     base_url: str
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         # Not in `initialize_request`, which the description of the interface calls for no host of ours.
         if isinstance(request, BatchedRequest):
             self.base_url = request.base_url
