@@ -26,6 +26,7 @@ from apps.odata.declaration.resource import (
 )
 from apps.odata.declaration.schema import bind_resource as bind
 from apps.odata.declaration.service import Service, get_service
+from apps.odata.http import docs_urls
 from apps.odata.metadata import csdl, json_schema, openapi
 from apps.odata.query.options import OPTION_PARSERS as OPTIONS
 from apps.odata.query.options import SERVICE_PARAMETERS
@@ -329,7 +330,10 @@ def test_the_smallest_body_is_valid(set_):
 
 
 @pytest.mark.django_db
-def test_the_document_is_served_in_both_formats(client):
+def test_the_document_is_served_in_both_formats_under_the_name_of_the_service(client, settings):
+    settings.ALLOWED_HOSTS = ["records.example"]
+    docs_urls.rendered.cache_clear()
+    client.defaults["HTTP_HOST"] = "records.example"
     as_json, as_yaml = client.get("/docs/openapi.json"), client.get("/docs/openapi.yaml")
     assert as_json["Content-Type"] == "application/json"
     assert json.loads(as_json.content)["paths"] == yaml.load(as_yaml.content, yaml.CSafeLoader)["paths"]

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import get_script_prefix
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -35,12 +36,13 @@ class ODataView(APIView):
     #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
     base_url: str
 
-    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        # Not in `initialize_request`, which the description of the interface calls for no host of ours.
         if isinstance(request, BatchedRequest):
             self.base_url = request.base_url
         else:
             self.base_url = f"{request.scheme}://{request.get_host()}{get_script_prefix()}api/"
-        return super().initialize_request(request, *args, **kwargs)
+        return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
