@@ -540,7 +540,7 @@ def test_storing_takes_the_same_statements_for_any_number_of_lines(
     client, scene, django_assert_max_num_queries
 ):
     counts = []
-    for number in (10, 40):  # up to three go as a plain INSERT, with others
+    for number in (11, 40):  # up to ten go as plain INSERTs, with others
         page = open_claim_form(client, a_new_provider_invoice(scene))
         data = bill_form_data(
             page, *[line(scene.entry, f"0.{number * 50 + n:04}") for n in range(1, number + 1)]
