@@ -196,7 +196,8 @@ def rendered_keys(entity_set: EntitySet, records: Sequence[str], has_others: boo
         keys = join_keys([UUID(each[1]) if is_guid else each[1] for each in found if each])
     if has_others:
         own = set(split_keys(keys))
-        guids = {UUID(guid).bytes for record in records for guid in _GUID.findall(record)} - own
+        texts = {guid for record in records for guid in _GUID.findall(record)}
+        guids = {bytes.fromhex(text.replace("-", "")) for text in texts} - own
         if len(own) + len(guids) <= MAX_KEYS:
             keys += b"".join(sorted(guids))
     return keys
