@@ -112,7 +112,11 @@ def make_parameters(version: str) -> dict[str, Json]:
 # --- error responses ----------------------------------------------------------------------------------
 
 ERROR_RESPONSES = {
-    "400": ("BadRequest", "The request cannot be understood, or has faults; each has its target."),
+    "400": (
+        "BadRequest",
+        "The request cannot be understood, or has faults; each has its target. Behind 10,000 faults no"
+        " further record is read (`NotRead`).",
+    ),
     "401": ("Unauthenticated", "No credentials, or invalid ones."),
     "403": ("Forbidden", "A known caller without the right, or above its quota."),
     "404": ("NotFound", "No record has this key."),
