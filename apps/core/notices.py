@@ -50,7 +50,7 @@ def write_notices(notices: Sequence[NewNotice]) -> int:
             staff_id=each.staff_id,
             kind=each.kind,
             text=each.text[:300],
-            url=each.url.removeprefix(get_script_prefix().rstrip("/")),
+            url=without_prefix(each.url),
             key=each.key,
         )
         for each in new
@@ -61,6 +61,11 @@ def write_notices(notices: Sequence[NewNotice]) -> int:
         if notice.staff_id in by_mail:
             mail_notice.enqueue(notice.pk)
     return len(new)
+
+
+def without_prefix(url: str) -> str:
+    """An address of the site as it is without the prefix of its proxy."""
+    return "/" + url.removeprefix(get_script_prefix()).removeprefix("/")
 
 
 def delete_notices(model: type[Model], keys: Iterable[Any]) -> None:

@@ -60,6 +60,7 @@ class Journey:
         self.press(words[0])
         page.wait_for_function("document.activeElement.classList.contains('select2-search__field')")
         self.type(words[1:])
+        page.wait_for_function("words => document.activeElement.value === words", arg=words)
         page.wait_for_selector(f".select2-results__option--highlighted >> text={label}")
         self.press("Enter")
         page.wait_for_selector(".select2-container--open", state="detached")

@@ -62,16 +62,17 @@ def test_one_sees_ones_own_notices_and_reading_one_marks_it(client, ada):
     assert others.read_at is None
 
 
-@pytest.mark.parametrize("written_at", ["/", "/records/"])
-def test_a_notice_leads_to_its_page_behind_a_prefix(client, ada, settings, written_at):
+@pytest.mark.parametrize("written_at", ["/", "/records/", "/a/"])
+@pytest.mark.parametrize("prefix", ["/records", "/a"])
+def test_a_notice_leads_to_its_page_behind_a_prefix(client, ada, settings, written_at, prefix):
     settings.TRUST_PROXY = True
     set_script_prefix(written_at)
     write_notices([NewNotice(ada.pk, Notice.Kind.DUE, "Due", f"{written_at}admin/people/contact/")])
     clear_script_prefix()
     notice = Notice.objects.get()
     assert notice.url == "/admin/people/contact/"
-    answer = client.get(f"{NOTICES}{notice.pk}/visit/", headers={"X-Forwarded-Prefix": "/records"})
-    assert answer["Location"] == "/records/admin/people/contact/"
+    answer = client.get(f"{NOTICES}{notice.pk}/visit/", headers={"X-Forwarded-Prefix": prefix})
+    assert answer["Location"] == f"{prefix}/admin/people/contact/"
 
 
 def test_old_notices_are_deleted(ada, settings):

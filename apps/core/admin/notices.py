@@ -15,6 +15,7 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.display import link
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.models import Notice, NoticePreference
+from apps.core.notices import without_prefix
 
 COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
 
@@ -59,8 +60,7 @@ class NoticeAdmin(OwnRecordsAdmin):
 
     def visit_page(self, request: HttpRequest, record: Notice) -> HttpResponse:
         Notice.objects.filter(pk=record.pk, read_at=None).update(read_at=timezone.now())
-        prefix = get_script_prefix().rstrip("/")
-        return redirect(prefix + record.url.removeprefix(prefix))
+        return redirect(get_script_prefix().rstrip("/") + without_prefix(record.url))
 
     def read_all_page(self, request: HttpRequest) -> HttpResponse:
         self.get_queryset(request).filter(read_at=None).update(read_at=timezone.now())
