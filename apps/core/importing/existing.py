@@ -19,6 +19,8 @@ from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
 
+NEW_KEY_ADVICE = "leave it empty for a new one, or give --by-name for a file of another database."
+
 
 class FirstRows:
     """The row of the file in which each value occurs first: on disk, for files longer than the memory."""
@@ -159,10 +161,7 @@ class ItemMatcher:
         for item in record.items:
             if item.key is not None and item.existing is None:
                 name = self.part.type.model._meta.verbose_name
-                message = (
-                    f"The record has no {name} of this key; leave it empty for a new one, or give --by-name"
-                    " for a file of another database."
-                )
+                message = f"The record has no {name} of this key; {NEW_KEY_ADVICE}"
                 item.reject(self.key_column, "NotFound", message)
 
     def assign(self, record: ReadRecord) -> None:
@@ -325,10 +324,7 @@ class RecordMatcher:
             elif records:
                 record.existing = records[0]
             elif column.member.is_key:
-                message = (
-                    f"There is no {self.model._meta.verbose_name} of this key; leave it empty for a new one,"
-                    " or give --by-name for a file of another database."
-                )
+                message = f"There is no {self.model._meta.verbose_name} of this key; {NEW_KEY_ADVICE}"
                 record.reject(column, "NotFound", message)
 
     def find_equal(self, wanted: Sequence[ReadRecord]) -> None:
