@@ -72,7 +72,8 @@ class FileExportAdmin(OwnRecordsAdmin):
             record,
             file_export=record,
             list_url=f"{self.list_page_of(record).page_url('changelist')}?{record.query}",
-            kept_until=timezone.localtime(record.created_at) + dt.timedelta(days=settings.EXPORT_FILE_DAYS),
+            available_until=timezone.localtime(record.created_at)
+            + dt.timedelta(days=settings.EXPORT_FILE_DAYS),
         )
 
     def progress_page(self, request: HttpRequest, record: FileExport) -> JsonResponse:
