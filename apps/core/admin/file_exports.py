@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
@@ -49,11 +48,6 @@ class FileExportAdmin(OwnRecordsAdmin):
     )
     def status_label(self, file_export: FileExport) -> str:
         return file_export.status
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponseBase:
-        return self.open_page(Page("file"), request, object_id)
 
     def list_page_of(self, file_export: FileExport) -> Any:
         """The page of the list that is exported; none where only another version of the service has it."""
