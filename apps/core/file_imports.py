@@ -22,7 +22,7 @@ from apps.core.importing.report import ShownIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError
 from apps.core.models import Change, FileImport, Notice
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.core.task_queue import has_failed, task_author
 
 Status = FileImport.Status
@@ -133,7 +133,8 @@ def finish(file_import: FileImport, status: Status, **values: Any) -> None:
         )
         text = f"{file_import.file_name}: {status.lower()}. {file_import.message or done}"
         url = reverse("admin:core_fileimport_file", args=[file_import.pk])
-        write_notices([NewNotice(file_import.staff_id, Notice.Kind.FINISHED, text, url)])
+        kind = Notice.Kind.FINISHED
+        write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])
 
 
 @task(takes_context=True)
