@@ -11,8 +11,8 @@ from apps.funding.services.effects import recount_budgets, recount_claim_flags
 class Command(BaseCommand):
     help = (
         "Sums what every service booking and every budget by category has claimed, paid and waiting anew from"
-        " the lines of claims and invoices, looks up anew which provider invoices are claimed and which hold a"
-        " claim up, and puts right those that say otherwise. Safe while people work."
+        " the lines of claims and invoices, looks up anew which provider invoices are claimed and which hold"
+        " a claim up, and puts right those that say otherwise. Safe while people work."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
