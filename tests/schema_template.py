@@ -1,4 +1,4 @@
-"""The database that the migrations make, kept from one run to the next: migrating takes ten seconds of CPU."""
+"""The database that the migrations make, kept from one run to the next: migrating takes ten seconds."""
 
 import contextlib
 import fcntl
