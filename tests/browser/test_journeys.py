@@ -41,7 +41,7 @@ def test_a_claims_officer_enters_a_claim_from_a_document(begin):
         page = journey.page
         assert page.evaluate("document.activeElement.type") == "file"
         journey.clicks += 1  # choosing the file in the window of the operating system
-        # Once the viewer has loaded it takes the cursor, and the page takes it back: a key in between is lost.
+        # The viewer takes the cursor once it has loaded, and the page takes it back: a key between is lost.
         page.evaluate("addEventListener('blur', () => setTimeout(() => document.body.append('Loaded'), 50))")
         page.set_input_files("[data-form-file] input", {"name": "INV-9.pdf", "mimeType": "", "buffer": PDF})
         journey.wait_for("[data-file-preview]:not([hidden])")
