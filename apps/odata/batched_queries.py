@@ -6,7 +6,7 @@ sends several at once::
 
     @prepared_query
     def staff_names(keys):
-        return Staff.objects.filter(AnyOf(KEY, keys)).order_by().values_list("pk", "last_name")
+        return Staff.objects.filter(AnyOf("pk", keys)).order_by().values_list("pk", "last_name")
 
     names, prices = fetch_all([staff_names(keys), price_query(products, zones)])
 """
@@ -195,17 +195,20 @@ def literal(param: Any, connection: Any) -> str:
 
 
 class AnyOf(Func):
-    """A condition that a column holds any of many values: ``queryset.filter(AnyOf(field, values))``.
+    """A condition that a column holds any of many values: ``queryset.filter(AnyOf("contact", keys))``.
 
     The values are one parameter: the statement has the same text however many they are.
     """
 
     output_field = models.BooleanField()
 
-    def __init__(self, field: models.Field, values: Iterable[Any] | Placeholder) -> None:
-        super().__init__(F(field.name))
-        self.compared = final_field(field)
+    def __init__(self, path: str, values: Iterable[Any] | Placeholder) -> None:
+        super().__init__(F(path))
         self.values = values if isinstance(values, Placeholder) else list(values)
+
+    @property
+    def compared(self) -> models.Field:
+        return final_field(self.source_expressions[0].output_field)
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])

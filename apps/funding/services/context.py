@@ -18,12 +18,12 @@ from apps.engagements.coverage import Coverage, Support, load_coverages, plan_qu
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
 from apps.funding.models.prices import PriceTable
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records
 from apps.funding.statuses import ENDED
 from apps.odata import clock
-from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, prepared_query, query_by_values
+from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, fetch_all, prepared_query, query_by_values
 from apps.odata.write.drafts import Draft
 
 
@@ -155,7 +155,7 @@ def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
 
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
-        lines = line_model.objects.filter(any_of(line_model, bill, keys), **{f"{bill}__archive_date": None})
+        lines = line_model.objects.filter(AnyOf(bill, keys), **{f"{bill}__archive_date": None})
         counted = lines.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
         return counted.order_by().values_list("booking", "category_budget", "total")
 
@@ -189,22 +189,22 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
 
     Rows as ``find_duplicate_lines`` compares them, each once: thousands of lines may be alike.
     """
-    is_claim = line_model is ClaimLine
-    bill, bill_model = ("claim", Claim) if is_claim else ("invoice", Invoice)
-    provider_or_credit = "claim__provider" if is_claim else "is_credit_item"
+    bill, provider_or_credit = "invoice", "is_credit_item"
+    if line_model is ClaimLine:
+        bill, provider_or_credit = "claim", "claim__provider"
 
     @query_by_values
     def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
-        bills = bill_model._default_manager.filter(any_of(bill_model, "contact", contacts), archive_date=None)
-        others = bills.exclude(any_of(bill_model, "guid", excluded))
-        current = others.exclude(funding_status__in=sorted(ENDED))
         lines = line_model.objects.filter(
-            any_of(line_model, "product", products),
-            any_of(line_model, "first_day", days),
+            AnyOf(f"{bill}__contact", contacts),
+            AnyOf("product", products),
+            AnyOf("first_day", days),
             archive_date=None,
-            **{f"{bill}__in": current},
+            **{f"{bill}__archive_date": None},
         )
-        claimed = lines.order_by().values_list(
+        others = lines.exclude(AnyOf(bill, excluded))
+        current = others.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
+        claimed = current.order_by().values_list(
             *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day", "quantity"),
             Coalesce("claim_type", Value("None")),
         )
@@ -259,7 +259,7 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
 @query_by_values
 def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
     invoices = ProviderInvoice.objects.filter(
-        any_of(ProviderInvoice, "provider", providers), any_of(ProviderInvoice, "reference_key", references)
+        AnyOf("provider", providers), AnyOf("reference_key", references)
     )
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
@@ -267,8 +267,8 @@ def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any
 @query_by_values
 def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
     claims = Claim.objects.filter(
-        any_of(Claim, "provider", providers),
-        any_of(Claim, "provider_invoice_reference_key", references),
+        AnyOf("provider", providers),
+        AnyOf("provider_invoice_reference_key", references),
         archive_date=None,
     )
     columns = ("provider_invoice", "claim_number", "pk", "contact", "funding_status")

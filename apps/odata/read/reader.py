@@ -143,7 +143,7 @@ class JsonReader:
         else:
             field = self.entity_set.etag_field
             modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
-            found = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
+            found = self.rows.filter(AnyOf("pk", keys)).order_by()
             rows = found.values_list("pk", self.json, modified)
         if self.has_set_lists:
             rows = ((key, without_absent_links(json), modified) for key, json, modified in rows)
