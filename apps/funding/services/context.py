@@ -23,7 +23,7 @@ from apps.funding.models.prices import PriceTable
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records
 from apps.funding.statuses import ENDED
 from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, fetch_all, prepared_query, query_by_values
+from apps.odata.batched_queries import AnyOf, AnyPairOf, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import Draft
 
 
@@ -66,15 +66,15 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     contacts = {support.contact for support in supports}
     products, days = {line.product.pk for line in lines}, {line.first_day for line in lines}
     referring = [bill for bill in bills if bill.provider is not None and bill.reference is not None]
-    references = {bill.provider for bill in referring}, {bill.reference for bill in referring}
+    references = {(bill.provider, bill.reference) for bill in referring}
     existing = {draft.key for draft in drafts} - {None}
     lines_of_day, released_amounts = LINES_OF_DAY[bill_type.name], RELEASED_AMOUNTS[bill_type.name]
     plans, same_day_lines, invoices, claims, released = fetch_all(
         [
             plan_query(contacts) if lines else None,
             lines_of_day(contacts, products, days, records.own_bills) if lines else None,
-            provider_invoices_with(*references) if referring else None,
-            claims_with(*references) if referring else None,
+            provider_invoices_with(references) if references else None,
+            claims_with(references) if references else None,
             released_amounts(existing) if existing else None,
         ]
     )
@@ -193,7 +193,7 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
     if line_model is ClaimLine:
         bill, provider_or_credit = "claim", "claim__provider"
 
-    @query_by_values
+    @prepared_query
     def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
         lines = line_model.objects.filter(
             AnyOf(f"{bill}__contact", contacts),
@@ -256,21 +256,18 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
             context.taken_by = f"record {first[invoice.pk] + 1} of this request"
 
 
-@query_by_values
-def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
-    invoices = ProviderInvoice.objects.filter(
-        AnyOf("provider", providers), AnyOf("reference_key", references)
-    )
+@prepared_query
+def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
+    """Those of pairs of a provider and a normalised reference."""
+    invoices = ProviderInvoice.objects.filter(AnyPairOf("provider", "reference_key", references))
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
 
-@query_by_values
-def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
-    claims = Claim.objects.filter(
-        AnyOf("provider", providers),
-        AnyOf("provider_invoice_reference_key", references),
-        archive_date=None,
-    )
+@prepared_query
+def claims_with(references: Any) -> QuerySet[Any, Any]:
+    """The unarchived claims of pairs of a provider and a normalised reference."""
+    pairs = AnyPairOf("provider", "provider_invoice_reference_key", references)
+    claims = Claim.objects.filter(pairs, archive_date=None)
     columns = ("provider_invoice", "claim_number", "pk", "contact", "funding_status")
     return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)
 
