@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
@@ -25,11 +26,13 @@ class HttpsMiddleware:
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        if not settings.SECURE_SSL_REDIRECT:
+            raise MiddlewareNotUsed
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
-        if request.is_secure() or not settings.SECURE_SSL_REDIRECT or not _WITH_CREDENTIALS.match(path):
+        if request.is_secure() or not _WITH_CREDENTIALS.match(path):
             return self.get_response(request)
         return error_of_address(Forbidden("This address is for https only."), path.lower())
 

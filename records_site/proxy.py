@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.urls import get_script_prefix, set_script_prefix
 
@@ -20,11 +21,11 @@ class ForwardedMiddleware:
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        if not settings.TRUST_PROXY:
+            raise MiddlewareNotUsed
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not settings.TRUST_PROXY:
-            return self.get_response(request)
         read_forwarded(request)
         outer_prefix = get_script_prefix()
         set_script_prefix(f"{request.META.get('SCRIPT_NAME', '')}/")

@@ -119,8 +119,8 @@ def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> N
 
 def password_column(draft: Draft) -> str:
     """The password's hash, or what ``make_password(None)`` makes, a hundred times as fast."""
-    unusable = UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
-    return draft.get("password") or unusable
+    no_password = UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
+    return draft.get("password") or no_password
 
 
 def apply_email_consent(drafts: Iterable[Draft]) -> None:

@@ -19,7 +19,7 @@ from apps.funding.services.effects import recount_budgets
 from apps.odata import clock
 from apps.odata.declaration.service import get_service
 from apps.operations.services import erasure
-from apps.operations.services.erasure_plans import KEPT_COLUMNS, years_after
+from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
 from apps.people.models import Contact
 from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
@@ -79,7 +79,9 @@ def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
     erase(participant.contact)
     assert Claim.objects.filter(provider=participant.provider).aggregate(**paid) == before
     for model, rows in keys.items():
-        assert model._base_manager.filter(pk__in=rows).count() == (len(rows) if model in KEPT_COLUMNS else 0)
+        assert model._base_manager.filter(pk__in=rows).count() == (
+            len(rows) if model in RETAINED_COLUMNS else 0
+        )
     contact = Contact.objects.get(pk=participant.contact.pk)
     assert (contact.full_name, contact.birthday, contact.client) == ("Erased Erased", None, None)
     # Whoever copies what changed is told.

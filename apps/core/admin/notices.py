@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import get_script_prefix
 from django.utils import timezone
@@ -52,11 +51,6 @@ class NoticeAdmin(OwnRecordsAdmin):
     ) -> HttpResponse:
         by_mail = NoticePreference.objects.filter(staff_id=str(request.user.pk), by_mail=True).exists()
         return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponseBase:
-        return self.open_page(Page("visit"), request, object_id)
 
     def visit_page(self, request: HttpRequest, record: Notice) -> HttpResponse:
         Notice.objects.filter(pk=record.pk, read_at=None).update(read_at=timezone.now())

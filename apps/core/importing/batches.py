@@ -1,6 +1,6 @@
 """A batch of records from rows to the services: read, matched, validated and saved in one transaction."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from apps.core.importing.grouping import RowGrouper
 from apps.core.importing.reading import ARCHIVE_DATE, ColumnReader, RowReader, read_records
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, RowIssue, in_column_order
-from apps.core.importing.tables import Row
 from apps.core.services import Service, service_of
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent, apply_rules, wire_target
@@ -63,13 +62,6 @@ class BatchImporter:
             for c in own
             if c.member.record_name and c.member.record_name.column.model is entity_set.model
         }
-
-    def close(self) -> None:
-        self.matcher.first_rows.close()
-
-    def batches(self, rows: Iterable[Row], size: int) -> Iterator[list[RecordRows]]:
-        """The records of some rows, in batches of about so many rows; no record is in two of them."""
-        return self.grouper.batches(rows, size)
 
     def import_batch(self, records: Sequence[RecordRows]) -> list[ReadRecord]:
         """Save what can be saved of the records. May be called again, when the transaction was lost."""

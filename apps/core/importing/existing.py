@@ -19,6 +19,8 @@ from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
 
+NEW_KEY_ADVICE = "leave it empty for a new one, or give --by-name for a file of another database."
+
 
 class FirstRows:
     """The row of the file in which each value occurs first: on disk, for files longer than the memory."""
@@ -67,10 +69,10 @@ class ComparedColumns:
         self.values = {name: field for name, field in self.fields.items() if not field.many_to_many}
         names = {member.name: member.attribute for member in given}
         #: Attributes whose empty cell leaves the value as it is: not null, or filled by the service.
-        self.kept_when_empty = {name for name, field in self.values.items() if not field.null} | {
+        self.unchanged_when_empty = {name for name, field in self.values.items() if not field.null} | {
             names[name] for name in service_defaults if name in names
         }
-        self.kept_when_empty |= self.related.keys()
+        self.unchanged_when_empty |= self.related.keys()
 
     def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ("pk",)) -> list[Any]:
         """(record, values of ``extra`` columns) of the records that meet the conditions."""
@@ -112,14 +114,14 @@ class ComparedColumns:
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
         if name in self.lists:
             return bool(existing == set(given))
-        if self.is_kept(name, given):
+        if self.leaves_unchanged(name, given):
             return True
         related = self.related.get(name)
         return is_same(existing, given) if related is None else related.is_same(existing, given)
 
-    def is_kept(self, name: str, given: Any) -> bool:
+    def leaves_unchanged(self, name: str, given: Any) -> bool:
         """Whether an empty cell leaves what an existing record has."""
-        return given is None and name in self.kept_when_empty
+        return given is None and name in self.unchanged_when_empty
 
     def draft(self, reader: RowReader, record: ReadRecord) -> Draft:
         """The draft of a new record, or of what a row gives of an existing one and that has not."""
@@ -159,10 +161,7 @@ class ItemMatcher:
         for item in record.items:
             if item.key is not None and item.existing is None:
                 name = self.part.type.model._meta.verbose_name
-                message = (
-                    f"The record has no {name} of this key; leave it empty for a new one, or give --by-name"
-                    " for a file of another database."
-                )
+                message = f"The record has no {name} of this key; {NEW_KEY_ADVICE}"
                 item.reject(self.key_column, "NotFound", message)
 
     def assign(self, record: ReadRecord) -> None:
@@ -325,10 +324,7 @@ class RecordMatcher:
             elif records:
                 record.existing = records[0]
             elif column.member.is_key:
-                message = (
-                    f"There is no {self.model._meta.verbose_name} of this key; leave it empty for a new one,"
-                    " or give --by-name for a file of another database."
-                )
+                message = f"There is no {self.model._meta.verbose_name} of this key; {NEW_KEY_ADVICE}"
                 record.reject(column, "NotFound", message)
 
     def find_equal(self, wanted: Sequence[ReadRecord]) -> None:
@@ -344,12 +340,12 @@ class RecordMatcher:
             for name, some in given.items()
             # SQLite has decimals as floating point numbers, which no list of them equals.
             if not isinstance(self.compared.values[name], models.DecimalField)
-            and not (None in some and name in self.compared.kept_when_empty)
+            and not (None in some and name in self.compared.unchanged_when_empty)
         ]
         if not wanted or not conditions:
             return
         # What an empty cell leaves as it is cannot be part of the key by which records are looked up.
-        names = [name for name in given if name not in self.compared.kept_when_empty]
+        names = [name for name in given if name not in self.compared.unchanged_when_empty]
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
         for existing, _ in self.load(*conditions):
             found[tuple(existing.values[name] for name in names)].append(existing)

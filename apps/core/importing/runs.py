@@ -86,7 +86,7 @@ def import_file(
         pass
     finally:
         gc.enable()
-        importer.close()
+        importer.matcher.first_rows.close()
         report.close()
         definition.close()
     return report
@@ -153,7 +153,7 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     total = sum(1 for _ in table.rows())
     done = 0
     postponed: list[RecordRows] = []
-    for records in importer.batches(table.rows(), BATCH):
+    for records in importer.grouper.batches(table.rows(), BATCH):
         read = import_batch(importer, records)
         postponed += importer.report_batch(read, len(postponed) < MAX_POSTPONED)
         done += sum(len(record.rows) for record in records)

@@ -131,7 +131,7 @@ class TimestampedModel(models.Model):
     @classmethod
     def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
         record = super().from_db(db, field_names, values)
-        record._stored = {name: record.__dict__.get(name) for name in field_names}
+        record._stored = dict(zip(field_names, values, strict=True))
         return record
 
     def refresh_from_db(self, *args: Any, **options: Any) -> None:

@@ -19,7 +19,6 @@ from rest_framework.request import Request
 
 from apps.odata.declaration.schema import StructuredType
 from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
-from apps.odata.http.headers import read_preferences, requested_version
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.read.flattening import cells, columns, formula_safe
@@ -135,11 +134,11 @@ class ODataJSONRenderer(BaseRenderer):
         if not isinstance(data, RenderedRecords):
             return data or b""
         requested, records = self.requested, data.records
-        request = (renderer_context or {})["request"]
-        omits_nulls = read_preferences(request).omits_nulls
+        view = (renderer_context or {})["view"]
+        omits_nulls = view.preferences.omits_nulls
         is_changed = requested.metadata == "full" or requested.has_text_numbers or omits_nulls
         if data.type is not None and is_changed:
-            is_full, version = requested.metadata == "full", requested_version(request)
+            is_full, version = requested.metadata == "full", view.version
             writer = RecordWriter(data.base_url, version, is_full, requested.has_text_numbers, omits_nulls)
             records = writer.write(records, data.type, data.path)
         context_url = json.dumps(f"{data.base_url}$metadata#{data.context}")

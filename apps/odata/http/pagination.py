@@ -16,7 +16,7 @@ from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
 from apps.odata.errors import BadQuery
-from apps.odata.http.headers import read_preferences, reads_version_401
+from apps.odata.http.headers import reads_version_401
 from apps.odata.query.options import parameters
 from apps.odata.read.reader import JsonReader, filter_rows
 
@@ -37,11 +37,10 @@ class KeysetPagination(BasePagination):
 
     def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
         self.view = view
-        self.preferences = read_preferences(request)
         self.reader = self.reader_of(queryset)
         self.tracking = None if isinstance(self.reader, TransformedReader) else self.start_tracking()
         default = settings.API_PAGE_SIZE if view.query_options.top is None else settings.API_TOP_PAGE_SIZE
-        self.page = self.reader.page(self.preferences.max_page_size or default)
+        self.page = self.reader.page(self.view.preferences.max_page_size or default)
         return self.page.records
 
     def reader_of(self, queryset: QuerySet[Any]) -> PageReader:
@@ -55,7 +54,7 @@ class KeysetPagination(BasePagination):
                 options,
                 view.request.auth,
                 renderer.requested.has_text_numbers,
-                self.preferences.omits_nulls,
+                self.view.preferences.omits_nulls,
             )
             if reader.records is None:
                 return reader
@@ -71,7 +70,7 @@ class KeysetPagination(BasePagination):
         A preference that cannot be met is not applied, as OData says; a token that no longer fits is refused.
         """
         text, view = self.view.query_options.deltatoken, self.view
-        if text is None and not self.preferences.tracks_changes:
+        if text is None and not self.view.preferences.tracks_changes:
             return None
         digest = query_digest(view.address, self.options_of_query("count"))
         token = None if text is None else read_token(text, digest)
@@ -108,7 +107,7 @@ class KeysetPagination(BasePagination):
         data = self.view.rendered(
             self.reader, data, count=page.count, links=dict(self.links()), removed=removed
         )
-        headers = {"Preference-Applied": self.preferences.applied(True, is_tracked=tracking is not None)}
+        headers = {"Preference-Applied": self.view.preferences.applied(True, is_tracked=tracking is not None)}
         if removed and reads_version_401(self.view.request):
             headers["OData-Version"] = "4.01"
         return Response(data, headers={name: value for name, value in headers.items() if value})

@@ -18,9 +18,11 @@ from apps.odata.errors import BadQuery
 from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.formats import ODataContentNegotiation, ODataJSONRenderer
 from apps.odata.http.headers import (
+    Preferences,
     add_protocol_headers,
     check_odata_version,
     check_version,
+    read_preferences,
     requested_version,
 )
 from apps.odata.query.options import QueryOptions, parse_options
@@ -32,7 +34,7 @@ class ODataView(APIView):
     renderer_classes: Sequence[type[BaseRenderer]] = (ODataJSONRenderer,)
     content_negotiation_class: type[BaseContentNegotiation] = ODataContentNegotiation
     #: The query options, without the dollar sign, that the view reads itself.
-    own_options: Sequence[str] = ()
+    own_options: tuple[str, ...] = ()
     #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
     base_url: str
 
@@ -73,6 +75,10 @@ class ODataView(APIView):
     def version(self) -> str:
         """The version of the interface that is asked for."""
         return requested_version(self.request)
+
+    @cached_property
+    def preferences(self) -> Preferences:
+        return read_preferences(self.request)
 
     @cached_property
     def query_string(self) -> bytes:

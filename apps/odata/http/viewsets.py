@@ -40,10 +40,7 @@ from apps.odata.http.formats import (
     ODataJSONRenderer,
     RenderedRecords,
 )
-from apps.odata.http.headers import (
-    read_preferences,
-    requested_version,
-)
+from apps.odata.http.headers import requested_version
 from apps.odata.http.pagination import KeysetPagination, PageReader
 from apps.odata.http.read_log import read_log
 from apps.odata.http.views import ODataView
@@ -174,7 +171,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def list(self, request: Request) -> HttpResponseBase:
         """A page of the collection in JSON, or a stream of all of it in another format."""
-        is_tracked = self.query_options.deltatoken is not None or read_preferences(request).tracks_changes
+        is_tracked = self.query_options.deltatoken is not None or self.preferences.tracks_changes
         # The log of changes is the primary's, of which a replica may lack the last ones.
         database = DEFAULT_DB_ALIAS if is_tracked else database_for_lists()
         return self.respond_list(request, self.get_queryset().using(database))
@@ -259,13 +256,11 @@ class ODataViewSet(GenericViewSet, ODataView):
     def respond_record(self, request: Request, rows: QuerySet[Any], key: Any) -> Response:
         self.refuse_options_of_lists(request)
         reader = self.reader(rows, self.query_options, item=True)
-        record, modified = reader.record(key)
-        etag = make_etag(modified)
+        record, etag = reader.record(key)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
             return Response(status=304, headers={"ETag": etag})
-        applied = read_preferences(request).applied()
-        headers = {"ETag": etag, "Preference-Applied": applied}
+        headers = {"ETag": etag, "Preference-Applied": self.preferences.applied()}
         self.log_records([record])
         return respond(headers, self.rendered(reader, [record], bare=True))
 
@@ -361,8 +356,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def respond_created(self, request: Request) -> Response:
         self.refuse_plain_filters()
         created = self.store(request)
-        preferences = read_preferences(request)
-        keys = created.keys
+        preferences, keys = self.preferences, created.keys
         location = f"{self.base_url}{self.entity_set.name}({keys[0]})" if len(keys) == 1 else ""
         is_minimal = preferences.result == "minimal"
         applied = preferences.applied(is_write=True, has_body=not is_minimal)
@@ -419,11 +413,11 @@ class ODataViewSet(GenericViewSet, ODataView):
     def respond_updated(self, request: Request, record_key: Any) -> Response:
         """The record after a write with its ETag, without a body when that is preferred."""
         reader = self.reader(self.get_queryset(), EXPAND_ALL, item=True)
-        record, modified = reader.record(record_key)
-        preferences = read_preferences(request)
+        record, etag = reader.record(record_key)
+        preferences = self.preferences
         is_minimal = preferences.result == "minimal"
         applied = preferences.applied(is_write=True, has_body=not is_minimal)
-        headers = {"ETag": make_etag(modified), "Preference-Applied": applied}
+        headers = {"ETag": etag, "Preference-Applied": applied}
         if is_minimal:
             return respond(headers, status=204)
         # A change of nothing shows a record as a GET does, and the history has no entry of it.
@@ -439,7 +433,9 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise PreconditionFailed(RECORD_CHANGED)
 
 
-def respond(headers: dict[str, str], data: RenderedRecords | None = None, status: int = 200) -> Response:
+def respond(
+    headers: Mapping[str, str | None], data: RenderedRecords | None = None, status: int = 200
+) -> Response:
     """A response with those of the headers that have a value."""
     return Response(data, status, headers={name: value for name, value in headers.items() if value})
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
@@ -27,6 +28,8 @@ MAX_PARAMETERS = 100
 MAX_LENGTH = 16_384
 #: Levels of $expand inside $expand.
 MAX_EXPAND_DEPTH = 5
+#: Programs repeat their queries, so that those of at most so many bytes are remembered when they are parsed.
+MAX_REMEMBERED_BYTES = 2_000
 #: The greatest $top and $skip; no table is longer.
 MAX_ROWS = 2**31 - 1
 
@@ -109,7 +112,7 @@ class QueryOptions(NestedOptions):
     plain: tuple[tuple[str, str], ...] = ()
 
 
-def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> QueryOptions:
+def parse_options(query_string: bytes | str, ignored: tuple[str, ...] = ()) -> QueryOptions:
     """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them, without the ``ignored`` options.
 
     ``BadQuery`` names the invalid option, ``NotSupported`` features of OData that this service does not have,
@@ -117,6 +120,12 @@ def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> Que
     """
     if isinstance(query_string, str):
         query_string = query_string.encode("latin-1", "replace")
+    if len(query_string) > MAX_REMEMBERED_BYTES:
+        return parse_query_string(query_string, ignored)
+    return remembered_options(query_string, ignored)
+
+
+def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOptions:
     options: dict[str, Any] = {}
     aliases: dict[str, Literal] = {}
     service: dict[str, str] = {}
@@ -140,6 +149,9 @@ def parse_options(query_string: bytes | str, ignored: Sequence[str] = ()) -> Que
     if "compute" in options:
         substitute_computed(options)
     return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
+
+
+remembered_options = lru_cache(maxsize=256)(parse_query_string)
 
 
 def substitute_computed(options: dict[str, Any], target: str = "$compute") -> None:

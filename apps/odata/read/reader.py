@@ -16,6 +16,7 @@ from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotFound
+from apps.odata.etags import make_etag
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import RequestContext
@@ -28,6 +29,7 @@ from apps.odata.read.record_json import (
     NestedJson,
     NestedShape,
     NextLink,
+    PostgreSQLDialect,
     RecordJson,
     ReferenceJson,
     Selection,
@@ -120,8 +122,8 @@ class JsonReader:
             return False
         return is_whole_table(self.rows)
 
-    def record(self, key: Any) -> tuple[str, dt.datetime | None]:
-        """One record and the time of its last change; ``NotFound`` when it is none of the rows."""
+    def record(self, key: Any) -> tuple[str, str | None]:
+        """One record and its ETag; ``NotFound`` when it is none of the rows."""
         found = self.read([key])
         if not found:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
@@ -132,8 +134,8 @@ class JsonReader:
         found = self.read(keys)
         return [found[key][0] for key in keys if key in found]
 
-    def read(self, keys: list[Any]) -> dict[Any, tuple[str, dt.datetime | None]]:
-        """The records with these keys, and the times of their last change."""
+    def read(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
+        """The records with these keys, and their ETags, where they have any."""
         if self.has_prepared_statements:
             statement = statement_of_records(self.entity_set, self.projection.selection)
             with self.connection.cursor() as cursor:
@@ -144,10 +146,11 @@ class JsonReader:
             field = self.entity_set.etag_field
             modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
             found = self.rows.filter(AnyOf("pk", keys)).order_by()
-            rows = found.values_list("pk", self.json, modified)
+            stored = found.values_list("pk", self.json, modified)
+            rows = [(key, json, make_etag(moment)) for key, json, moment in stored]
         if self.has_set_lists:
-            rows = ((key, without_absent_links(json), modified) for key, json, modified in rows)
-        return {key: (json, modified) for key, json, modified in rows}
+            rows = [(key, without_absent_links(json), etag) for key, json, etag in rows]
+        return {key: (json, etag) for key, json, etag in rows}
 
     def count(self) -> int:
         return self.rows.order_by().count()
@@ -222,7 +225,7 @@ def is_whole_table(rows: QuerySet[Any]) -> bool:
 
 @lru_cache(maxsize=512)
 def statement_of_records(entity_set: EntitySet, selection: Selection) -> str:
-    """PostgreSQL's SELECT of (key, JSON, time of change) by an array of keys.
+    """PostgreSQL's SELECT of (key, JSON, ETag) by an array of keys.
 
     Compiling it takes longer than its execution.
     """
@@ -231,9 +234,9 @@ def statement_of_records(entity_set: EntitySet, selection: Selection) -> str:
     key = f"{table}.{quote_name(model.pk.column)}"
     json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
     column = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
-    modified = f"{table}.{quote_name(column)}" if column else "NULL"
+    etag = PostgreSQLDialect().etag(f"{table}.{quote_name(column)}") if column else "NULL"
     type_ = model.pk.db_type(connections["default"]).split()[0]
-    return f"SELECT {key}, {json}, {modified} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
+    return f"SELECT {key}, {json}, {etag} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
 
 
 # --- sort values --------------------------------------------------------------------------------------
