@@ -201,7 +201,7 @@ class Server(TcpWSGIServer):
             wasyncore.poll2(TICK_SECONDS, self._map)
             for channel in self.pool.remove_expired():
                 self.refuse(channel)
-            # The loop turns several times a request: a look at all connections in each would cost more than it.
+            # The loop turns several times a request; a look at all connections each time would cost as much.
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + TICK_SECONDS
                 self.close_some()
