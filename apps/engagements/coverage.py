@@ -100,8 +100,7 @@ class Coverage(NamedTuple):
 @prepared_query
 def plan_query(contacts: Any) -> QuerySet[Any, Any]:
     """The unarchived plans of participants, the newest first; rows for ``load_coverages``."""
-    field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
+    rows = ClientEngagement.objects.filter(AnyOf("participant", contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
     return rows.order_by("-plan_start_date", "guid").values_list(
         "participant", "pk", "participant_type", *days
@@ -127,8 +126,7 @@ def match_plans(supports: Iterable[Support], rows: Rows) -> list[Sequence[Coveri
 
 def load_current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
     """The unarchived plans of participants, the newest first; for callers that need whole records."""
-    field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
+    rows = ClientEngagement.objects.filter(AnyOf("participant", contacts), archive_date=None)
     plans: dict[UUID, list[ClientEngagement]] = defaultdict(list)
     for plan in rows.order_by("-plan_start_date", "guid"):
         plans[plan.participant_id].append(plan)
@@ -148,13 +146,13 @@ BOOKING_COLUMNS = (
 
 @prepared_query
 def booking_query(plans: Any) -> QuerySet[Any, Any]:
-    rows = ServiceBooking.objects.filter(AnyOf(ServiceBooking._meta.get_field("engagement"), plans))
+    rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS, *BOOKING_COLUMNS)
 
 
 @prepared_query
 def category_budget_query(plans: Any) -> QuerySet[Any, Any]:
-    rows = CategoryBudget.objects.filter(AnyOf(CategoryBudget._meta.get_field("engagement"), plans))
+    rows = CategoryBudget.objects.filter(AnyOf("engagement", plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS)
 
 

@@ -184,9 +184,9 @@ def stored_answers(
     model: type[Staff | Client | Contact], keys: Iterable[Any]
 ) -> dict[tuple[Any, Any], CustomFieldAnswer]:
     """The answers of records by the keys of the record and of the custom field; two queries."""
-    owner: Any = CustomFieldAnswer._meta.get_field(model.__name__.lower())
+    owner = model.__name__.lower()
     found = CustomFieldAnswer.objects.filter(AnyOf(owner, keys)).prefetch_related("responses")
-    return {(getattr(answer, owner.attname), answer.custom_field_id): answer for answer in found}
+    return {(getattr(answer, f"{owner}_id"), answer.custom_field_id): answer for answer in found}
 
 
 def answers_of(record: Staff | Client | Contact) -> Answers:
