@@ -130,7 +130,7 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """The context of the first page: the panels, the menu as cards, and the person's own last changes."""
-    recent = Change.objects.filter(staff_id=request.user.pk)[:RECENT_CHANGES]
+    recent = Change.objects.filter(staff_id=str(request.user.pk))[:RECENT_CHANGES]
     return {
         **context,
         "title": "Home",
