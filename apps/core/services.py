@@ -12,10 +12,9 @@ from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft
 
 #: ``service(drafts)``: store the drafts and return keys; raises ``ValidationFailed`` with every issue.
-Service = Callable[..., list[Any]]
-#: ``service(records)``: change the records of a queryset and return how many; the issues of its
-#: ``ValidationFailed`` are numbered in the order of the keys.
-QuerySetService = Callable[..., int]
+#: ``service(records)``: archive the records of a queryset and return how many; its issues are numbered in the
+#: order of the keys.
+Service = Callable[..., Any]
 
 
 def create_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
@@ -32,17 +31,16 @@ def update_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[A
     return saving.save_changes(model, drafts, existing)
 
 
-def service_of(model: type[models.Model], name: Literal["create", "update"]) -> Service:
+def service_of(model: type[models.Model], name: Literal["create", "update", "archive"]) -> Service:
     """The service that the model's resource declares, for forms and imports; else that of short lists."""
+    usual: dict[str, Service] = {
+        "create": partial(create_lookups, model),
+        "update": partial(update_lookups, model),
+        "archive": archive.archive,
+    }
     declared = get_service().by_model.get(model)
-    default = {"create": create_lookups, "update": update_lookups}[name]
-    return (declared and getattr(type(declared.resource), name)) or partial(default, model)
-
-
-def archive_service(model: type[models.Model]) -> QuerySetService:
-    """The service that archives records of the model: the one its resource declares, or the usual one."""
-    declared = get_service().by_model.get(model)
-    return (declared and type(declared.resource).archive) or archive.archive
+    service: Service | None = getattr(type(declared.resource), name) if declared else None
+    return service or usual[name]
 
 
 def save_settings(drafts: Sequence[Draft]) -> list[Any]:

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from apps.core import archive, history, saving
 from apps.core.models import Change, Notice, Subscriber, normalised
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
@@ -104,11 +104,11 @@ def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> N
     who = history.author()
     write_notices(
         [
-            NewNotice(
-                draft.key,
-                Notice.Kind.ASSIGNED,
-                f"You are now a member of the team {team}",
-                f"{reverse('admin:people_staff_changelist')}?teams__id__exact={team.pk}",
+            Notice(
+                staff_id=draft.key,
+                kind=Notice.Kind.ASSIGNED,
+                text=f"You are now a member of the team {team}",
+                url=f"{reverse('admin:people_staff_changelist')}?teams__id__exact={team.pk}",
             )
             for draft in drafts
             if "teams" in draft.given and draft.key != who.staff_id and who.channel != Change.Channel.COMMAND

@@ -10,7 +10,7 @@ from django.db.models import Sum
 from django.urls import reverse
 
 from apps.core.models import Change, Notice
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
 from apps.engagements.models import ClientEngagement
@@ -64,7 +64,7 @@ def rows_with(*texts):
 def test_no_row_of_any_table_holds_anything_of_the_person(participant, staff, erase):
     texts = (NAME, BIRTHDAY.isoformat())
     page = reverse("admin:sales_opportunity_change", args=participant.keys[Opportunity])
-    write_notices([NewNotice(staff.pk, Notice.Kind.DUE, f"Follow up on {NAME}", page)])
+    write_notices([Notice(staff_id=staff.pk, kind="Due", text=f"Follow up on {NAME}", url=page)])
     tables = {table for table, _ in rows_with(*texts)}
     assert {"people_contact", "funding_claim", "documents_document", "core_change", "core_notice"} <= tables
     erase(participant.contact)

@@ -1,6 +1,6 @@
 """The base of every page of the back office."""
 
-from apps.core.admin_base.audit import AuditAdmin, RecordKindFilter
+from apps.core.admin_base.audit import AuditAdmin
 from apps.core.admin_base.filters import (
     COUNT_LIMIT,
     ArchivedFilter,

@@ -9,10 +9,16 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.text import capfirst
-from unfold.contrib.filters.admin import DropdownFilter
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    ChoicesDropdownFilter,
+    DropdownFilter,
+    FieldTextFilter,
+)
 from unfold.decorators import display
 
 from apps.core import history_display
+from apps.core.admin_base.filters import DateTimeRangeFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
 from apps.core.exporting import csv_lines
@@ -72,6 +78,14 @@ class AuditAdmin(ReadOnlyAdmin):
     """
 
     menu_group = "Administration"
+    list_filter = (
+        ("at", DateTimeRangeFilter),
+        ("staff", AutocompleteSelectFilter),
+        ("application", FieldTextFilter),
+        RecordKindFilter,
+        ("kind", ChoicesDropdownFilter),
+        ("channel", ChoicesDropdownFilter),
+    )
     list_pages: ClassVar[Any] = (Page("export", method="GET"),)
     list_before_template = "admin/audit_export.html"
     list_display_links: ClassVar[Any] = None

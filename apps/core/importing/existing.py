@@ -13,7 +13,7 @@ from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.reading import RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
-from apps.core.importing.references import ReferenceDeriver, compared_field
+from apps.core.importing.references import ReferenceDeriver, compared_field, number_issue
 from apps.core.models import normalised
 from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
@@ -319,8 +319,7 @@ class RecordMatcher:
         for record, value in wanted:
             records = found.get(value, ())
             if len(records) > 1:
-                many = f"{len(records):,} {self.model._meta.verbose_name_plural}"
-                record.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
+                record.note(column, number_issue(self.model._meta, len(records)))
             elif records:
                 record.existing = records[0]
             elif column.member.is_key:

@@ -17,7 +17,7 @@ from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.records import ReadRecord, RecordRows
-from apps.core.importing.report import ImportReport, ShownIssue
+from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.importing.tables import ImportFileError, Table
 from apps.core.models import Subscriber
 from apps.odata import clock
@@ -36,7 +36,7 @@ class ImportDisplay:
     """What shows an import to the user; every call may do nothing."""
 
     show_notice: Callable[[str], None] = lambda text: None
-    show_issue: Callable[[ShownIssue], None] = lambda issue: None
+    show_issue: ShowIssue = lambda issue, line: None
     show_progress: Callable[[int, int], None] = lambda rows, total: None
 
 

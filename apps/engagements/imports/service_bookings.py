@@ -24,7 +24,7 @@ from django.utils import timezone
 from apps.core import history
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_formats import open_table
-from apps.core.importing.report import ImportReport, in_column_order
+from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber, normalised
 from apps.engagements.choices import ManagementType
@@ -88,10 +88,10 @@ def import_bookings(
 def report_lines(lines: Iterable[BookingLine], report: ImportReport) -> None:
     for line in lines:
         if line.errors:
-            report.reject([line.row], in_column_order(line.errors))
+            report.reject([line.row], line.errors)
             continue
         if line.is_changed:
-            report.warn(in_column_order(line.warnings))
+            report.warn(line.warnings)
         if not line.is_changed:
             report.counts.unchanged += 1
         elif line.booking is None:
