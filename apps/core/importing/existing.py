@@ -114,14 +114,10 @@ class ComparedColumns:
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
         if name in self.lists:
             return bool(existing == set(given))
-        if self.leaves_unchanged(name, given):
+        if given is None and name in self.unchanged_when_empty:
             return True
         related = self.related.get(name)
         return is_same(existing, given) if related is None else related.is_same(existing, given)
-
-    def leaves_unchanged(self, name: str, given: Any) -> bool:
-        """Whether an empty cell leaves what an existing record has."""
-        return given is None and name in self.unchanged_when_empty
 
     def draft(self, reader: RowReader, record: ReadRecord) -> Draft:
         """The draft of a new record, or of what a row gives of an existing one and that has not."""
