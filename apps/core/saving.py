@@ -255,6 +255,8 @@ def insert_rows(
         elif text_field is not None:
             values = map(normalised, columns.get(text_field, [None] * len(drafts)))
         elif name not in given:
+            if field.null and not field.has_default():
+                continue
             default = own_batch.moment if field.default is clock.now else plain(field.get_default())
             values = [default] * len(drafts)
         else:

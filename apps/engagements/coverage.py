@@ -166,7 +166,12 @@ def load_coverages(
     """
     matches = match_plans(supports, plan_rows)
     plans = {plan.pk: plan for of_support in matches for plan in of_support}
-    queries = [booking_query(plans), category_budget_query(plans)] if plans else [None, None]
+    pace_plans = {plan.pk for plan in plans.values() if plan.is_pace}
+    other_plans = plans.keys() - pace_plans
+    queries = [
+        booking_query(other_plans) if other_plans else None,
+        category_budget_query(pace_plans) if pace_plans else None,
+    ]
     budgets: dict[UUID, list[CoveringBudget]] = defaultdict(list)
     models: tuple[type[Budget], ...] = (ServiceBooking, CategoryBudget)
     for model, rows in zip(models, fetch_all(queries), strict=True):

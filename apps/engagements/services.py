@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from decimal import Decimal
 from functools import partial
@@ -20,7 +20,7 @@ from django.db import connection, transaction
 
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
-from apps.core.models import Record
+from apps.core.services import Checks, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
@@ -39,43 +39,9 @@ from apps.engagements.validation import (
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
 )
-from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
 # --- plans, service bookings and category budgets -------------------------------------------------------
-
-
-def create_records(model: type[Record], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new plans, service bookings, or category budgets of PACE plans."""
-    saving.apply_model_defaults(model, drafts)
-    check_records(model, drafts, ignore_warnings)
-    return saving.insert_records(model, drafts)
-
-
-def update_records(model: type[Record], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing records give; the keys of the records that changed."""
-    existing = saving.load_existing(model, drafts)
-    check_records(model, drafts, ignore_warnings, existing)
-    return saving.save_changes(model, drafts, existing)
-
-
-def check_records(
-    model: type[Record],
-    drafts: Sequence[Draft],
-    ignore_warnings: bool,
-    existing: Mapping[Any, Any] | None = None,
-) -> None:
-    checks = CHECKS[model]
-    checks.load_context(drafts)
-    saving.validate(model, drafts, checks.rules, existing)
-    saving.check_warnings(drafts, checks.warnings, ignore_warnings)
-
-
-create_engagements = partial(create_records, ClientEngagement)
-update_engagements = partial(update_records, ClientEngagement)
-create_bookings = partial(create_records, ServiceBooking)
-update_bookings = partial(update_records, ServiceBooking)
-create_category_budgets = partial(create_records, CategoryBudget)
-update_category_budgets = partial(update_records, CategoryBudget)
 
 
 @transaction.atomic
@@ -124,29 +90,16 @@ def load_booking_context(drafts: Sequence[Draft]) -> None:
         earlier_drafts[plan.pk] += draft.get("budget") or ZERO
 
 
-def load_references(model: Any, attribute: str, drafts: Sequence[Draft]) -> Mapping[Any, Any]:
-    """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
-    referring = [draft for draft in drafts if draft.get(attribute) is not None]
-    records = model.objects.in_bulk({getattr(draft, attribute).pk for draft in referring})
-    for draft in referring:
-        draft.fill(attribute, records[getattr(draft, attribute).pk])
-    return records
+PLAN_CHECKS = Checks(ENGAGEMENT_RULES, ENGAGEMENT_WARNINGS, load_engagement_context)
+BOOKING_CHECKS = Checks(BOOKING_RULES, BOOKING_WARNINGS, load_booking_context)
+CATEGORY_BUDGET_CHECKS = Checks(CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS, load_booking_context)
 
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """The rules and the warnings of a kind of record, and what loads what they read."""
-
-    rules: Sequence[Rule]
-    warnings: Sequence[Rule]
-    load_context: Callable[[Sequence[Draft]], None]
-
-
-CHECKS: Mapping[type[Record], Checks] = {
-    ClientEngagement: Checks(ENGAGEMENT_RULES, ENGAGEMENT_WARNINGS, load_engagement_context),
-    ServiceBooking: Checks(BOOKING_RULES, BOOKING_WARNINGS, load_booking_context),
-    CategoryBudget: Checks(CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS, load_booking_context),
-}
+create_engagements = partial(create_records, ClientEngagement, checks=PLAN_CHECKS)
+update_engagements = partial(update_records, ClientEngagement, checks=PLAN_CHECKS)
+create_bookings = partial(create_records, ServiceBooking, checks=BOOKING_CHECKS)
+update_bookings = partial(update_records, ServiceBooking, checks=BOOKING_CHECKS)
+create_category_budgets = partial(create_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
+update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
 
 
 # --- support categories ---------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models.expressions import F, Func
+from psycopg.adapt import Transformer
 
 from apps.odata.declaration.schema import final_field
 
@@ -106,12 +107,10 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     found: list[Rows] = []
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            params = [param for statement in statements for param in statement.params]
-            texts = [by_name(connection, statement.label, statement.sql) for statement in statements]
-            cursor.execute("; ".join(texts), params)
-            found.append(cursor.fetchall())
-            while cursor.nextset():
-                found.append(cursor.fetchall())
+            cursor.execute(text_of_trip(connection, statements))
+            # By the driver's own cursor: what Django puts around each call takes longer than the call.
+            with connection.wrap_database_errors:
+                found = [result.fetchall() for result in cursor.cursor.results()]
         else:
             for statement in statements:
                 cursor.execute(statement.sql, statement.params)
@@ -121,6 +120,23 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
         for statement, rows in zip(statements, found, strict=True)
     )
     return [[] if query is None else next(by_query) for query in queries]
+
+
+def text_of_trip(connection: Any, statements: Iterable[Statement]) -> str:
+    """The text of several statements with their values in it: PostgreSQL takes several without parameters.
+
+    The driver would read all of it for places of parameters, and only keeps what it read of short ones.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        literal_of = Transformer(connection.connection).as_literal
+        return "; ".join(
+            [
+                by_name(connection, each.label, each.sql)
+                % tuple([literal_of(param).decode() for param in each.params])
+                for each in statements
+            ]
+        )
 
 
 # --- statements that a connection plans once ------------------------------------------------------------

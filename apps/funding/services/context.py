@@ -67,13 +67,15 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     products, days = {line.product.pk for line in lines}, {line.first_day for line in lines}
     referring = [bill for bill in bills if bill.provider is not None and bill.reference is not None]
     references = {(bill.provider, bill.reference) for bill in referring}
+    renamed = [bill for bill in referring if not has_reference_of_invoice(bill)]
+    new_references = {(bill.provider, bill.reference) for bill in renamed}
     existing = {draft.key for draft in drafts} - {None}
     lines_of_day, released_amounts = LINES_OF_DAY[bill_type.name], RELEASED_AMOUNTS[bill_type.name]
     plans, same_day_lines, invoices, claims, released = fetch_all(
         [
             plan_query(contacts) if lines else None,
             lines_of_day(contacts, products, days, records.own_bills) if lines else None,
-            provider_invoices_with(references) if references else None,
+            provider_invoices_with(new_references) if new_references else None,
             claims_with(references) if references else None,
             released_amounts(existing) if existing else None,
         ]
@@ -84,7 +86,7 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
         released_sums[booking or category_budget] += total
     add_lines(bills, load_coverages(supports, plans, released_sums), records.prices)
     find_takers(bills, records)
-    find_reference_owners(referring, invoices, claims)
+    find_reference_owners(renamed, invoices, claims)
     find_duplicate_references(referring, claims, records.own_bills)
     find_duplicate_lines(bill_type, bills, same_day_lines)
     return [bill.context for bill in bills]
@@ -256,6 +258,13 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
             context.taken_by = f"record {first[invoice.pk] + 1} of this request"
 
 
+def has_reference_of_invoice(bill: DraftBill) -> bool:
+    invoice = bill.provider_invoice
+    if invoice is None or (invoice.provider_id is None and not invoice.is_reusable):
+        return False
+    return bill.reference == invoice.reference_key
+
+
 @prepared_query
 def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
     """Those of pairs of a provider and a normalised reference."""
@@ -283,9 +292,6 @@ def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim
     for claim in claims:
         invoice, named = claim.provider_invoice, (claim.provider, claim.reference)
         if invoice is None:
-            continue
-        is_known = invoice.provider_id is not None or invoice.is_reusable
-        if is_known and claim.reference == invoice.reference_key:
             continue
         others = [label for key, label in owners.get(named, ()) if key != invoice.pk]
         first_number, first_invoice = first.setdefault(named, (claim.number, invoice.pk))

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from apps.core.saving import Conflicts
 from apps.funding.choices import ADMINISTER_PERMISSION
@@ -78,7 +78,7 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     own = {draft.key for draft in updates}
     references = References(get_service().by_model[bill_type.model].type, drafts)
     conflicts = Conflicts(bill_type.model, drafts)
-    of_invoices = (takers_of, locked_provider_invoices, takers_of)
+    of_invoices = (locked_provider_invoices, takers_of)
     queries = [
         # PostgreSQL runs queries of a trip one after the other: those after the lock see what it waited for.
         *(query(invoices) if invoices else None for query in of_invoices),
@@ -88,17 +88,17 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         *references.queries,
         *conflicts.queries,
     ]
-    takers_before, locked, takers, permissions, prices, predecessors, *rows = fetch_all(queries)
+    locked, takers, permissions, prices, predecessors, *rows = fetch_all(queries)
     now = clock.now()
     reference_issues = references.attach(rows[: len(references.queries)])
     conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
         provider_invoices={each.pk: each for each in map(build_provider_invoice, locked)},
         takers={invoice: (key, number) for invoice, key, number in takers},
-        taken_before={invoice for invoice, _, _ in takers_before},
+        taken_before={row[INVOICE_KEY] for row in locked if row[-1]},
         permissions={
-            key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if everything or has)
-            for key, disabled, everything, *granted in permissions
+            key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if has)
+            for key, disabled, *granted in permissions
             if disabled is None or disabled > now
         },
         prices=PriceTable(prices),
@@ -108,11 +108,13 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     )
 
 
+TAKERS = Claim.objects.filter(takes_provider_invoice=True).order_by()
+
+
 @prepared_query
 def takers_of(provider_invoices: Any) -> QuerySet[Any, Any]:
-    claims = Claim.objects.filter(AnyOf("provider_invoice", provider_invoices))
-    taking = claims.filter(takes_provider_invoice=True)
-    return taking.order_by().values_list("provider_invoice", "pk", "claim_number")
+    takers = TAKERS.filter(AnyOf("provider_invoice", provider_invoices))
+    return takers.values_list("provider_invoice", "pk", "claim_number")
 
 
 def columns_of(model: type[models.Model], *names: str) -> tuple[str, ...]:
@@ -126,6 +128,7 @@ PROVIDER_COLUMNS = columns_of(Client, "business_name", "business_number")
 
 
 INVOICE_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
+INVOICE_KEY = INVOICE_COLUMNS.index("guid")
 #: Where the contact's and the provider's columns begin in a row of a provider invoice.
 CONTACT_START = len(INVOICE_COLUMNS)
 PROVIDER_START = CONTACT_START + len(CONTACT_COLUMNS)
@@ -133,11 +136,13 @@ PROVIDER_START = CONTACT_START + len(CONTACT_COLUMNS)
 
 @prepared_query
 def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
+    """The columns of invoices, of their contacts and providers, and whether one was taken before its lock."""
     invoices = ProviderInvoice.objects.filter(AnyOf("pk", keys)).order_by("pk")
     return invoices.select_for_update(of=("self",)).values_list(
         *INVOICE_COLUMNS,
         *(f"contact__{name}" for name in CONTACT_COLUMNS),
         *(f"provider__{name}" for name in PROVIDER_COLUMNS),
+        Exists(TAKERS.filter(provider_invoice=OuterRef("pk"))),
     )
 
 
@@ -147,7 +152,7 @@ def build_provider_invoice(row: Sequence[Any]) -> ProviderInvoice:
         columns = row[CONTACT_START:PROVIDER_START]
         invoice.contact = Contact.from_db("default", CONTACT_COLUMNS, columns)
     if invoice.provider_id is not None:
-        invoice.provider = Client.from_db("default", PROVIDER_COLUMNS, row[PROVIDER_START:])
+        invoice.provider = Client.from_db("default", PROVIDER_COLUMNS, row[PROVIDER_START:-1])
     return invoice
 
 
@@ -157,20 +162,21 @@ PERMISSIONS = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
 
 @prepared_query
 def permissions_of(staff: Any) -> QuerySet[Any, Any]:
-    """(key, when the login is disabled, whether all is granted, whether each of ``PERMISSIONS`` is)."""
+    """(key, when the login is disabled, whether each of ``PERMISSIONS`` is granted)."""
     rows = Staff.objects.filter(AnyOf("guid", staff), archive_date=None).order_by()
-    granted = {f"grants_{number}": grants(name) for number, name in enumerate(PERMISSIONS)}
-    return rows.annotate(**granted).values_list("pk", "disable_login_date", "role__all_permissions", *granted)
+    return rows.values_list("pk", "disable_login_date", *map(grants, PERMISSIONS))
 
 
-def grants(permission: str) -> Exists:
+def grants(permission: str) -> ExpressionWrapper:
     # The codename alone, which no other app has: joins with the app's content types take longer to plan than
     # the whole of the rest takes to run.
     codename = permission.partition(".")[2]
     granted = Role.permissions.through.objects.filter(
         role_id=OuterRef("role_id"), permission__codename=codename
     )
-    return Exists(granted)
+    return ExpressionWrapper(
+        Q(role__all_permissions=True) | Q(Exists(granted)), output_field=models.BooleanField()
+    )
 
 
 def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> Statement:
