@@ -111,12 +111,8 @@ def record_save(record: Any, adding: bool) -> None:
     write_entries(type(record), [record.pk], kind, changed)
 
 
-def record_delete(record: Any) -> None:
-    """Write the entry of a record about to be deleted, with all its values."""
-    write_entries(type(record), [record.pk], "Deleted", deleted_values(record))
-
-
 def deleted_values(record: Any) -> dict[str, list[Any]]:
+    """The differences in the entry of a record about to be deleted: all its values."""
     return {
         name: [json_value(value), None]
         for name, value in loaded_values(record).items()

@@ -61,11 +61,6 @@ def changes_of(record: models.Model) -> models.QuerySet[Change]:
     return Change.objects.filter(record_type=record._meta.label_lower, record_key=str(record.pk))
 
 
-def changes_by(person: Any) -> models.QuerySet[Change]:
-    """What a person changed, newest first."""
-    return Change.objects.filter(staff_id=person.pk)
-
-
 def history_lines(changes: Iterable[Change]) -> list[HistoryLine]:
     """The changes as they are shown; one query for each model that they refer to, however many they are."""
     changes = list(changes)

@@ -57,8 +57,8 @@ class CustomFieldsDraft(Draft):
     custom_answers: Answers = MappingProxyType({})
 
 
-class StaffDraft(CustomFieldsDraft):
-    """A draft of a staff member, with what the services load for the rules.
+class RoleDraft(Draft):
+    """A draft of a role, with what the services load for the rules.
 
     ``author``: the member of staff who is signed in and changes it; none where an application or a command
     does. ``removes_administrators_by``: the member that leaves nobody who may do everything.
@@ -68,11 +68,8 @@ class StaffDraft(CustomFieldsDraft):
     removes_administrators_by: str | None = None
 
 
-class RoleDraft(Draft):
-    """A draft of a role, with the same attributes as that of a staff member."""
-
-    author: Staff | None = None
-    removes_administrators_by: str | None = None
+class StaffDraft(RoleDraft, CustomFieldsDraft):
+    """A draft of a staff member, whose rules ask the same."""
 
 
 # --- staff ----------------------------------------------------------------------------------------------
@@ -184,9 +181,9 @@ def stored_answers(
     model: type[Staff | Client | Contact], keys: Iterable[Any]
 ) -> dict[tuple[Any, Any], CustomFieldAnswer]:
     """The answers of records by the keys of the record and of the custom field; two queries."""
-    owner: Any = CustomFieldAnswer._meta.get_field(model.__name__.lower())
+    owner = model.__name__.lower()
     found = CustomFieldAnswer.objects.filter(AnyOf(owner, keys)).prefetch_related("responses")
-    return {(getattr(answer, owner.attname), answer.custom_field_id): answer for answer in found}
+    return {(getattr(answer, f"{owner}_id"), answer.custom_field_id): answer for answer in found}
 
 
 def answers_of(record: Staff | Client | Contact) -> Answers:

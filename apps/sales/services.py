@@ -6,6 +6,7 @@ Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.core import saving
+from apps.core.services import Checks, create_records, update_records
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
@@ -124,22 +126,14 @@ def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]
 # --- templates ------------------------------------------------------------------------------------------
 
 
-def create_templates(drafts: Sequence[Draft]) -> list[Any]:
-    """Store new templates (interface.md 2.8)."""
-    saving.apply_model_defaults(OpportunityTemplate, drafts)
+def clear_unavailable_by_source(drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
-    return saving.insert_records(OpportunityTemplate, drafts)
 
 
-def update_templates(drafts: Sequence[Draft]) -> list[Any]:
-    """Change what drafts of existing templates give; the keys of those that changed."""
-    existing = saving.load_existing(OpportunityTemplate, drafts)
-    for draft in drafts:
-        clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES, existing)
-    return saving.save_changes(OpportunityTemplate, drafts, existing)
+TEMPLATE_CHECKS = Checks(TEMPLATE_RULES, prepare=clear_unavailable_by_source)
+create_templates = partial(create_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
+update_templates = partial(update_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
 
 
 def apply_templates(drafts: Sequence[Draft]) -> None:

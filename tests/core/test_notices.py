@@ -12,8 +12,7 @@ from apps.access.services import purge_expired
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
 from apps.core.notices import write_due_notices, write_notices
-from apps.engagements.models import ServiceBooking
-from apps.engagements.services import create_budgets
+from apps.engagements.services import create_bookings
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.handover import TEAMS, hand_over
@@ -151,8 +150,7 @@ def test_whoever_gets_something_to_look_after_is_told(ada):
     with history.as_author(history.Author("Back office", ada.pk)):
         update_contacts([Draft({"account_manager": staff}, given=["account_manager"], key=contact.pk)])
         update_staff([Draft({"teams": [team]}, given=["teams"], key=staff.pk)])
-        create_budgets(
-            ServiceBooking,
+        create_bookings(
             [a_booking_draft(engagement=a_plan(), category=a_category(), budget_manager=staff)],
             True,
         )

@@ -94,7 +94,7 @@ class ComparedColumns:
     def load_list(self, name: str, field: Any, records: Mapping[Any, Any]) -> None:
         through, owner = field.remote_field.through, f"{field.m2m_field_name()}_id"
         links: dict[Any, set[Any]] = {key: set() for key in records}
-        condition = AnyOf(through._meta.get_field(field.m2m_field_name()), list(records))
+        condition = AnyOf(field.m2m_field_name(), list(records))
         rows = through._base_manager.filter(condition).values_list(
             owner, f"{field.m2m_reverse_field_name()}_id"
         )
@@ -114,14 +114,10 @@ class ComparedColumns:
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
         if name in self.lists:
             return bool(existing == set(given))
-        if self.leaves_unchanged(name, given):
+        if given is None and name in self.unchanged_when_empty:
             return True
         related = self.related.get(name)
         return is_same(existing, given) if related is None else related.is_same(existing, given)
-
-    def leaves_unchanged(self, name: str, given: Any) -> bool:
-        """Whether an empty cell leaves what an existing record has."""
-        return given is None and name in self.unchanged_when_empty
 
     def draft(self, reader: RowReader, record: ReadRecord) -> Draft:
         """The draft of a new record, or of what a row gives of an existing one and that has not."""
@@ -149,7 +145,7 @@ class ItemMatcher:
     def load(self, keys: Sequence[Any]) -> Mapping[Any, list[ExistingRecord]]:
         """The items of the records with these keys, by record, in their order."""
         owner = self.part.relation.field
-        rows = self.compared.load(AnyOf(owner, keys), extra=[owner.attname], order=self.part.type.order)
+        rows = self.compared.load(AnyOf(owner.name, keys), extra=[owner.attname], order=self.part.type.order)
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
         for item, (key,) in rows:
             found[key].append(item)
@@ -314,7 +310,7 @@ class RecordMatcher:
         by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)
         texts = {value if scope is None else value[0] for _, value in wanted}
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
-        for existing, (value,) in self.load(AnyOf(by, texts), extra=[by.attname]):
+        for existing, (value,) in self.load(AnyOf(by.name, texts), extra=[by.attname]):
             found[value if scope is None else (value, existing.values[scope])].append(existing)
         for record, value in wanted:
             records = found.get(value, ())
@@ -381,5 +377,5 @@ def sorted_values(read: ReadRecord) -> list[tuple[str, str]]:
 def any_of_or_null(field: models.Field, values: Iterable[Any]) -> models.Q:
     """The condition that a column has one of the values, ``None`` among them."""
     given = set(values)
-    condition = models.Q(AnyOf(field, given - {None}))
+    condition = models.Q(AnyOf(field.name, given - {None}))
     return condition | models.Q(**{f"{field.name}__isnull": True}) if None in given else condition

@@ -125,7 +125,7 @@ class TimestampedModel(models.Model):
 
     def delete(self, *args: Any, **options: Any) -> Any:
         with transaction.atomic():
-            history.record_delete(self)
+            history.write_entries(type(self), [self.pk], "Deleted", history.deleted_values(self))
             return super().delete(*args, **options)
 
     @classmethod

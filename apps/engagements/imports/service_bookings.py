@@ -200,8 +200,7 @@ class PortalImport:
     def find_bookings(self, lines: Sequence[BookingLine]) -> None:
         """Find the existing booking of each line by its number."""
         numbers = {normalised(line.service_booking_id) for line in lines}
-        key_column = ServiceBooking._meta.get_field("booking_number_key")
-        existing = ServiceBooking.objects.filter(AnyOf(key_column, numbers)).select_related(
+        existing = ServiceBooking.objects.filter(AnyOf("booking_number_key", numbers)).select_related(
             "engagement__participant", "category"
         )
         by_number = {booking.booking_number_key: booking for booking in existing}
@@ -340,7 +339,7 @@ class PortalImport:
 
 def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]]:
     """The contacts of scheme numbers; archived ones only where there is no other."""
-    contacts = Contact.objects.filter(AnyOf(Contact._meta.get_field("scheme_number"), numbers))
+    contacts = Contact.objects.filter(AnyOf("scheme_number", numbers))
     found: dict[str, list[Contact]] = defaultdict(list)
     for contact in contacts.order_by("pk"):
         found[str(contact.scheme_number)].append(contact)

@@ -3,7 +3,7 @@
 from django.db import IntegrityError
 
 from apps.core.importing.file_formats import open_table
-from apps.core.importing.kinds import ENCODING, FILE_KINDS, SHEET, ImportKind, ImportOption, ImportOrder
+from apps.core.importing.kinds import ENCODING, FILE_KINDS, SHEET, ImportKind, ImportOrder, ImportQuestion
 from apps.core.importing.report import ImportCounts
 from apps.core.importing.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
@@ -11,8 +11,8 @@ from apps.funding.models import PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import InvalidGuide, read_guide
 
-END_MISSING = ImportOption("end_missing", "End items that are not in this guide")
-BOOK = ImportOption("price_book", "Price book", PRICE_BOOK)
+END_MISSING = ImportQuestion("end_missing", "End items that are not in this guide")
+BOOK = ImportQuestion("price_book", "Price book", PRICE_BOOK)
 
 
 def import_price_guide(order: ImportOrder) -> ImportCounts:
