@@ -52,11 +52,11 @@ def as_author(who: Author) -> Iterator[None]:
 
 def loaded_values(record: models.Model) -> dict[str, Any]:
     """The values of the record's loaded columns, without the normalised columns."""
-    loaded = record.__dict__  # an attribute that is not loaded would be read from the database
+    deferred = record.get_deferred_fields()  # they would be read from the database
     return {
-        field.attname: loaded[field.attname]
+        field.attname: getattr(record, field.attname)
         for field in record._meta.concrete_fields
-        if field.attname in loaded and not hasattr(field, "text_field")
+        if field.attname not in deferred and not hasattr(field, "text_field")
     }
 
 
@@ -68,7 +68,7 @@ def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, 
     before = getattr(record, "_stored", {})
     left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
     found: dict[str, list[Any]] = {}
-    values = loaded_values(record) if columns is None else {name: record.__dict__[name] for name in columns}
+    values = loaded_values(record) if columns is None else {name: getattr(record, name) for name in columns}
     for name, value in values.items():
         if name in left_out or name not in before or values_are_equal(before[name], value):
             continue

@@ -1,6 +1,6 @@
 """The usual services of a kind of record, those of short lists, and that of the organisation's settings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -56,6 +56,17 @@ def update_records(
     saving.validate(model, drafts, checks.rules, existing)
     saving.check_warnings(drafts, checks.warnings, ignore_warnings)
     return saving.save_changes(model, drafts, existing)
+
+
+def load_references(
+    model: type[models.Model], attribute: str, drafts: Sequence[Draft]
+) -> Mapping[Any, models.Model]:
+    """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
+    referring = [draft for draft in drafts if draft.get(attribute) is not None]
+    records = model._default_manager.in_bulk({getattr(draft, attribute).pk for draft in referring})
+    for draft in referring:
+        draft.fill(attribute, records[getattr(draft, attribute).pk])
+    return records
 
 
 def service_of(model: type[models.Model], name: Literal["create", "update", "archive"]) -> Service:

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
-from apps.core.services import Checks, create_records, update_records
+from apps.core.services import Checks, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
@@ -88,15 +88,6 @@ def load_booking_context(drafts: Sequence[Draft]) -> None:
             others.pop(draft.key, None)
         draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[plan.pk])
         earlier_drafts[plan.pk] += draft.get("budget") or ZERO
-
-
-def load_references(model: Any, attribute: str, drafts: Sequence[Draft]) -> Mapping[Any, Any]:
-    """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
-    referring = [draft for draft in drafts if draft.get(attribute) is not None]
-    records = model.objects.in_bulk({getattr(draft, attribute).pk for draft in referring})
-    for draft in referring:
-        draft.fill(attribute, records[getattr(draft, attribute).pk])
-    return records
 
 
 PLAN_CHECKS = Checks(ENGAGEMENT_RULES, ENGAGEMENT_WARNINGS, load_engagement_context)

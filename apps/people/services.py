@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -26,6 +27,7 @@ from django.utils import timezone
 from apps.core import archive, history, saving
 from apps.core.models import Change, Notice, Subscriber, normalised
 from apps.core.notices import write_notices
+from apps.core.services import Checks, create_records
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
@@ -231,11 +233,15 @@ def save_answers(
 # --- roles ----------------------------------------------------------------------------------------------
 
 
-def create_roles(drafts: Sequence[Draft]) -> list[Any]:
-    saving.apply_model_defaults(Role, drafts)
-    load_author(drafts)
-    saving.validate(Role, drafts, ROLE_RULES)
-    return saving.insert_records(Role, drafts)
+def load_author(drafts: Iterable[Draft]) -> None:
+    """Fill in the member of staff who is signed in."""
+    key = history.author().staff_id
+    author = None if key is None else Staff.objects.select_related("role").get(pk=key)
+    for draft in drafts:
+        draft.fill("author", author)
+
+
+create_roles = partial(create_records, Role, checks=Checks(ROLE_RULES, prepare=load_author))
 
 
 def update_roles(drafts: Sequence[Draft]) -> list[Any]:
@@ -325,14 +331,6 @@ def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[Draft]
     load_login_context(drafts)
     raise_if_invalid(drafts, apply_rules(drafts, LOGIN_RULES))
     return drafts, existing
-
-
-def load_author(drafts: Iterable[Draft]) -> None:
-    """Fill in the member of staff who is signed in."""
-    key = history.author().staff_id
-    author = None if key is None else Staff.objects.select_related("role").get(pk=key)
-    for draft in drafts:
-        draft.fill("author", author)
 
 
 def load_login_context(drafts: Sequence[Draft]) -> None:

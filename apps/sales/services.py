@@ -14,7 +14,7 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.core import saving
-from apps.core.services import Checks, create_records, update_records
+from apps.core.services import Checks, create_records, load_references, update_records
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
@@ -68,7 +68,7 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     What the change makes unavailable is cleared: an opportunity that leaves the result has no outcome.
     """
     existing = saving.load_existing(Opportunity, drafts)
-    load_references(drafts, existing)
+    load_unchanged_references(drafts, existing)
     load_teams(drafts)
     for draft in drafts:
         # A date that is only repeated may have passed meanwhile: it is not set anew.
@@ -110,14 +110,12 @@ def load_teams(drafts: Iterable[Draft]) -> None:
     prefetch_related_objects([draft.owner for draft in drafts if draft.get("owner") is not None], "teams")
 
 
-def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]) -> None:
+def load_unchanged_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]) -> None:
     """Fill in the whole stage, owner and outcome reasons of the records where drafts do not give them."""
     prefetch_related_objects(list(existing.values()), "outcome_reasons")
     for name, model in (("stage", OpportunityStage), ("owner", Staff)):
         incomplete = [draft for draft in drafts if name not in draft.given | draft.invalid]
-        records = model._default_manager.in_bulk({getattr(draft, name).pk for draft in incomplete})
-        for draft in incomplete:
-            draft.fill(name, records[getattr(draft, name).pk])
+        load_references(model, name, incomplete)
     for draft in drafts:
         if "outcome_reasons" not in draft.given | draft.invalid:
             draft.fill("outcome_reasons", list(existing[draft.key].outcome_reasons.all()))

@@ -27,6 +27,7 @@ from apps.core.admin_base.display import (
     format_amount,
     link,
     list_url,
+    period_cell,
     short_day,
     two_lines,
 )
@@ -166,8 +167,8 @@ class ClientEngagementAdmin(RecordAdmin):
         return two_lines(participant, plan.participant.scheme_number or "No scheme number")
 
     @display(description="plan", ordering="plan_start_date")
-    def period(self, plan: ClientEngagement) -> str:
-        return f"{short_day(plan.plan_start_date)} – {short_day(plan.plan_end_date)}"
+    def period(self, plan: ClientEngagement) -> str | None:
+        return period_cell(plan.plan_start_date, plan.plan_end_date)
 
     @display(description="managed by")
     def managers(self, plan: ClientEngagement) -> str:
