@@ -58,10 +58,11 @@ class PreparedQuery:
     """A query whose text is made once. ``make`` gives its queryset for lists of values.
 
     The queryset is one of ``values_list``; nothing in it but those lists, in ``AnyOf`` and ``AnyRowOf``, may
-    change from call to call. PostgreSQL plans it once, for any values.
+    change from call to call. PostgreSQL plans it once, for any values, unless it is ``planned_each_time``.
     """
 
     make: Callable[..., models.QuerySet[Any, Any]]
+    planned_each_time: bool = False
     prepared: Statement | None = None
 
     def __call__(self, *values: Iterable[Any]) -> Statement:
@@ -88,11 +89,13 @@ class PreparedQuery:
             params = [param for param in params if isinstance(param, Placeholder)]
         name = f"{self.make.__module__}.{self.make.__qualname__}"
         label = name.removeprefix("apps.").partition(".<locals>")[0]
-        return Statement(sql, params, converters, label)
+        return Statement(sql, params, converters, "" if self.planned_each_time else label)
 
 
 #: ``@prepared_query`` prepares the query that a function makes of lists of values.
 prepared_query = PreparedQuery
+#: As ``prepared_query``, for conditions whose best index depends on the values.
+query_by_values = partial(PreparedQuery, planned_each_time=True)
 
 
 def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:

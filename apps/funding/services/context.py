@@ -23,7 +23,15 @@ from apps.funding.models.prices import PriceTable
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records
 from apps.funding.statuses import ENDED
 from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, AnyPairOf, PreparedQuery, Rows, fetch_all, prepared_query
+from apps.odata.batched_queries import (
+    AnyOf,
+    AnyPairOf,
+    PreparedQuery,
+    Rows,
+    fetch_all,
+    prepared_query,
+    query_by_values,
+)
 from apps.odata.write.drafts import Draft
 
 
@@ -195,7 +203,8 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
     if line_model is ClaimLine:
         bill, provider_or_credit = "claim", "claim__provider"
 
-    @prepared_query
+    # By the participant or by the product and the day: of either there may be thousands of lines.
+    @query_by_values
     def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
         lines = line_model.objects.filter(
             AnyOf(f"{bill}__contact", contacts),
